@@ -1,0 +1,118 @@
+/* Hocket's C ABI. Stable within a major ABI version (hocket_abi_version).
+ *
+ * Conventions:
+ *  1. Every function that can fail returns hocket_status; HOCKET_OK is 0.
+ *  2. After a failure hocket_last_error() gives the whole story as text: who, what, where and a hint.
+ *  3. No C++ exception crosses this header, and no function installs a signal handler.
+ *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
+ *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
+ *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
+ *  7. Every function may be called from any thread.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hocket/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef int32_t hocket_status;
+enum {
+  HOCKET_OK = 0,
+  HOCKET_INVALID_ARGUMENT = 1,  /* the call itself is wrong */
+  HOCKET_UNSUPPORTED = 2,       /* a right call that this build, machine or data type can't serve */
+  HOCKET_TIMEOUT = 3,           /* a deadline passed */
+  HOCKET_PEER_LOST = 4,         /* another rank died or can't be reached */
+  HOCKET_ABORTED = 5,           /* the communicator was aborted */
+  HOCKET_MISMATCH = 6,          /* ranks disagree about an operation or about the world */
+  HOCKET_PERMISSION_DENIED = 7, /* authentication failed */
+  HOCKET_LIMIT_EXCEEDED = 8,    /* a limit of this library or of the system was reached */
+  HOCKET_SYSTEM_ERROR = 9,      /* the operating system refused a call */
+  HOCKET_PROTOCOL_ERROR = 10,   /* the other side sent what the protocol does not allow */
+  HOCKET_NOT_FOUND = 11,
+  HOCKET_ALREADY_EXISTS = 12,
+  HOCKET_INTERNAL = 13 /* a defect in Hocket: please report it */
+};
+
+typedef int32_t hocket_dtype;
+enum {
+  HOCKET_I8 = 0,
+  HOCKET_U8 = 1,
+  HOCKET_I16 = 2,
+  HOCKET_U16 = 3,
+  HOCKET_I32 = 4,
+  HOCKET_U32 = 5,
+  HOCKET_I64 = 6,
+  HOCKET_U64 = 7,
+  HOCKET_F16 = 8,     /* IEEE 754 binary16 */
+  HOCKET_BF16 = 9,    /* the upper half of an f32 */
+  HOCKET_F8E4M3 = 10, /* OCP E4M3: no infinity, largest value 448 */
+  HOCKET_F8E5M2 = 11, /* OCP E5M2 */
+  HOCKET_F32 = 12,
+  HOCKET_F64 = 13,
+  HOCKET_BOOL = 14, /* one byte; anything but 0 is true, results are 0 or 1 */
+  HOCKET_C64 = 15,  /* complex: two f32 */
+  HOCKET_C128 = 16  /* complex: two f64 */
+};
+
+typedef int32_t hocket_op;
+enum {
+  HOCKET_SUM = 0,
+  HOCKET_PRODUCT = 1,
+  HOCKET_MIN = 2,
+  HOCKET_MAX = 3,
+  HOCKET_AVERAGE = 4,    /* the sum over all ranks divided by their number */
+  HOCKET_PREMUL_SUM = 5, /* every contribution times a factor, then the sum */
+  HOCKET_BIT_AND = 6,
+  HOCKET_BIT_OR = 7,
+  HOCKET_BIT_XOR = 8,
+  HOCKET_LOGICAL_AND = 9,
+  HOCKET_LOGICAL_OR = 10,
+  HOCKET_CUSTOM = 11 /* the caller's own function */
+};
+
+typedef int32_t hocket_log_level;
+enum { HOCKET_LOG_ERROR = 0, HOCKET_LOG_WARNING = 1, HOCKET_LOG_INFO = 2, HOCKET_LOG_DEBUG = 3 };
+
+/* The release, such as "0.1.0". */
+HOCKET_API const char* hocket_version(void);
+
+/* Changes when a program compiled against an older header must be compiled again. */
+HOCKET_API int32_t hocket_abi_version(void);
+
+/* "ok", "timeout", …; "unknown" for a value this library does not know. */
+HOCKET_API const char* hocket_status_name(hocket_status status);
+
+/* Why the last failing call on this thread failed; "" before any. Valid until the next failing call. */
+HOCKET_API const char* hocket_last_error(void);
+
+/* "f32", …; "unknown" for a value this library does not know. */
+HOCKET_API const char* hocket_dtype_name(hocket_dtype dtype);
+
+/* Bytes of one element; 0 for a value this library does not know. */
+HOCKET_API size_t hocket_dtype_size(hocket_dtype dtype);
+
+/* "sum", …; "unknown" for a value this library does not know. */
+HOCKET_API const char* hocket_op_name(hocket_op op);
+
+/* out[i] = a[i] op b[i] on this process alone, with the arithmetic that collectives use. Any
+ * alignment; out may be a or b, any other overlap is refused. Ops that need more than two
+ * operands (average, premul_sum, custom) are unsupported. */
+HOCKET_API hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
+                                             hocket_dtype dtype, hocket_op op);
+
+/* Receives every log line of at most the configured level. Calls never overlap. It must not call
+ * Hocket; message is valid during the call only. */
+typedef void (*hocket_log_sink)(void* context, hocket_log_level level, const char* message);
+
+/* Sends the log to sink instead of stderr; NULL goes back to stderr. When this returns, the former
+ * sink is not running and will not be called again. */
+HOCKET_API void hocket_set_log_sink(hocket_log_sink sink, void* context);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,42 @@
+// Hocket's C++ API. Failures are thrown as classes of the family hocket::Error (status.hpp).
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "hocket/export.h"
+#include "hocket/status.hpp"
+#include "hocket/types.hpp"
+
+namespace hocket::inline v0 {
+
+/// The release of the library that is linked, such as "0.1.0".
+[[nodiscard]] HOCKET_API std::string_view version() noexcept;
+
+/// out[i] = a[i] op b[i] on this process alone, with the arithmetic that collectives use
+/// (docs/numerics.md). Any alignment; out may be a or b. Throws InvalidArgument for any other
+/// overlap, and Unsupported for an op that is not defined on two elements of the type.
+HOCKET_API void reduce_local(void* out, const void* a, const void* b, std::size_t count,
+                             DataType type, ReduceOp op);
+
+/// The same, typed. All three spans have one size.
+template <Element T>
+void reduce_local(std::span<T> out, std::span<const T> a, std::span<const T> b, ReduceOp op) {
+  if (a.size() != out.size() || b.size() != out.size()) {
+    throw_error(Status(StatusCode::invalid_argument, "reduce_local: spans of different sizes"));
+  }
+  reduce_local(out.data(), a.data(), b.data(), out.size(), data_type_of<T>, op);
+}
+
+enum class LogLevel : std::int32_t {
+  error = HOCKET_LOG_ERROR,
+  warning = HOCKET_LOG_WARNING,
+  info = HOCKET_LOG_INFO,
+  debug = HOCKET_LOG_DEBUG,
+};
+
+/// Sends the log to sink instead of stderr; hocket.h says what a sink may do. Null: back to stderr.
+HOCKET_API void set_log_sink(hocket_log_sink sink, void* context) noexcept;
+
+}  // namespace hocket::inline v0

@@ -1,0 +1,118 @@
+// Data types and reduction operations: the values that collectives work on.
+#pragma once
+
+#include <complex>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "hocket/export.h"
+#include "hocket/hocket.h"
+
+namespace hocket::inline v0 {
+
+enum class DataType : std::int32_t {
+  i8 = HOCKET_I8,
+  u8 = HOCKET_U8,
+  i16 = HOCKET_I16,
+  u16 = HOCKET_U16,
+  i32 = HOCKET_I32,
+  u32 = HOCKET_U32,
+  i64 = HOCKET_I64,
+  u64 = HOCKET_U64,
+  f16 = HOCKET_F16,
+  bf16 = HOCKET_BF16,
+  f8e4m3 = HOCKET_F8E4M3,
+  f8e5m2 = HOCKET_F8E5M2,
+  f32 = HOCKET_F32,
+  f64 = HOCKET_F64,
+  boolean = HOCKET_BOOL,
+  c64 = HOCKET_C64,
+  c128 = HOCKET_C128,
+};
+
+enum class ReduceOp : std::int32_t {
+  sum = HOCKET_SUM,
+  product = HOCKET_PRODUCT,
+  min = HOCKET_MIN,
+  max = HOCKET_MAX,
+  average = HOCKET_AVERAGE,
+  premul_sum = HOCKET_PREMUL_SUM,
+  bit_and = HOCKET_BIT_AND,
+  bit_or = HOCKET_BIT_OR,
+  bit_xor = HOCKET_BIT_XOR,
+  logical_and = HOCKET_LOGICAL_AND,
+  logical_or = HOCKET_LOGICAL_OR,
+  custom = HOCKET_CUSTOM,
+};
+
+/// Every value once, in the order of their numbers.
+[[nodiscard]] HOCKET_API std::span<const DataType> all_data_types() noexcept;
+[[nodiscard]] HOCKET_API std::span<const ReduceOp> all_reduce_ops() noexcept;
+
+/// "f32", "sum", …; "unknown" for a value that is not one of the enumerators.
+[[nodiscard]] HOCKET_API std::string_view name(DataType type) noexcept;
+[[nodiscard]] HOCKET_API std::string_view name(ReduceOp op) noexcept;
+
+/// Understands our names and the usual others ("float", "half", "int32", "prod", "avg", …).
+[[nodiscard]] HOCKET_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
+[[nodiscard]] HOCKET_API std::optional<ReduceOp> parse_reduce_op(std::string_view text) noexcept;
+
+/// Bytes of one element; 0 for a value that is not one of the enumerators.
+[[nodiscard]] HOCKET_API std::size_t size_of(DataType type) noexcept;
+
+/// A floating-point number of 16 or 8 bits. It only stores: convert to float to compute. Conversion
+/// from float rounds to nearest, ties to even; what is too large becomes infinity, or NaN for
+/// f8e4m3, which has no infinity.
+template <DataType type, std::unsigned_integral Bits>
+struct SmallFloat {
+  SmallFloat() = default;
+  HOCKET_API explicit SmallFloat(float value) noexcept;
+  HOCKET_API explicit operator float() const noexcept;
+
+  Bits bits = 0;
+};
+
+using float16 = SmallFloat<DataType::f16, std::uint16_t>;
+using bfloat16 = SmallFloat<DataType::bf16, std::uint16_t>;
+using float8_e4m3 = SmallFloat<DataType::f8e4m3, std::uint8_t>;
+using float8_e5m2 = SmallFloat<DataType::f8e5m2, std::uint8_t>;
+
+/// The DataType of a C++ type. Specialise it for a type of your own with the same representation.
+template <class T>
+struct DataTypeOf;
+
+// clang-format off
+template <std::signed_integral T> struct DataTypeOf<T> {
+  static_assert(sizeof(T) <= 8, "hocket has no integers wider than 64 bits");
+  static constexpr DataType value = sizeof(T) == 1 ? DataType::i8 : sizeof(T) == 2 ? DataType::i16
+                                  : sizeof(T) == 4 ? DataType::i32 : DataType::i64;
+};
+template <std::unsigned_integral T> struct DataTypeOf<T> {
+  static_assert(sizeof(T) <= 8, "hocket has no integers wider than 64 bits");
+  static constexpr DataType value = sizeof(T) == 1 ? DataType::u8 : sizeof(T) == 2 ? DataType::u16
+                                  : sizeof(T) == 4 ? DataType::u32 : DataType::u64;
+};
+template <> struct DataTypeOf<bool> { static constexpr DataType value = DataType::boolean; };
+template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::f32; };
+template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::f64; };
+template <> struct DataTypeOf<std::complex<float>> { static constexpr DataType value = DataType::c64; };
+template <> struct DataTypeOf<std::complex<double>> { static constexpr DataType value = DataType::c128; };
+template <DataType type, class Bits> struct DataTypeOf<SmallFloat<type, Bits>> {
+  static constexpr DataType value = type;
+};
+// clang-format on
+
+/// A type whose values collectives can move and reduce.
+template <class T>
+concept Element = requires {
+  { DataTypeOf<T>::value } -> std::convertible_to<DataType>;
+};
+
+template <Element T>
+inline constexpr DataType data_type_of = DataTypeOf<T>::value;
+
+}  // namespace hocket::inline v0

@@ -1,0 +1,162 @@
+#include "base/config.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+
+namespace hocket {
+namespace {
+
+constexpr std::string_view prefix = "HOCKET_";
+
+std::optional<std::string> parse(const Variable<std::string>&, std::string_view text) {
+  return std::string(text);
+}
+std::optional<bool> parse(const Variable<bool>&, std::string_view text) {
+  return parse_boolean(text);
+}
+std::optional<std::int64_t> parse(const Variable<std::int64_t>&, std::string_view text) {
+  return parse_integer(text);
+}
+std::optional<std::uint64_t> parse(const Variable<std::uint64_t>&, std::string_view text) {
+  return parse_size(text);
+}
+std::optional<Duration> parse(const Variable<Duration>&, std::string_view text) {
+  return parse_duration(text);
+}
+
+std::optional<std::size_t> find_choice(const VariableInfo& variable, std::string_view text) {
+  const auto found = std::ranges::find(variable.choices, text);
+  if (found == variable.choices.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - variable.choices.begin());
+}
+std::optional<Choice> parse(const Variable<Choice>& variable, std::string_view text) {
+  const auto index = find_choice(variable, text);
+  return index ? std::optional(Choice{*index}) : std::nullopt;
+}
+
+bool is_valid(const VariableInfo& variable, std::string_view text) {
+  switch (variable.kind) {
+    case ValueKind::text:
+      return true;
+    case ValueKind::boolean:
+      return parse_boolean(text).has_value();
+    case ValueKind::integer:
+      return parse_integer(text).has_value();
+    case ValueKind::size:
+      return parse_size(text).has_value();
+    case ValueKind::duration:
+      return parse_duration(text).has_value();
+    case ValueKind::choice:
+      return find_choice(variable, text).has_value();
+  }
+  return false;
+}
+
+std::string describe_values(const VariableInfo& variable) {
+  switch (variable.kind) {
+    case ValueKind::boolean:
+      return "0 or 1";
+    case ValueKind::integer:
+      return "a whole number";
+    case ValueKind::size:
+      return "a size such as 4096, 64K or 1M";
+    case ValueKind::duration:
+      return "a duration such as 250ms, 2s or 1m";
+    case ValueKind::choice:
+      return fmt::format("one of {}", fmt::join(variable.choices, ", "));
+    case ValueKind::text:
+      break;
+  }
+  return "text";
+}
+
+}  // namespace
+
+std::string_view name(ValueKind kind) noexcept {
+  static constexpr std::array<std::string_view, 6> names = {"text", "boolean",  "integer",
+                                                            "size", "duration", "choice"};
+  return names.at(static_cast<std::size_t>(kind));
+}
+
+std::span<const VariableInfo* const> variables::all() noexcept {
+  static constexpr const VariableInfo* list[] = {&log_level, &simd};
+  return list;
+}
+
+Config::Config(const char* const* environment, std::span<const VariableInfo* const> known)
+    : known_(known) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry = *environment;
+    const std::size_t equals = entry.find('=');
+    if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
+    read(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+}
+
+void Config::read(std::string_view name, std::string_view value) {
+  const auto found = std::ranges::find(known_, name, &VariableInfo::name);
+  if (found == known_.end()) {
+    std::vector<std::string_view> names(known_.size());
+    std::ranges::transform(known_, names.begin(), &VariableInfo::name);
+    const auto nearest = nearest_name(name, names);
+    complaints_.push_back(
+        nearest ? fmt::format("{} is not a variable of Hocket; did you mean {}?", name, *nearest)
+                : fmt::format("{} is not a variable of Hocket; see `hocket info --env`", name));
+    return;
+  }
+  const VariableInfo& variable = **found;
+  if (value.size() > limits::variable_bytes_max) {
+    complaints_.push_back(fmt::format("{} is longer than {} bytes; using \"{}\"", name,
+                                      limits::variable_bytes_max, variable.fallback));
+  } else if (!is_valid(variable, value)) {
+    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name, value,
+                                      describe_values(variable), variable.fallback));
+  } else {
+    values_[variable.name] = value;
+  }
+}
+
+std::optional<std::string_view> Config::text_of(const VariableInfo& variable) const {
+  const auto found = values_.find(variable.name);
+  if (found == values_.end()) return std::nullopt;
+  return found->second;
+}
+
+template <class T>
+T Config::get(const Variable<T>& variable) const {
+  // Both texts parse: what was set was checked on reading, and a test checks every default.
+  return parse(variable, text_of(variable).value_or(variable.fallback)).value();
+}
+template std::string Config::get(const Variable<std::string>&) const;
+template bool Config::get(const Variable<bool>&) const;
+template std::int64_t Config::get(const Variable<std::int64_t>&) const;
+template std::uint64_t Config::get(const Variable<std::uint64_t>&) const;
+template Duration Config::get(const Variable<Duration>&) const;
+template Choice Config::get(const Variable<Choice>&) const;
+
+const Config& process_config() {
+  static const Config config = [] {
+    Config read(environ);
+    log::set_level(static_cast<log::Level>(read.get(variables::log_level).index));
+    for (const std::string& complaint : read.complaints()) {
+      log::line(log::Level::warning, "{}", complaint);
+    }
+    for (const VariableInfo* variable : variables::all()) {
+      if (const auto text = read.text_of(*variable)) {
+        log::line(log::Level::info, "{}={}", variable->name, *text);
+      }
+    }
+    return read;
+  }();
+  return config;
+}
+
+}  // namespace hocket

@@ -1,0 +1,130 @@
+#include "base/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace hocket {
+namespace {
+
+char to_lower(char letter) noexcept {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return to_lower(x) == to_lower(y); });
+}
+
+/// "1.5M" into 1.5 and "M"; nothing without a finite number that is not negative.
+std::optional<std::pair<double, std::string_view>> split_unit(std::string_view text) noexcept {
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number, std::chars_format::fixed);
+  if (error != std::errc() || !std::isfinite(number) || std::signbit(number)) return std::nullopt;
+  return std::pair(number, std::string_view(rest, static_cast<std::size_t>(end - rest)));
+}
+
+/// How many letters must be changed, added or removed to make b of a.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t change = diagonal + (to_lower(a[i]) == to_lower(b[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+constexpr std::string_view size_units = "KMGT";
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || rest != end) return std::nullopt;
+  return value;
+}
+
+std::optional<bool> parse_boolean(std::string_view text) noexcept {
+  for (const std::string_view word : {"1", "true", "yes", "on"}) {
+    if (equal_ignoring_case(text, word)) return true;
+  }
+  for (const std::string_view word : {"0", "false", "no", "off"}) {
+    if (equal_ignoring_case(text, word)) return false;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
+  std::uint64_t whole = 0;  // read as an integer first: a double would round the largest ones
+  const char* const end = text.data() + text.size();
+  if (const auto [rest, error] = std::from_chars(text.data(), end, whole);
+      error == std::errc() && rest == end) {
+    return whole;
+  }
+  const auto parts = split_unit(text);
+  if (!parts) return std::nullopt;
+  auto [number, unit] = *parts;
+  if (!unit.empty() && !equal_ignoring_case(unit, "B")) {
+    const std::size_t power = size_units.find(static_cast<char>(to_lower(unit[0]) - 'a' + 'A'));
+    const std::string_view suffix = unit.substr(1);
+    if (power == std::string_view::npos) return std::nullopt;
+    if (!suffix.empty() && !equal_ignoring_case(suffix, "B") && !equal_ignoring_case(suffix, "iB")) {
+      return std::nullopt;
+    }
+    number = std::ldexp(number, 10 * static_cast<int>(power + 1));
+  }
+  if (number >= 0x1p64 || number != std::floor(number)) return std::nullopt;
+  return static_cast<std::uint64_t>(number);
+}
+
+std::optional<Duration> parse_duration(std::string_view text) noexcept {
+  static constexpr std::array<std::pair<std::string_view, double>, 7> units = {
+      {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"", 1e9}, {"m", 60e9}, {"h", 3600e9}}};
+  const auto parts = split_unit(text);
+  if (!parts) return std::nullopt;
+  for (const auto& [unit, nanoseconds] : units) {
+    if (unit != parts->second) continue;
+    const double total = std::round(parts->first * nanoseconds);
+    if (total >= 0x1p63) return std::nullopt;
+    return Duration(static_cast<Duration::rep>(total));
+  }
+  return std::nullopt;
+}
+
+std::string format_size(std::uint64_t bytes) {
+  std::size_t power = 0;
+  while (power < size_units.size() && bytes != 0 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++power;
+  }
+  std::string text = std::to_string(bytes);
+  if (power > 0) text += size_units[power - 1];
+  return text;
+}
+
+std::optional<std::string_view> nearest_name(std::string_view text,
+                                             std::span<const std::string_view> candidates) {
+  std::optional<std::string_view> nearest;
+  std::size_t distance_max = std::max<std::size_t>(text.size() / 3, 1);
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(text, candidate);
+    if (distance > distance_max || (nearest && distance == distance_max)) continue;
+    nearest = candidate;
+    distance_max = distance;
+  }
+  return nearest;
+}
+
+}  // namespace hocket

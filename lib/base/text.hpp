@@ -1,0 +1,33 @@
+// Numbers, sizes and durations as people write them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/clock.hpp"
+
+namespace hocket {
+
+/// "-12"; nothing for anything else, surrounding space and overflow included.
+[[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
+
+/// 1 0 true false yes no on off, in any case.
+[[nodiscard]] std::optional<bool> parse_boolean(std::string_view text) noexcept;
+
+/// Bytes: "4096", "64K", "1.5M", "2GiB". Units are powers of 1024, K M G T, with or without "B" or "iB".
+[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
+
+/// "250ms", "2s", "1.5m", "1h", "10us", "5ns"; a bare number is seconds. Never negative.
+[[nodiscard]] std::optional<Duration> parse_duration(std::string_view text) noexcept;
+
+/// The shortest of the forms above with nothing rounded: "64K", "1000".
+[[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+/// The candidate that text was most likely meant to be; nothing when none is near.
+[[nodiscard]] std::optional<std::string_view> nearest_name(
+    std::string_view text, std::span<const std::string_view> candidates);
+
+}  // namespace hocket

@@ -1,0 +1,74 @@
+// The C ABI over the C++ API. No exception leaves this file.
+#include <cstring>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "hocket/hocket.h"
+#include "hocket/hocket.hpp"
+
+namespace {
+
+/// What hocket_last_error returns on this thread. A fixed buffer, so that keeping it can't fail.
+thread_local char last_error[1024] = "";
+
+hocket_status fail(hocket_status code, const char* text) noexcept {
+  const std::size_t length = strnlen(text, sizeof last_error - 1);
+  std::memcpy(last_error, text, length);
+  last_error[length] = '\0';
+  return code;
+}
+
+/// Runs work and turns what it throws into a status.
+template <class Work>
+hocket_status guard(const Work& work) noexcept {
+  try {
+    work();
+    return HOCKET_OK;
+  } catch (const hocket::Error& error) {
+    return fail(static_cast<hocket_status>(error.code()), error.what());
+  } catch (const std::bad_alloc&) {
+    return fail(HOCKET_LIMIT_EXCEEDED, "limit exceeded: out of memory");
+  } catch (const std::exception& error) {
+    return fail(HOCKET_INTERNAL, error.what());
+  } catch (...) {
+    return fail(HOCKET_INTERNAL, "internal: an exception of an unknown type");
+  }
+}
+
+}  // namespace
+
+const char* hocket_version(void) { return hocket::version().data(); }
+
+int32_t hocket_abi_version(void) { return HOCKET_ABI_VERSION; }
+
+// The names are string literals: NUL-terminated and never freed.
+const char* hocket_status_name(hocket_status status) {
+  return hocket::name(static_cast<hocket::StatusCode>(status)).data();
+}
+
+const char* hocket_last_error(void) { return last_error; }
+
+const char* hocket_dtype_name(hocket_dtype dtype) {
+  return hocket::name(static_cast<hocket::DataType>(dtype)).data();
+}
+
+size_t hocket_dtype_size(hocket_dtype dtype) {
+  return hocket::size_of(static_cast<hocket::DataType>(dtype));
+}
+
+const char* hocket_op_name(hocket_op op) {
+  return hocket::name(static_cast<hocket::ReduceOp>(op)).data();
+}
+
+hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
+                                  hocket_dtype dtype, hocket_op op) {
+  return guard([&] {
+    hocket::reduce_local(out, a, b, count, static_cast<hocket::DataType>(dtype),
+                         static_cast<hocket::ReduceOp>(op));
+  });
+}
+
+void hocket_set_log_sink(hocket_log_sink sink, void* context) {
+  hocket::set_log_sink(sink, context);
+}

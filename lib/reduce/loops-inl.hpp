@@ -1,0 +1,110 @@
+// The loops around an element-wise operation on vectors. Compiled once for each instruction set.
+//
+// An operation is a function object V operator()(D d, V a, V b) on vectors V of the lanes that D
+// describes. It is applied to whole vectors, and to shorter ones below that: a count between one and
+// two vectors is done by two that overlap, both loaded before either is stored, so that no scalar
+// remainder is left and out may be a or b.
+#if defined(HOCKET_REDUCE_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef HOCKET_REDUCE_LOOPS_INL
+#undef HOCKET_REDUCE_LOOPS_INL
+#else
+#define HOCKET_REDUCE_LOOPS_INL
+#endif
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#include <cstddef>
+#include <cstdint>
+
+HWY_BEFORE_NAMESPACE();
+namespace hocket::reduce::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// From this many bytes on, a result that goes to memory of its own bypasses the cache: it would
+/// only push out what is still to be read, and ordinary stores read each line before they write it.
+inline constexpr std::size_t streaming_bytes_min = std::size_t{8} << 20;
+
+/// Vectors done in one turn of the main loop.
+inline constexpr std::size_t unroll = 4;
+
+/// The first and the last `lanes` elements, which overlap unless count is twice that many.
+template <class D, class T, class Op>
+HWY_INLINE void combine_two_ends(D d, const Op& op, T* out, const T* a, const T* b,
+                                 std::size_t count) {
+  const std::size_t last = count - hn::Lanes(d);
+  const auto first_result = op(d, hn::LoadU(d, a), hn::LoadU(d, b));
+  const auto last_result = op(d, hn::LoadU(d, a + last), hn::LoadU(d, b + last));
+  hn::StoreU(first_result, d, out);
+  hn::StoreU(last_result, d, out + last);
+}
+
+/// Fewer elements than one vector of `lanes`.
+template <std::size_t lanes, class T, class Op>
+HWY_INLINE void combine_short(const Op& op, T* out, const T* a, const T* b, std::size_t count) {
+  if constexpr (lanes > 1) {
+    constexpr std::size_t half = lanes / 2;
+    if (count >= half) {
+      combine_two_ends(hn::CappedTag<T, half>(), op, out, a, b, count);
+    } else {
+      combine_short<half>(op, out, a, b, count);
+    }
+  }
+}
+
+/// At least one vector, stores that bypass the cache. out is neither a nor b.
+template <class D, class T, class Op>
+HWY_NOINLINE void combine_streaming(D d, const Op& op, T* out, const T* a, const T* b,
+                                    std::size_t count) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  constexpr std::size_t vector_bytes = lanes * sizeof(T);
+  combine_two_ends(d, op, out, a, b, count);  // the unaligned ends; done again where they overlap
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(out) % vector_bytes;
+  std::size_t i = misaligned == 0 ? 0 : (vector_bytes - misaligned) / sizeof(T);
+  for (; i + unroll * lanes <= count; i += unroll * lanes) {
+    for (std::size_t j = i; j < i + unroll * lanes; j += lanes) {
+      hn::Stream(op(d, hn::LoadU(d, a + j), hn::LoadU(d, b + j)), d, out + j);
+    }
+  }
+  for (; i + lanes <= count; i += lanes) {
+    hn::Stream(op(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+  }
+  hwy::FlushStream();
+}
+
+/// At least one vector, ordinary stores.
+template <class D, class T, class Op>
+HWY_INLINE void combine_long(D d, const Op& op, T* out, const T* a, const T* b,
+                             std::size_t count) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  const std::size_t last = count - lanes;
+  const auto last_result = op(d, hn::LoadU(d, a + last), hn::LoadU(d, b + last));
+  std::size_t i = 0;
+  for (; i + unroll * lanes <= count; i += unroll * lanes) {
+    for (std::size_t j = i; j < i + unroll * lanes; j += lanes) {
+      hn::StoreU(op(d, hn::LoadU(d, a + j), hn::LoadU(d, b + j)), d, out + j);
+    }
+  }
+  for (; i + lanes <= count; i += lanes) {
+    hn::StoreU(op(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+  }
+  hn::StoreU(last_result, d, out + last);
+}
+
+/// out = a op b on elements stored as T.
+template <class D, class T, class Op>
+HWY_INLINE void combine(D d, const Op& op, T* out, const T* a, const T* b, std::size_t count) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  if (count < lanes) {
+    combine_short<lanes>(op, out, a, b, count);
+  } else if (count >= streaming_bytes_min / sizeof(T) && out != a && out != b &&
+             reinterpret_cast<std::uintptr_t>(out) % sizeof(T) == 0) {
+    combine_streaming(d, op, out, a, b, count);
+  } else {
+    combine_long(d, op, out, a, b, count);
+  }
+}
+
+}  // namespace hocket::reduce::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif

@@ -1,0 +1,71 @@
+#include "reduce/reduction.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace hocket::reduce {
+namespace {
+
+bool is_integer(DataType type) noexcept { return type <= DataType::u64; }
+
+/// Where a sum soon leaves the type's range, contributions to an average are divided beforehand; in
+/// the others the sum is, which rounds once and keeps the average of equal values exact.
+bool averages_beforehand(DataType type) noexcept {
+  return type == DataType::f16 || type == DataType::f8e4m3 || type == DataType::f8e5m2;
+}
+
+Status unsupported(const ReductionSpec& spec) {
+  return Status(StatusCode::unsupported,
+                fmt::format("{} is not defined for {}", name(spec.op), name(spec.type)))
+      .with_hint("docs/numerics.md lists the ops of every type");
+}
+
+Status check(const ReductionSpec& spec) {
+  if (size_of(spec.type) == 0 || name(spec.op) == "unknown") {
+    return {StatusCode::invalid_argument,
+            fmt::format("no such data type or op: {}, {}", static_cast<int>(spec.type),
+                        static_cast<int>(spec.op))};
+  }
+  if (spec.contributions < 1) {
+    return {StatusCode::invalid_argument,
+            fmt::format("a reduction of {} contributions", spec.contributions)};
+  }
+  const bool is_whole = std::nearbyint(spec.factor) == spec.factor && std::abs(spec.factor) <= 0x1p53;
+  if (spec.op == ReduceOp::premul_sum && is_integer(spec.type) && !is_whole) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("premul_sum of {} by {}", name(spec.type), spec.factor))
+        .with_hint("the factor of an integer type must be a whole number of at most 2^53");
+  }
+  if (spec.op == ReduceOp::custom && spec.custom.function == nullptr) {
+    return {StatusCode::invalid_argument, "a custom op without a function"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Reduction> Reduction::make(const ReductionSpec& spec, const InstructionSet& set) {
+  if (Status status = check(spec); !status.ok()) return status;
+  Reduction reduction;
+  reduction.type_ = spec.type;
+  if (spec.op == ReduceOp::custom) {
+    reduction.custom_ = spec.custom;
+    return reduction;
+  }
+  const bool is_average = spec.op == ReduceOp::average;
+  const bool is_scaled_sum = is_average || spec.op == ReduceOp::premul_sum;
+  reduction.combine_ = find_combine(spec.type, is_scaled_sum ? ReduceOp::sum : spec.op, set);
+  if (reduction.combine_ == nullptr) return unsupported(spec);
+  if (!is_scaled_sum) return reduction;
+
+  reduction.factor_ = is_average ? spec.contributions : spec.factor;
+  const ScaleKernel scale =
+      find_scale(spec.type, is_average ? Scaling::divide : Scaling::multiply, set);
+  if (scale == nullptr) return unsupported(spec);
+  const bool beforehand = !is_average || averages_beforehand(spec.type);
+  (beforehand ? reduction.prepare_ : reduction.finish_) = scale;
+  return reduction;
+}
+
+}  // namespace hocket::reduce

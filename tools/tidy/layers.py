@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Checks every #include against the layer table: which room may know of which.
+
+The tables below are the architecture. To allow a new arrow, change its row and say why in
+docs/decisions/. A room is a folder of lib/ (`plan`), a transport (`transports/tcp`), or a folder
+of the root (`bench`). Patterns are those of the shell, and `*` also matches slashes.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from posixpath import dirname, normpath
+
+from tree import CPP, Finding, among, arguments, files, includes, read, report, room
+
+# What every room of lib/ and every transport may include.
+COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
+LIB = "base wire store reduce plan engine comm capi"
+
+# Room: the rooms and public headers that it may include, beside itself.
+ARROWS = {
+    "include/hocket": "hocket/*",
+    "base": f"{COMMON} hocket/hocket.h",
+    "wire": f"{COMMON} base",
+    "reduce": f"{COMMON} base",
+    "plan": f"{COMMON} base",
+    "store": f"{COMMON} base wire",
+    "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
+    "comm": "hocket/* base wire store reduce plan engine",
+    "capi": "hocket/* base wire store reduce plan engine comm",
+    "transports/*": f"{COMMON} base wire hocket/transport.hpp",
+    "transports/*/conformance.cpp": "hocket/* base wire own tests",
+    "transports": "hocket/* base engine transports/*",  # the table of those that are built in
+    "bench": f"hocket/* {LIB}",
+    "tools": f"hocket/* {LIB}",
+    "tests": f"hocket/* {LIB} transports/* bench tools",
+    "examples": "hocket/*",
+    "bindings": "hocket/*",
+}
+
+# Third party: its headers, and the rooms they belong to.
+THIRD_PARTY = {
+    "Asio": ("asio.hpp asio/*", "store transports/tcp"),
+    "verbs": ("infiniband/* rdma/*", "transports/verbs"),
+    "CUDA": ("cuda* nccl* nvml*", "transports/nccl"),
+    "fmt": ("fmt/*", f"{LIB} transports/* bench tools tests"),
+    "Highway": ("hwy/*", "reduce"),
+    "OpenSSL": ("openssl/*", "wire store"),
+    "CLI11": ("CLI/*", "bench tools"),
+    "JSON": ("nlohmann/*", "bench tools"),
+    "Catch2": ("catch2/*", "tests transports/*/conformance.cpp"),
+    "peers": ("mpi.h gloo/* ucc/*", "bench"),
+    "Python": ("Python.h pybind11/* torch/* c10/*", "bindings"),
+}
+
+# C++ has no dot in its names. Public headers stop at C++ and C; the rest of us may ask the system.
+STANDARD = r"[a-z0-9_]+|(assert|errno|inttypes|limits|math|signal|std\w+|string|time|uchar)\.h"
+SYSTEM = (
+    r"(sys|net|netinet|arpa|linux|bits)/.*|\w*intrin\.h|arm_\w+\.h|(cpuid|cxxabi|dirent|dlfcn"
+    r"|execinfo|fcntl|fenv|getopt|grp|ifaddrs|link|locale|netdb|numa\w*|poll|pthread|pwd|sched"
+    r"|semaphore|spawn|strings|syslog|termios|ucontext|unistd)\.h"
+)
+
+# Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them).
+PURE_ROOMS = "wire reduce plan"
+PURE_BAN = (
+    "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
+    "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "
+    "fcntl.h pthread.h sched.h signal.h dlfcn.h base/log.hpp base/clock.hpp base/fd.hpp"
+)
+
+
+def row(here: str) -> str | None:
+    """The most exact row of the table for a room."""
+    rows = [pattern for pattern in ARROWS if fnmatchcase(here, pattern)]
+    return max(rows, key=len, default=None)
+
+
+def resolve(root: Path, path: str, spelled: str) -> str | None:
+    """The project file that an include means; a generated one is known by its first folder."""
+    for folder in (dirname(path), "lib", "include", ".", path.split("/")[0]):
+        found = normpath(f"{folder}/{spelled}")
+        if not found.startswith("..") and (root / found).is_file():
+            return found
+    first = spelled.split("/")[0]
+    if first == "hocket":
+        return f"include/{spelled}"
+    return f"lib/{spelled}" if first in LIB.split() else None
+
+
+def judge(root: Path, path: str, spelled: str) -> tuple[str, str, str] | None:
+    """(rule, what is wrong, fix), or None when the include may stand."""
+    here = room(path)
+    if among(here, PURE_ROOMS) and among(spelled, PURE_BAN):
+        return "pure", f"{here} is a pure room and includes {spelled}", "pass the value in instead"
+    target = resolve(root, path, spelled)
+    if target is None:
+        return judge_foreign(here, spelled)
+    if among(target, "lib/* transports/* include/*"):
+        name = target.removeprefix("lib/").removeprefix("include/")
+        if spelled != name:
+            return "spelling", f"{spelled} is a second name", f'include it as "{name}"'
+    allowed, there = ARROWS[row(here) or ""], room(target)
+    own = here.rsplit("/", 1)[0] if "own" in allowed.split() else here
+    if there in (here, own) or among(spelled, allowed) or among(there, allowed):
+        return None
+    return "arrow", f"{here} -> {there} ({spelled})", f"{here} may include itself and: {allowed}"
+
+
+def judge_foreign(here: str, spelled: str) -> tuple[str, str, str] | None:
+    for name, (headers, rooms) in THIRD_PARTY.items():
+        if among(spelled, headers):
+            fix = f"{name} headers belong in: {rooms}"
+            return None if among(here, rooms) else ("third-party", f"{here} -> {spelled}", fix)
+    known = STANDARD if here == "include/hocket" else f"{STANDARD}|{SYSTEM}"
+    if re.fullmatch(known, spelled):
+        return None
+    return "unknown", f"{here} -> {spelled}", "give it a row in a table of tools/tidy/layers.py"
+
+
+def check(root: Path, path: str) -> Iterator[Finding]:
+    here, text = room(path), read(root, path)
+    if row(here) is None:
+        yield Finding(path, 0, "room", f"{here} is no room", "move it, or add a row to ARROWS")
+        return
+    if path.count("/") > 2 and here in LIB.split() and dirname(path) != "lib/plan/builders":
+        yield Finding(path, 0, "folder", "a folder in a room", "only plan/builders is one")
+    for line, spelled in includes(text):
+        if verdict := judge(root, path, spelled):
+            yield Finding(path, line, *verdict)
+
+
+def main() -> int:
+    root = arguments(__doc__).parse_args().root
+    paths = files(root, CPP)
+    findings = [finding for path in paths for finding in check(root, path)]
+    count = sum(1 for path in paths for _ in includes(read(root, path)))
+    return report("layers", findings, f"{count} includes in {len(paths)} files keep the table")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
