@@ -2,7 +2,8 @@
  *
  * Conventions:
  *  1. Every function that can fail returns hocket_status; HOCKET_OK is 0.
- *  2. After a failure hocket_last_error() gives the whole story as text: who, what, where and a hint.
+ *  2. After a failure hocket_last_error() gives the whole story as text: who, what, where and a
+ * hint.
  *  3. No C++ exception crosses this header, and no function installs a signal handler.
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
@@ -87,7 +88,8 @@ HOCKET_API int32_t hocket_abi_version(void);
 /* "ok", "timeout", …; "unknown" for a value this library does not know. */
 HOCKET_API const char* hocket_status_name(hocket_status status);
 
-/* Why the last failing call on this thread failed; "" before any. Valid until the next failing call. */
+/* Why the last failing call on this thread failed; "" before any. Valid until the next failing
+ * call. */
 HOCKET_API const char* hocket_last_error(void);
 
 /* "f32", …; "unknown" for a value this library does not know. */

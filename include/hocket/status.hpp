@@ -98,7 +98,8 @@ class [[nodiscard]] HOCKET_API Status {
   std::unique_ptr<Detail, DeleteDetail> detail_;
 };
 
-/// The exception that the C++ API throws; one derived class for each StatusCode worth catching alone.
+/// The exception that the C++ API throws; one derived class for each StatusCode worth catching
+/// alone.
 class HOCKET_API Error : public std::exception {
  public:
   explicit Error(Status status);
@@ -122,16 +123,30 @@ class HOCKET_API Error : public std::exception {
   std::string text_;
 };
 
-// clang-format off
-class HOCKET_API InvalidArgument : public Error { using Error::Error; };
-class HOCKET_API Unsupported : public Error { using Error::Error; };
-class HOCKET_API Timeout : public Error { using Error::Error; };
-class HOCKET_API PeerLost : public Error { using Error::Error; };
-class HOCKET_API Aborted : public Error { using Error::Error; };
-class HOCKET_API Mismatch : public Error { using Error::Error; };
-class HOCKET_API PermissionDenied : public Error { using Error::Error; };
-class HOCKET_API LimitExceeded : public Error { using Error::Error; };
-// clang-format on
+class HOCKET_API InvalidArgument : public Error {
+  using Error::Error;
+};
+class HOCKET_API Unsupported : public Error {
+  using Error::Error;
+};
+class HOCKET_API Timeout : public Error {
+  using Error::Error;
+};
+class HOCKET_API PeerLost : public Error {
+  using Error::Error;
+};
+class HOCKET_API Aborted : public Error {
+  using Error::Error;
+};
+class HOCKET_API Mismatch : public Error {
+  using Error::Error;
+};
+class HOCKET_API PermissionDenied : public Error {
+  using Error::Error;
+};
+class HOCKET_API LimitExceeded : public Error {
+  using Error::Error;
+};
 
 /// Throws the class of the family that fits the code; the status must be a failure.
 [[noreturn]] HOCKET_API void throw_error(Status status);
@@ -140,8 +155,8 @@ class HOCKET_API LimitExceeded : public Error { using Error::Error; };
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : content_(std::move(value)) {}         // NOLINT: a value is a result
-  Result(Status failure) : content_(std::move(failure)) {}  // NOLINT: and so is a failure
+  Result(T value) : content_(std::move(value)) {}
+  Result(Status failure) : content_(std::move(failure)) {}
 
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   /// Success when there is a value.

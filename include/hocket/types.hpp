@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <type_traits>
 
 #include "hocket/export.h"
 #include "hocket/hocket.h"
@@ -85,26 +86,39 @@ using float8_e5m2 = SmallFloat<DataType::f8e5m2, std::uint8_t>;
 template <class T>
 struct DataTypeOf;
 
-// clang-format off
-template <std::signed_integral T> struct DataTypeOf<T> {
+template <std::signed_integral T>
+struct DataTypeOf<T> {
   static_assert(sizeof(T) <= 8, "hocket has no integers wider than 64 bits");
-  static constexpr DataType value = sizeof(T) == 1 ? DataType::i8 : sizeof(T) == 2 ? DataType::i16
-                                  : sizeof(T) == 4 ? DataType::i32 : DataType::i64;
+  static constexpr DataType value = sizeof(T) == 1   ? DataType::i8
+                                    : sizeof(T) == 2 ? DataType::i16
+                                    : sizeof(T) == 4 ? DataType::i32
+                                                     : DataType::i64;
 };
-template <std::unsigned_integral T> struct DataTypeOf<T> {
+
+template <std::unsigned_integral T>
+struct DataTypeOf<T> {
   static_assert(sizeof(T) <= 8, "hocket has no integers wider than 64 bits");
-  static constexpr DataType value = sizeof(T) == 1 ? DataType::u8 : sizeof(T) == 2 ? DataType::u16
-                                  : sizeof(T) == 4 ? DataType::u32 : DataType::u64;
+  static constexpr DataType value = sizeof(T) == 1   ? DataType::u8
+                                    : sizeof(T) == 2 ? DataType::u16
+                                    : sizeof(T) == 4 ? DataType::u32
+                                                     : DataType::u64;
 };
-template <> struct DataTypeOf<bool> { static constexpr DataType value = DataType::boolean; };
-template <> struct DataTypeOf<float> { static constexpr DataType value = DataType::f32; };
-template <> struct DataTypeOf<double> { static constexpr DataType value = DataType::f64; };
-template <> struct DataTypeOf<std::complex<float>> { static constexpr DataType value = DataType::c64; };
-template <> struct DataTypeOf<std::complex<double>> { static constexpr DataType value = DataType::c128; };
-template <DataType type, class Bits> struct DataTypeOf<SmallFloat<type, Bits>> {
-  static constexpr DataType value = type;
-};
-// clang-format on
+
+template <DataType type>
+using DataTypeConstant = std::integral_constant<DataType, type>;
+
+template <>
+struct DataTypeOf<bool> : DataTypeConstant<DataType::boolean> {};
+template <>
+struct DataTypeOf<float> : DataTypeConstant<DataType::f32> {};
+template <>
+struct DataTypeOf<double> : DataTypeConstant<DataType::f64> {};
+template <>
+struct DataTypeOf<std::complex<float>> : DataTypeConstant<DataType::c64> {};
+template <>
+struct DataTypeOf<std::complex<double>> : DataTypeConstant<DataType::c128> {};
+template <DataType type, class Bits>
+struct DataTypeOf<SmallFloat<type, Bits>> : DataTypeConstant<type> {};
 
 /// A type whose values collectives can move and reduce.
 template <class T>

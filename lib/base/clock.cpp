@@ -26,7 +26,7 @@ Deadline Deadline::after(const Clock& clock, Duration timeout) noexcept {
 
 Duration Deadline::remaining(Instant now) const noexcept {
   if (is_never()) return Duration::max();
-  return std::max(at_ - now, Duration::zero());
+  return passed(now) ? Duration::zero() : at_ - now;
 }
 
 Deadline Deadline::or_sooner(Deadline other) const noexcept {

@@ -1,11 +1,12 @@
 #include "base/config.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"

@@ -1,5 +1,5 @@
-// Configuration from HOCKET_* environment variables. A variable exists when it stands in `variables`
-// below: one place for its name, type, default and help.
+// Configuration from HOCKET_* environment variables. A variable exists when it stands in
+// `variables` below: one place for its name, type, default and help.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.hpp"
 #include "hocket/status.hpp"
+
+#include "base/clock.hpp"
 
 namespace hocket {
 
@@ -88,8 +89,8 @@ class Config {
   std::vector<std::string> complaints_;
 };
 
-/// This process's environment, read at the first call, which also sets the log's level, echoes every
-/// variable that is set (level info) and warns of complaints.
+/// This process's environment, read at the first call, which also sets the log's level, echoes
+/// every variable that is set (level info) and warns of complaints.
 [[nodiscard]] const Config& process_config();
 
 }  // namespace hocket

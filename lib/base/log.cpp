@@ -1,11 +1,11 @@
 #include "base/log.hpp"
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
+
+#include <unistd.h>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
@@ -31,14 +31,17 @@ void write_to_stderr(Level level, std::string_view message) {
   fmt::memory_buffer text;
   fmt::format_to(fmt::appender(text), "hocket {:02}:{:02}:{:02}.{:03} {}: {}\n", now.hours,
                  now.minutes, now.seconds, now.milliseconds, name(level), message);
-  // One call a line keeps the lines of several processes apart. A log that can't be written is lost.
+  // One call a line keeps the lines of several processes apart. A log that can't be written is
+  // lost.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 std::string cut_to_limit(std::string_view message) {
   constexpr std::string_view mark = "…";
   if (message.size() <= limits::log_line_bytes_max) return std::string(message);
-  return std::string(message.substr(0, limits::log_line_bytes_max - mark.size())).append(mark);
+  std::size_t end = limits::log_line_bytes_max - mark.size();
+  while (end > 0 && (message[end] & 0xc0) == 0x80) --end;  // not inside a character of UTF-8
+  return std::string(message.substr(0, end)).append(mark);
 }
 
 }  // namespace

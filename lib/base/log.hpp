@@ -2,10 +2,10 @@
 // detects a failure logs it; who passes it on does not.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <string_view>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "hocket/hocket.h"
 

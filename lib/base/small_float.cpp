@@ -26,8 +26,8 @@ constexpr std::uint32_t encode(SmallFloatFormat format, float value) noexcept {
   } else {
     const std::uint32_t half_less_one = (1u << (dropped - 1)) - 1;
     const std::uint32_t last_kept_bit = (magnitude >> dropped) & 1;
-    code = ((magnitude + half_less_one + last_kept_bit) >> dropped) -
-           (rebias << format.mantissa_bits);
+    code =
+        ((magnitude + half_less_one + last_kept_bit) >> dropped) - (rebias << format.mantissa_bits);
   }
   if (code < format.overflow_code()) return sign | code;
   return format.has_infinity ? sign | format.overflow_code() : format.nan_code();

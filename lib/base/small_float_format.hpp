@@ -15,7 +15,8 @@ struct SmallFloatFormat {
   [[nodiscard]] constexpr std::uint32_t sign_bit() const noexcept {
     return 1u << (mantissa_bits + exponent_bits);
   }
-  /// The place of an f32's first mantissa bit that this format has no room for, counted from the top.
+  /// The place of an f32's first mantissa bit that this format has no room for, counted from the
+  /// top.
   [[nodiscard]] constexpr int dropped_bits() const noexcept { return 23 - mantissa_bits; }
   [[nodiscard]] constexpr int bias() const noexcept { return (1 << (exponent_bits - 1)) - 1; }
   /// The code of infinity; without one, of the only NaN. Every finite magnitude is below it.

@@ -1,9 +1,9 @@
 #include "hocket/status.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <system_error>
+
+#include <fmt/format.h>
 
 namespace hocket::inline v0 {
 
@@ -70,13 +70,20 @@ Status& Status::operator=(const Status& other) {
 void Status::DeleteDetail::operator()(Detail* detail) const noexcept { delete detail; }
 
 StatusCode Status::code() const noexcept { return ok() ? StatusCode::ok : detail_->code; }
-std::string_view Status::what() const noexcept { return ok() ? "" : detail_->what; }
+// An empty view, not "": the other operand would then be copied into a string that dies at once.
+std::string_view Status::what() const noexcept {
+  return ok() ? std::string_view("") : detail_->what;
+}
 int Status::rank() const noexcept { return ok() ? -1 : detail_->rank; }
 int Status::peer() const noexcept { return ok() ? -1 : detail_->peer; }
 int Status::step() const noexcept { return ok() ? -1 : detail_->step; }
 int Status::system_error() const noexcept { return ok() ? 0 : detail_->system_error; }
-std::string_view Status::operation() const noexcept { return ok() ? "" : detail_->operation; }
-std::string_view Status::hint() const noexcept { return ok() ? "" : detail_->hint; }
+std::string_view Status::operation() const noexcept {
+  return ok() ? std::string_view("") : detail_->operation;
+}
+std::string_view Status::hint() const noexcept {
+  return ok() ? std::string_view("") : detail_->hint;
+}
 SourceLocation Status::where() const noexcept { return ok() ? SourceLocation() : detail_->where; }
 const Status* Status::cause() const noexcept {
   return ok() || detail_->cause.ok() ? nullptr : &detail_->cause;

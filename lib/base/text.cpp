@@ -46,6 +46,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 constexpr std::string_view size_units = "KMGT";
 
+/// The power of two that a unit of size stands for: 0 of "" and "B", 10 of "K", "KB" and "KiB".
+std::optional<int> size_power(std::string_view unit) noexcept {
+  if (unit.empty() || equal_ignoring_case(unit, "B")) return 0;
+  for (std::size_t i = 0; i < size_units.size(); ++i) {
+    if (to_lower(unit[0]) != to_lower(size_units[i])) continue;
+    const std::string_view rest = unit.substr(1);
+    const bool is_unit =
+        rest.empty() || equal_ignoring_case(rest, "B") || equal_ignoring_case(rest, "iB");
+    return is_unit ? std::optional(10 * static_cast<int>(i + 1)) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
@@ -67,24 +80,17 @@ std::optional<bool> parse_boolean(std::string_view text) noexcept {
 }
 
 std::optional<std::uint64_t> parse_size(std::string_view text) noexcept {
-  std::uint64_t whole = 0;  // read as an integer first: a double would round the largest ones
+  std::uint64_t whole = 0;  // without a fraction no double is used: it would round the largest ones
   const char* const end = text.data() + text.size();
-  if (const auto [rest, error] = std::from_chars(text.data(), end, whole);
-      error == std::errc() && rest == end) {
-    return whole;
+  if (const auto [rest, error] = std::from_chars(text.data(), end, whole); error == std::errc()) {
+    if (const auto power = size_power({rest, static_cast<std::size_t>(end - rest)})) {
+      return whole <= UINT64_MAX >> *power ? std::optional(whole << *power) : std::nullopt;
+    }
   }
   const auto parts = split_unit(text);
-  if (!parts) return std::nullopt;
-  auto [number, unit] = *parts;
-  if (!unit.empty() && !equal_ignoring_case(unit, "B")) {
-    const std::size_t power = size_units.find(static_cast<char>(to_lower(unit[0]) - 'a' + 'A'));
-    const std::string_view suffix = unit.substr(1);
-    if (power == std::string_view::npos) return std::nullopt;
-    if (!suffix.empty() && !equal_ignoring_case(suffix, "B") && !equal_ignoring_case(suffix, "iB")) {
-      return std::nullopt;
-    }
-    number = std::ldexp(number, 10 * static_cast<int>(power + 1));
-  }
+  const auto power = parts ? size_power(parts->second) : std::nullopt;
+  if (!power) return std::nullopt;
+  const double number = std::ldexp(parts->first, *power);
   if (number >= 0x1p64 || number != std::floor(number)) return std::nullopt;
   return static_cast<std::uint64_t>(number);
 }

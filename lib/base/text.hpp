@@ -17,7 +17,8 @@ namespace hocket {
 /// 1 0 true false yes no on off, in any case.
 [[nodiscard]] std::optional<bool> parse_boolean(std::string_view text) noexcept;
 
-/// Bytes: "4096", "64K", "1.5M", "2GiB". Units are powers of 1024, K M G T, with or without "B" or "iB".
+/// Bytes: "4096", "64K", "1.5M", "2GiB". Units are powers of 1024, K M G T, with or without "B" or
+/// "iB".
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text) noexcept;
 
 /// "250ms", "2s", "1.5m", "1h", "10us", "5ns"; a bare number is seconds. Never negative.

@@ -47,18 +47,33 @@ constexpr std::array reduce_ops = {
 
 // What NumPy, PyTorch, nccl-tests and MPI call them.
 constexpr std::pair<std::string_view, DataType> data_type_aliases[] = {
-    {"int8", DataType::i8},          {"uint8", DataType::u8},      {"int16", DataType::i16},
-    {"uint16", DataType::u16},       {"int32", DataType::i32},     {"uint32", DataType::u32},
-    {"int64", DataType::i64},        {"uint64", DataType::u64},    {"half", DataType::f16},
-    {"float16", DataType::f16},      {"bfloat16", DataType::bf16}, {"float8_e4m3", DataType::f8e4m3},
-    {"float8_e5m2", DataType::f8e5m2}, {"float", DataType::f32},   {"float32", DataType::f32},
-    {"double", DataType::f64},       {"float64", DataType::f64},   {"boolean", DataType::boolean},
-    {"complex64", DataType::c64},    {"complex128", DataType::c128},
+    {"int8", DataType::i8},
+    {"uint8", DataType::u8},
+    {"int16", DataType::i16},
+    {"uint16", DataType::u16},
+    {"int32", DataType::i32},
+    {"uint32", DataType::u32},
+    {"int64", DataType::i64},
+    {"uint64", DataType::u64},
+    {"half", DataType::f16},
+    {"float16", DataType::f16},
+    {"bfloat16", DataType::bf16},
+    {"float8_e4m3", DataType::f8e4m3},
+    {"float8_e5m2", DataType::f8e5m2},
+    {"float", DataType::f32},
+    {"float32", DataType::f32},
+    {"double", DataType::f64},
+    {"float64", DataType::f64},
+    {"boolean", DataType::boolean},
+    {"complex64", DataType::c64},
+    {"complex128", DataType::c128},
 };
 constexpr std::pair<std::string_view, ReduceOp> reduce_op_aliases[] = {
-    {"prod", ReduceOp::product},     {"avg", ReduceOp::average},     {"mean", ReduceOp::average},
-    {"mulsum", ReduceOp::premul_sum}, {"band", ReduceOp::bit_and},   {"bor", ReduceOp::bit_or},
-    {"bxor", ReduceOp::bit_xor},     {"land", ReduceOp::logical_and}, {"lor", ReduceOp::logical_or},
+    {"prod", ReduceOp::product},   {"avg", ReduceOp::average},
+    {"mean", ReduceOp::average},   {"mulsum", ReduceOp::premul_sum},
+    {"band", ReduceOp::bit_and},   {"bor", ReduceOp::bit_or},
+    {"bxor", ReduceOp::bit_xor},   {"land", ReduceOp::logical_and},
+    {"lor", ReduceOp::logical_or},
 };
 
 constexpr auto data_type_values = [] {

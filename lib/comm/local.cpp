@@ -1,11 +1,12 @@
 // The part of the C++ API that needs no world.
+#include <cstdint>
+
 #include <fmt/format.h>
 
-#include <cstdint>
+#include "hocket/hocket.hpp"
 
 #include "base/config.hpp"
 #include "base/log.hpp"
-#include "hocket/hocket.hpp"
 #include "reduce/reduction.hpp"
 
 namespace hocket::inline v0 {
@@ -20,8 +21,8 @@ const reduce::InstructionSet& allowed_instruction_set() {
   for (const reduce::InstructionSet& set : sets) {
     if (set.name == widest) return set;
   }
-  log::line(log::Level::warning, "HOCKET_SIMD={}: this machine or build has no {}; using {}", widest,
-            widest, sets.back().name);
+  log::line(log::Level::warning, "HOCKET_SIMD={}: this machine or build has no {}; using {}",
+            widest, widest, sets.back().name);
   return sets.back();
 }
 

@@ -11,18 +11,19 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
+namespace {
 
 /// An element is `parts` numbers: one, or two for complex types, whose parts most ops treat alike.
 template <class T, std::size_t parts, class Op>
 void combine_floats(void* out, const void* a, const void* b, std::size_t count) {
-  combine(hn::ScalableTag<T>(), Canonical<Op>(), static_cast<T*>(out), static_cast<const T*>(a),
-          static_cast<const T*>(b), count * parts);
+  combine(Tag<T>(), Op(), static_cast<T*>(out), static_cast<const T*>(a), static_cast<const T*>(b),
+          count * parts);
 }
 
 template <class T, std::size_t parts, class Op>
 void scale_floats(void* out, const void* in, std::size_t count, double factor) {
-  combine(hn::ScalableTag<T>(), Canonical<Op>{{factor}}, static_cast<T*>(out),
-          static_cast<const T*>(in), static_cast<const T*>(in), count * parts);
+  combine(Tag<T>(), Op{{factor}}, static_cast<T*>(out), static_cast<const T*>(in),
+          static_cast<const T*>(in), count * parts);
 }
 
 template <class T>
@@ -40,7 +41,7 @@ void multiply_complex(void* out, const void* a, const void* b, std::size_t count
     hn::StoreU(with_one_nan(d, imaginary), d, static_cast<T*>(out) + 2 * i + 1);
   }
 #else
-  combine_floats<T, 2, ComplexProduct>(out, a, b, count);
+  combine_floats<T, 2, Canonical<ComplexProduct>>(out, a, b, count);
 #endif
 }
 
@@ -48,11 +49,11 @@ template <class T>
 CombineKernel find_real(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
-      return combine_floats<T, 1, FloatSum>;
+      return combine_floats<T, 1, Canonical<FloatSum>>;
     case ReduceOp::product:
-      return combine_floats<T, 1, FloatProduct>;
+      return combine_floats<T, 1, Canonical<FloatProduct>>;
     case ReduceOp::min:
-      return combine_floats<T, 1, FloatMin>;
+      return combine_floats<T, 1, Canonical<FloatMin>>;
     case ReduceOp::max:
       return combine_floats<T, 1, FloatMax>;
     default:
@@ -62,7 +63,7 @@ CombineKernel find_real(ReduceOp op) {
 
 template <class T>
 CombineKernel find_complex(ReduceOp op) {
-  if (op == ReduceOp::sum) return combine_floats<T, 2, FloatSum>;
+  if (op == ReduceOp::sum) return combine_floats<T, 2, Canonical<FloatSum>>;
   if (op == ReduceOp::product) return multiply_complex<T>;
   return nullptr;
 }
@@ -84,8 +85,8 @@ CombineKernel find_combine(DataType type, ReduceOp op) {
 
 template <class T, std::size_t parts>
 ScaleKernel choose_scale(Scaling scaling) {
-  return scaling == Scaling::multiply ? scale_floats<T, parts, FloatMultiply>
-                                      : scale_floats<T, parts, FloatDivide>;
+  return scaling == Scaling::multiply ? scale_floats<T, parts, Canonical<FloatMultiply>>
+                                      : scale_floats<T, parts, Canonical<FloatDivide>>;
 }
 
 ScaleKernel find_scale(DataType type, Scaling scaling) {
@@ -103,6 +104,7 @@ ScaleKernel find_scale(DataType type, Scaling scaling) {
   }
 }
 
+}  // namespace
 }  // namespace hocket::reduce::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

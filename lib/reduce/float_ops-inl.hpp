@@ -10,9 +10,9 @@
 #define HOCKET_REDUCE_FLOAT_OPS_INL
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
@@ -31,7 +31,7 @@ HWY_INLINE V with_one_nan(D d, V v) {
   return hn::IfThenElse(hn::IsNaN(v), quiet_nan(d), v);
 }
 
-// The operations below give some NaN for a NaN, not yet the one that Canonical makes of it.
+// Sum, product and min give some NaN for a NaN, not yet the one that Canonical makes of it.
 
 struct FloatSum {
   template <class D, class V>
@@ -47,10 +47,10 @@ struct FloatProduct {
   }
 };
 
-// x86's min gives its second operand when one is NaN and when both are zeros. Asked both ways round,
-// its answers differ in these cases only: the union of their bits is then a NaN, or -0, and the
-// intersection of two zeros +0. Arm's min, which gives the NaN and -0, passes unchanged. Highway's
-// scalar min would drop the NaN, so that it is spelled out as x86's.
+// x86's min gives its second operand when one is NaN and when both are zeros. Asked both ways
+// round, its answers differ in these cases only: the union of their bits is then a NaN, or -0, and
+// the intersection of two zeros +0. Arm's min, which gives the NaN and -0, passes unchanged.
+// Highway's scalar min would drop the NaN, so that it is spelled out as x86's.
 struct FloatMin {
   template <class D, class V>
   HWY_INLINE V operator()(D, V a, V b) const {
@@ -70,11 +70,11 @@ struct FloatMin {
 
 struct FloatMax {
   template <class D, class V>
-  HWY_INLINE V operator()(D, V a, V b) const {
+  HWY_INLINE V operator()(D d, V a, V b) const {
     const V one_way = greater(a, b);
     const V other_way = greater(b, a);
     const V either = hn::Or(one_way, other_way);
-    return hn::IfThenElse(hn::IsNaN(either), either, hn::And(one_way, other_way));
+    return hn::IfThenElse(hn::IsNaN(either), quiet_nan(d), hn::And(one_way, other_way));
   }
 
  private:

@@ -11,11 +11,12 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
+namespace {
 
 template <class T, class Op>
 void combine_integers(void* out, const void* a, const void* b, std::size_t count) {
-  combine(hn::ScalableTag<T>(), Op(), static_cast<T*>(out), static_cast<const T*>(a),
-          static_cast<const T*>(b), count);
+  combine(Tag<T>(), Op(), static_cast<T*>(out), static_cast<const T*>(a), static_cast<const T*>(b),
+          count);
 }
 
 /// The ops that do not care for the sign; T is unsigned.
@@ -97,6 +98,7 @@ CombineKernel find_combine(DataType type, ReduceOp op) {
   }
 }
 
+}  // namespace
 }  // namespace hocket::reduce::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -6,9 +6,9 @@
 #define HOCKET_REDUCE_INTEGER_OPS_INL
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
+
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {

@@ -31,7 +31,8 @@ Status check(const ReductionSpec& spec) {
     return {StatusCode::invalid_argument,
             fmt::format("a reduction of {} contributions", spec.contributions)};
   }
-  const bool is_whole = std::nearbyint(spec.factor) == spec.factor && std::abs(spec.factor) <= 0x1p53;
+  const bool is_whole =
+      std::nearbyint(spec.factor) == spec.factor && std::abs(spec.factor) <= 0x1p53;
   if (spec.op == ReduceOp::premul_sum && is_integer(spec.type) && !is_whole) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("premul_sum of {} by {}", name(spec.type), spec.factor))

@@ -5,6 +5,7 @@
 
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
+
 #include "reduce/kernel.hpp"
 
 namespace hocket::reduce {

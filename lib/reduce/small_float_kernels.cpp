@@ -12,6 +12,7 @@
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
+namespace {
 
 template <DataType type>
 using Stored = std::conditional_t<type == DataType::f16 || type == DataType::bf16, std::uint16_t,
@@ -19,9 +20,8 @@ using Stored = std::conditional_t<type == DataType::f16 || type == DataType::bf1
 
 /// As many lanes as a vector has of f32, but for bf16, which is widened two lanes at a time.
 template <DataType type>
-using StoredTag =
-    std::conditional_t<type == DataType::bf16, hn::ScalableTag<std::uint16_t>,
-                       hn::Rebind<Stored<type>, hn::ScalableTag<float>>>;
+using StoredTag = std::conditional_t<type == DataType::bf16, hn::ScalableTag<std::uint16_t>,
+                                     hn::Rebind<Stored<type>, hn::ScalableTag<float>>>;
 
 template <DataType type, class Op>
 void combine_small_floats(void* out, const void* a, const void* b, std::size_t count) {
@@ -89,6 +89,7 @@ ScaleKernel find_scale(DataType type, Scaling scaling) {
   }
 }
 
+}  // namespace
 }  // namespace hocket::reduce::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

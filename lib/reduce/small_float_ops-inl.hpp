@@ -1,5 +1,5 @@
-// Vectors of f16, bf16 and the 8-bit floats: to f32, an operation there, and back, rounded to nearest
-// with ties to even. Lane by lane the bits of base/small_float.cpp. Compiled once for each
+// Vectors of f16, bf16 and the 8-bit floats: to f32, an operation there, and back, rounded to
+// nearest with ties to even. Lane by lane the bits of base/small_float.cpp. Compiled once for each
 // instruction set.
 #if defined(HOCKET_REDUCE_SMALL_FLOAT_OPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HOCKET_REDUCE_SMALL_FLOAT_OPS_INL
@@ -8,9 +8,9 @@
 #define HOCKET_REDUCE_SMALL_FLOAT_OPS_INL
 #endif
 
-#include <hwy/highway.h>
-
 #include <cstdint>
+
+#include <hwy/highway.h>
 
 #include "base/small_float_format.hpp"
 
@@ -66,7 +66,8 @@ struct Codec {
     const auto shifted = hn::BitCast(floats, hn::ShiftLeft<dropped_bits>(magnitude));
     const auto scale = hn::BitCast(floats, hn::Set(bits, (127u + rebias) << 23));
     const auto value = hn::BitCast(bits, rebias == 0 ? shifted : hn::Mul(shifted, scale));
-    // The largest exponent of all stands for infinity and NaN, and the product made it a lesser one.
+    // The largest exponent of all stands for infinity and NaN, and the product made it a lesser
+    // one.
     constexpr std::uint32_t first_special =
         format.has_infinity ? format.overflow_code() : format.nan_code();
     const auto is_special = hn::Gt(magnitude, hn::Set(bits, first_special - 1));

@@ -60,7 +60,7 @@ THIRD_PARTY = {
 # C++ has no dot in its names. Public headers stop at C++ and C; the rest of us may ask the system.
 STANDARD = r"[a-z0-9_]+|(assert|errno|inttypes|limits|math|signal|std\w+|string|time|uchar)\.h"
 SYSTEM = (
-    r"(sys|net|netinet|arpa|linux|bits)/.*|\w*intrin\.h|arm_\w+\.h|(cpuid|cxxabi|dirent|dlfcn"
+    r"(sys|net|netinet|arpa|linux)/.*|\w*intrin\.h|arm_\w+\.h|(cpuid|cxxabi|dirent|dlfcn"
     r"|execinfo|fcntl|fenv|getopt|grp|ifaddrs|link|locale|netdb|numa\w*|poll|pthread|pwd|sched"
     r"|semaphore|spawn|strings|syslog|termios|ucontext|unistd)\.h"
 )
@@ -87,8 +87,8 @@ def resolve(root: Path, path: str, spelled: str) -> str | None:
         if not found.startswith("..") and (root / found).is_file():
             return found
     first = spelled.split("/")[0]
-    if first == "hocket":
-        return f"include/{spelled}"
+    if first in ("hocket", "transports"):
+        return f"include/{spelled}" if first == "hocket" else spelled
     return f"lib/{spelled}" if first in LIB.split() else None
 
 

@@ -41,9 +41,11 @@ def is_ours(kind: str, name: str) -> bool:
 
 def hint(name: str) -> str:
     script = "see that the linker's version script is used and names only ours"
+    if not name.startswith("_Z"):
+        return f"make it static, or begin it with hocket_; {script}"
     if re.match(r"_Z\w*?N[KVRO]*6hocket", name):
         return f"leave the export macro off it, or move it into hocket::v0; {script}"
-    return script if name.startswith("_Z") else f"make it static, or begin it with hocket_; {script}"
+    return script
 
 
 def main() -> int:

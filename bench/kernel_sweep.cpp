@@ -1,0 +1,133 @@
+#include "kernel_sweep.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include <fmt/format.h>
+
+#include "plain_loops.hpp"
+#include "reduce/reduction.hpp"
+
+namespace hocket::bench {
+namespace {
+
+/// Three operands on pages of their own, offset so that they don't compete for the same cache sets.
+class Operands {
+ public:
+  explicit Operands(std::size_t bytes) : stride_(bytes + 4096 + 256), memory_(3 * stride_ + 4096) {}
+
+  void* out() { return at(0); }
+  void* a() { return at(1); }
+  void* b() { return at(2); }
+
+  /// Every element the number 1: sums grow slowly and products not at all, so that long runs of
+  /// `a = a op b` meet no subnormal numbers.
+  void fill(DataType type, std::size_t bytes) {
+    std::byte one[16] = {};
+    switch (type) {
+      case DataType::f16:
+        store(one, std::uint16_t{0x3c00});
+        break;
+      case DataType::bf16:
+        store(one, std::uint16_t{0x3f80});
+        break;
+      case DataType::f8e4m3:
+        store(one, std::uint8_t{0x38});
+        break;
+      case DataType::f8e5m2:
+        store(one, std::uint8_t{0x3c});
+        break;
+      case DataType::f32:
+      case DataType::c64:
+        store(one, 1.0f);
+        break;
+      case DataType::f64:
+      case DataType::c128:
+        store(one, 1.0);
+        break;
+      default:
+        one[0] = std::byte{1};  // little-endian integers and bool
+    }
+    for (void* operand : {out(), a(), b()}) {
+      for (std::size_t i = 0; i < bytes; i += size_of(type)) {
+        std::memcpy(static_cast<std::byte*>(operand) + i, one, size_of(type));
+      }
+    }
+  }
+
+ private:
+  template <class T>
+  static void store(std::byte* to, T value) {
+    std::memcpy(to, &value, sizeof value);
+  }
+  void* at(std::size_t index) {
+    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+    return memory_.data() + (4096 - address % 4096) % 4096 + index * stride_;
+  }
+
+  std::size_t stride_;
+  std::vector<std::byte> memory_;
+};
+
+LevelTimes measure_level(const Level& level, Operands& operands, const MeasureOptions& measuring) {
+  std::size_t sink = 0;
+  const std::vector<double> seconds =
+      measure({[&] { std::memcpy(operands.out(), operands.a(), level.bytes); },
+               [&] { sink ^= native::read_both(operands.a(), operands.b(), level.bytes); }},
+              measuring);
+  volatile std::size_t keep = sink;  // or the compiler would drop the reading
+  static_cast<void>(keep);
+  return {.memcpy = seconds[0], .read_both = seconds[1]};
+}
+
+KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, ReduceOp op,
+                           const Level& level, Operands& operands,
+                           const MeasureOptions& measuring) {
+  const std::size_t count = level.bytes / size_of(type);
+  const PlainLoop plain = plain::find_loop(type, op);
+  const PlainLoop native = native::find_loop(type, op);
+  operands.fill(type, level.bytes);
+  void* const out = operands.out();
+  void* const a = operands.a();
+  void* const b = operands.b();
+  const std::vector<double> seconds = measure(
+      {[&] { reduction.combine(out, a, b, count); }, [&] { reduction.combine(a, a, b, count); },
+       [&] { plain(out, a, b, count); }, [&] { native(out, a, b, count); }},
+      measuring);
+  return {.type = type,
+          .op = op,
+          .apart = seconds[0],
+          .in_place = seconds[1],
+          .plain = seconds[2],
+          .native = seconds[3]};
+}
+
+}  // namespace
+
+KernelResults run(const KernelSweep& sweep,
+                  const std::function<void(const std::string&)>& progress) {
+  const auto bytes_max = std::ranges::max(sweep.levels, {}, &Level::bytes).bytes;
+  Operands operands(bytes_max);
+  KernelResults results;
+  operands.fill(DataType::u8, bytes_max);
+  for (const Level& level : sweep.levels) {
+    progress(fmt::format("memory at {}", level.name));
+    results.levels.push_back(measure_level(level, operands, sweep.measuring));
+  }
+  for (const DataType type : sweep.types) {
+    for (const ReduceOp op : sweep.ops) {
+      const auto reduction = reduce::Reduction::make({.type = type, .op = op}, sweep.set);
+      if (!reduction.ok()) continue;  // not defined for the type
+      progress(fmt::format("{} {}", name(type), name(op)));
+      for (std::size_t level = 0; level < sweep.levels.size(); ++level) {
+        results.kernels.push_back(
+            measure_kernel(*reduction, type, op, sweep.levels[level], operands, sweep.measuring));
+        results.kernels.back().level = level;
+      }
+    }
+  }
+  return results;
+}
+
+}  // namespace hocket::bench

@@ -1,0 +1,21 @@
+// Timing pieces of work against each other on a machine whose speed drifts.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "base/clock.hpp"
+
+namespace hocket::bench {
+
+struct MeasureOptions {
+  int rounds = 5;
+  Duration batch = std::chrono::microseconds(400);  // the shortest time that is measured at once
+};
+
+/// The median over the rounds of each work's seconds a call. A round measures every work once, in
+/// turn, so that a slow moment hits all of them.
+[[nodiscard]] std::vector<double> measure(const std::vector<std::function<void()>>& works,
+                                          const MeasureOptions& options);
+
+}  // namespace hocket::bench
