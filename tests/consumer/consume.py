@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""Uses Hocket as others do: builds the two programs beside this file in one of three ways, runs them.
+
+pkg-config and cmake are given an install that was moved away from its prefix, subproject the source
+tree. Libraries of both kinds that the build makes are tried: the shared one and the archive.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+PROGRAMS = {"program.cpp": ("CXX", "c++20"), "program.c": ("CC", "c11")}
+
+
+def run(*command: str | Path, **environment: str | Path) -> str:
+    """What the command printed; when it fails, that is printed and the test ends."""
+    words = [str(word) for word in command]
+    env = os.environ | {name: str(value) for name, value in environment.items()}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
+    if done.returncode != 0:
+        sys.exit(f"failed: {shlex.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def run_program(program: Path, version: str, **environment: str | Path) -> None:
+    if (printed := run(program, **environment)) != f"hocket {version}: 11 22 33\n":
+        sys.exit(f"{program} printed {printed!r}")
+
+
+def installed_files(build: Path) -> list[Path]:
+    """What ninja has to make before an install; after a full build it is all there."""
+    targets = json.loads((build / "meson-info/intro-targets.json").read_text("utf-8"))
+    files = [name for target in targets if target["installed"] for name in target["filename"]]
+    return [Path(name).relative_to(build) for name in files]
+
+
+class Installed:
+    """A staged install, moved away from its prefix."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        stage, self.prefix = options.work / "stage", options.work / "moved"
+        for folder in (stage, self.prefix):
+            shutil.rmtree(folder, ignore_errors=True)
+        with (options.build / "meson-private/consumer.lock").open("w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # one at a time in the build folder
+            run("ninja", "-C", options.build, *installed_files(options.build))
+            run(options.meson, "install", "-C", options.build, "--no-rebuild", "--destdir", stage)
+        os.rename(stage / options.prefix.relative_to("/"), self.prefix)
+        self.libraries = next(self.prefix.rglob("hocket.pc")).parents[1]
+
+    def kinds(self) -> list[str]:
+        suffixes = {"shared": "so", "static": "a"}
+        found = [k for k, end in suffixes.items() if (self.libraries / f"libhocket.{end}").exists()]
+        return found or sys.exit(f"no libhocket in {self.libraries}")
+
+    def drop_shared(self) -> None:
+        """From here on a program that is not static doesn't start."""
+        for library in self.libraries.glob("libhocket.so*"):
+            library.unlink()
+
+
+def pkg_config(options: argparse.Namespace) -> None:
+    installed = Installed(options)
+    ask = ["pkg-config", f"--define-variable=prefix={installed.prefix}", "hocket"]
+    path = installed.libraries / "pkgconfig"
+    for kind in installed.kinds():
+        if kind == "static":
+            installed.drop_shared()
+            ask += ["--static"]
+        cflags, libs = (run(*ask, part, PKG_CONFIG_PATH=path) for part in ("--cflags", "--libs"))
+        if "-D" in cflags.replace(str(installed.prefix), ""):
+            sys.exit(f"hocket.pc hands its users defines of ours: {cflags}")
+        search = {"LD_LIBRARY_PATH": installed.libraries} if kind == "shared" else {}
+        for source, (variable, standard) in PROGRAMS.items():
+            program, compiler = options.work / f"{source}-{kind}", shlex.split(os.environ[variable])
+            compiled = ("-c", HERE / source, "-o", f"{program}.o")
+            run(*compiler, f"-std={standard}", *shlex.split(cflags), *compiled)
+            run(*compiler, f"{program}.o", *shlex.split(libs), "-o", program)
+            run_program(program, options.version, **search)
+        print(f"{kind}: {libs.strip()}")
+
+
+def cmake(options: argparse.Namespace) -> None:
+    if not shutil.which("cmake"):
+        print("cmake is not installed")
+        sys.exit(77)
+    installed = Installed(options)
+    for kind in installed.kinds():
+        build = options.work / kind
+        defines = [
+            f"-DCMAKE_PREFIX_PATH={installed.prefix}",
+            f"-Dhocket_USE_STATIC_LIBS={kind == 'static'}",
+            f"-Dhocket_wanted_version={options.version}",
+        ]
+        run("cmake", "-G", "Ninja", "-S", HERE / "cmake", "-B", build, *defines)
+        run("cmake", "--build", build)
+        if kind == "static":
+            installed.drop_shared()
+        for program in ("program_cpp", "program_c"):
+            run_program(build / program, options.version)
+        print(f"{kind}: hocket::hocket {options.version}")
+
+
+def subproject(options: argparse.Namespace) -> None:
+    project, build = options.work / "project", options.work / "build"
+    links = {name: HERE / name for name in PROGRAMS}
+    links |= {"meson.build": HERE / "subproject/meson.build", "subprojects/hocket": options.source}
+    (project / "subprojects").mkdir(parents=True, exist_ok=True)
+    for name, target in links.items():
+        (project / name).unlink(missing_ok=True)
+        (project / name).symlink_to(target)
+    if not (build / "build.ninja").exists():
+        choices = ("--buildtype=plain", "--force-fallback-for=hocket", "-Ddefault_library=static")
+        run(options.meson, "setup", build, project, *choices)
+    run("ninja", "-C", build)
+    if tests := json.loads((build / "meson-info/intro-tests.json").read_text("utf-8")):
+        sys.exit(f"as a subproject Hocket still has its tests: {tests[0]['name']}, …")
+    for program in ("program_cpp", "program_c"):
+        run_program(build / program, options.version)
+    print("static: dependency('hocket')")
+
+
+def main() -> None:
+    ways = {"pkg-config": pkg_config, "cmake": cmake, "subproject": subproject}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("way", choices=ways)
+    for name in ("source", "build", "work", "prefix"):
+        parser.add_argument(f"--{name}", type=Path, required=True)
+    for name in ("meson", "version", "sanitizer"):
+        parser.add_argument(f"--{name}", required=True)
+    options = parser.parse_args()
+    if options.sanitizer != "none":
+        print(f"the build has -Db_sanitize={options.sanitizer}, and its users would need it too")
+        sys.exit(77)
+    options.work.mkdir(parents=True, exist_ok=True)
+    ways[options.way](options)
+
+
+if __name__ == "__main__":
+    main()

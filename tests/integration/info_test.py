@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""`hocket info` and what every sub-command of `hocket` has in common: help, version, refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+HOCKET = ""  # the program: the first argument
+VARIABLES = {"HOCKET_LOG_LEVEL", "HOCKET_SIMD"}
+SIMD_LEVELS = {"avx512", "avx2", "sse4", "neon", "none"}
+
+
+def run(*arguments: str, **variables: str | bytes) -> subprocess.CompletedProcess[str]:
+    """Runs hocket with these HOCKET_* variables and no others."""
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("HOCKET_")}
+    return subprocess.run(
+        [HOCKET, *arguments],
+        env={**inherited, **variables},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+        check=False,
+    )
+
+
+class Info(unittest.TestCase):
+    def document(self, *arguments: str, **variables: str | bytes) -> dict:
+        ran = run("info", "--json", *arguments, **variables)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return json.loads(ran.stdout)
+
+    def variable(self, document: dict, name: str) -> dict:
+        (found,) = [each for each in document["environment"] if each["name"] == name]
+        return found
+
+    def test_json_describes_build_and_machine(self) -> None:
+        document = self.document()
+        self.assertRegex(document["version"], r"^\d+\.\d+\.\d+")
+        self.assertEqual(document["c_abi"], 0)
+        self.assertRegex(document["build"]["compiler"], r"^(gcc|clang) \d+\.")
+        self.assertIn(document["machine"]["architecture"], os.uname())
+        self.assertEqual(document["machine"]["cpus_usable"], len(os.sched_getaffinity(0)))
+        self.assertGreaterEqual(document["machine"]["cpus"], document["machine"]["cpus_usable"])
+        self.assertEqual(document["complaints"], [])
+
+    def test_json_is_the_same_with_env(self) -> None:
+        self.assertEqual(self.document("--env"), self.document())
+
+    def test_the_widest_vectors_are_used(self) -> None:
+        simd = self.document()["simd"]
+        self.assertLessEqual(set(simd["available"]), SIMD_LEVELS)
+        self.assertEqual((simd["wanted"], simd["used"]), ("best", simd["available"][0]))
+
+    def test_hocket_simd_chooses_the_vectors(self) -> None:
+        for level in self.document()["simd"]["available"]:
+            simd = self.document(HOCKET_SIMD=level)["simd"]
+            self.assertEqual((simd["wanted"], simd["used"]), (level, level))
+
+    def test_every_transport_that_is_absent_says_why(self) -> None:
+        transports = {each["name"]: each for each in self.document()["transports"]}
+        self.assertEqual(set(transports), {"tcp", "shm", "verbs", "nccl"})
+        for each in transports.values():
+            self.assertTrue(each["available"] or each["reason"])
+
+    def test_json_lists_the_environment(self) -> None:
+        document = self.document(HOCKET_LOG_LEVEL="error")
+        self.assertEqual({each["name"] for each in document["environment"]}, VARIABLES)
+        level = self.variable(document, "HOCKET_LOG_LEVEL")
+        self.assertEqual((level["type"], level["default"], level["value"]),
+                         ("choice", "warning", "error"))
+        self.assertEqual(level["choices"], ["error", "warning", "info", "debug"])
+        self.assertTrue(level["help"])
+        self.assertIsNone(self.variable(document, "HOCKET_SIMD")["value"])
+
+    def test_text_shows_the_same(self) -> None:
+        document, ran = self.document(), run("info")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        for shown in (
+            f"Hocket {document['version']}",
+            document["build"]["compiler"],
+            document["machine"]["processor"],
+            ", ".join(document["simd"]["available"]),
+            document["transports"][0]["reason"],
+        ):
+            self.assertIn(shown, ran.stdout)
+        self.assertNotIn("\x1b", ran.stdout)
+        self.assertIsNone(re.search(r"[ \t]$", ran.stdout, re.MULTILINE))
+
+    def test_env_explains_every_variable(self) -> None:
+        ran = run("info", "--env", HOCKET_SIMD="none")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        for each in self.document()["environment"]:
+            for shown in (each["name"], each["type"], each["help"], ", ".join(each["choices"])):
+                self.assertIn(shown, ran.stdout)
+        self.assertRegex(ran.stdout, r"HOCKET_SIMD\n(  .*\n)*  set to +none\n")
+        self.assertEqual(ran.stdout.count("  set to "), 1)
+
+    def test_an_unknown_variable_is_warned_of_with_the_nearest_name(self) -> None:
+        ran = run("info", "--json", HOCKET_LOGLEVEL="info")
+        complaint = "HOCKET_LOGLEVEL is not a variable of Hocket; did you mean HOCKET_LOG_LEVEL?"
+        self.assertEqual(ran.returncode, 0)
+        self.assertRegex(ran.stderr, rf"^hocket .* warning: {re.escape(complaint)}\n$")
+        self.assertEqual(json.loads(ran.stdout)["complaints"], [complaint])
+
+    def test_a_value_that_is_none_leaves_the_default(self) -> None:
+        ran = run("info", "--json", HOCKET_SIMD="fastest")
+        document = json.loads(ran.stdout)
+        self.assertIn("best, avx512, avx2, sse4, none", ran.stderr)
+        self.assertEqual(document["simd"]["wanted"], "best")
+        self.assertIsNone(self.variable(document, "HOCKET_SIMD")["value"])
+
+    def test_json_is_json_whatever_the_environment_holds(self) -> None:
+        for value in (b"\xff\xfe", b'"\n\t\\', b"x" * 5000):
+            document = self.document(HOCKET_SIMD=value)
+            self.assertEqual(len(document["complaints"]), 1)
+
+
+class CommandLine(unittest.TestCase):
+    def refused(self, *arguments: str) -> str:
+        ran = run(*arguments)
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""))
+        return ran.stderr
+
+    def test_version(self) -> None:
+        ran = run("--version")
+        self.assertEqual(ran.returncode, 0)
+        self.assertRegex(ran.stdout, r"^hocket \d+\.\d+\.\d+\S* \(C ABI 0\)\n$")
+
+    def test_help_names_every_command(self) -> None:
+        for arguments in (["help"], ["--help"], ["-h"]):
+            ran = run(*arguments)
+            self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+            self.assertRegex(ran.stdout, r"\n  info +\S")
+
+    def test_help_explains_a_command(self) -> None:
+        ran = run("help", "info")
+        self.assertEqual((ran.returncode, ran.stderr), (0, ""))
+        self.assertIn("--json", ran.stdout)
+        self.assertEqual(ran.stdout, run("info", "--help").stdout)
+
+    def test_no_command_shows_the_help(self) -> None:
+        self.assertEqual(self.refused(), run("help").stdout)
+
+    def test_a_wrong_flag_is_refused_with_the_nearest(self) -> None:
+        told = self.refused("info", "--jsn")
+        self.assertIn("hocket info: I don't know --jsn; did you mean --json?\n", told)
+        self.assertIn("hint: `hocket info --help`", told)
+
+    def test_a_wrong_command_is_refused_with_the_nearest(self) -> None:
+        for arguments in (["inf"], ["help", "inf"]):
+            told = self.refused(*arguments)
+            self.assertIn("hocket: I don't know inf; did you mean info?\n", told)
+            self.assertIn("hint: `hocket --help`", told)
+
+    def test_other_mistakes_are_refused(self) -> None:
+        for arguments in (["--frobnicate"], ["info", "more"], ["info", "--json=7"],
+                          ["help", "info", "info"], ["qqqqqq"]):
+            with self.subTest(arguments):
+                told = self.refused(*arguments)
+                self.assertTrue(told.startswith("hocket"), told)
+                self.assertIn("hint: ", told)
+
+    def test_output_that_cannot_be_written_is_a_failure(self) -> None:
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            ran = subprocess.run([HOCKET, "info"], stdout=full, stderr=subprocess.PIPE, text=True,
+                                 timeout=60, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("No space left on device", ran.stderr)
+
+
+if __name__ == "__main__":
+    HOCKET = sys.argv.pop(1)
+    unittest.main()

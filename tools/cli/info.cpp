@@ -1,0 +1,215 @@
+#include "info.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sched.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "hocket/hocket.hpp"
+
+#include "base/config.hpp"
+#include "page.hpp"
+#include "reduce/kernel.hpp"
+
+namespace hocket::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Build {
+  std::string_view version = hocket::version();
+  int abi_version = hocket_abi_version();
+  std::string_view compiler = HOCKET_COMPILER;
+  std::string_view type = HOCKET_BUILD_TYPE;
+  std::string_view sanitizer = HOCKET_SANITIZER;
+};
+
+struct Machine {
+  std::string processor;
+  std::string architecture;
+  std::string system;
+  int cpus = 0;
+  int cpus_usable = 0;  // fewer where this process was bound to some of them
+};
+
+struct Transport {
+  std::string_view name;
+  bool is_available = false;
+  std::string_view reason;  // why not
+};
+
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+Machine machine() {
+  utsname system{};
+  uname(&system);
+  const auto cpus = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+  cpu_set_t usable;
+  const bool is_known = sched_getaffinity(0, sizeof usable, &usable) == 0;
+  return {
+      .processor = processor_name(),
+      .architecture = system.machine,
+      .system = fmt::format("{} {}", system.sysname, system.release),
+      .cpus = cpus,
+      .cpus_usable = is_known ? CPU_COUNT(&usable) : cpus,
+  };
+}
+
+std::vector<Transport> transports() {
+  constexpr std::string_view reason = "this version of Hocket does not have it yet";
+  return {{"tcp", false, reason},
+          {"shm", false, reason},
+          {"verbs", false, reason},
+          {"nccl", false, reason}};
+}
+
+std::vector<std::string_view> simd_available() {
+  const auto sets = reduce::instruction_sets();
+  std::vector<std::string_view> names(sets.size());
+  std::ranges::transform(sets, names.begin(), &reduce::InstructionSet::name);
+  return names;
+}
+
+std::string_view simd_wanted() {
+  return variables::simd_levels[process_config().get(variables::simd).index];
+}
+
+/// As comm/local.cpp chooses it.
+std::string_view simd_used() {
+  const auto names = simd_available();
+  if (simd_wanted() == "best") return names.front();
+  const auto found = std::ranges::find(names, simd_wanted());
+  return found == names.end() ? names.back() : *found;
+}
+
+std::string describe_cpus(const Machine& machine) {
+  if (machine.cpus_usable == machine.cpus) return fmt::format("{}", machine.cpus);
+  return fmt::format("{}, of which this process may use {}", machine.cpus, machine.cpus_usable);
+}
+
+void print_overview() {
+  const Build build;
+  const Machine here = machine();
+  Page page(10);
+  page.heading(fmt::format("Hocket {}", build.version));
+  page.table({{"C ABI", fmt::format("{}", build.abi_version)},
+              {"compiler", std::string(build.compiler)},
+              {"build type", std::string(build.type)},
+              {"sanitizer", std::string(build.sanitizer)}});
+  page.heading("Machine");
+  page.table({{"processor", fmt::format("{} ({})", here.processor, here.architecture)},
+              {"CPUs", describe_cpus(here)},
+              {"system", here.system}});
+  page.heading("Vector instructions");
+  page.table({{"available", fmt::format("{}", fmt::join(simd_available(), ", "))},
+              {"used", fmt::format("{} (HOCKET_SIMD={})", simd_used(), simd_wanted())}});
+  page.heading("Transports");
+  std::vector<std::vector<std::string>> rows;
+  for (const Transport& each : transports()) {
+    rows.push_back(
+        {std::string(each.name), each.is_available ? "yes" : fmt::format("no: {}", each.reason)});
+  }
+  page.table(rows);
+}
+
+void print_environment() {
+  Page page;
+  for (const VariableInfo* variable : variables::all()) {
+    std::string type(name(variable->kind));
+    if (!variable->choices.empty()) type += fmt::format(": {}", fmt::join(variable->choices, ", "));
+    std::vector<std::vector<std::string>> rows = {{"type", type},
+                                                  {"default", std::string(variable->fallback)}};
+    if (const auto value = process_config().text_of(*variable)) {
+      rows.push_back({"set to", std::string(*value)});
+    }
+    page.heading(variable->name);
+    page.table({{std::string(variable->help)}});
+    page.table(rows);
+  }
+}
+
+Json environment_json() {
+  Json list = Json::array();
+  for (const VariableInfo* variable : variables::all()) {
+    const auto value = process_config().text_of(*variable);
+    list.push_back({{"name", variable->name},
+                    {"type", name(variable->kind)},
+                    {"default", variable->fallback},
+                    {"choices", variable->choices},
+                    {"value", value ? Json(*value) : Json()},
+                    {"help", variable->help}});
+  }
+  return list;
+}
+
+void print_json() {
+  const Build build;
+  const Machine here = machine();
+  Json list = Json::array();
+  for (const Transport& each : transports()) {
+    list.push_back(
+        {{"name", each.name}, {"available", each.is_available}, {"reason", each.reason}});
+  }
+  const Json document = {
+      {"version", build.version},
+      {"c_abi", build.abi_version},
+      {"build",
+       {{"compiler", build.compiler}, {"type", build.type}, {"sanitizer", build.sanitizer}}},
+      {"machine",
+       {{"processor", here.processor},
+        {"architecture", here.architecture},
+        {"system", here.system},
+        {"cpus", here.cpus},
+        {"cpus_usable", here.cpus_usable}}},
+      {"simd", {{"available", simd_available()}, {"used", simd_used()}, {"wanted", simd_wanted()}}},
+      {"transports", list},
+      {"environment", environment_json()},
+      {"complaints", process_config().complaints()},
+  };
+  // What the environment holds need not be UTF-8.
+  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+Command info_command(CLI::App& program) {
+  struct Options {
+    bool env = false;
+    bool json = false;
+  };
+  const auto options = std::make_shared<Options>();
+  CLI::App* const parser = program.add_subcommand("info", "Show this build, machine and settings");
+  parser->add_flag("--env", options->env, "List the HOCKET_* environment variables instead")
+      ->disable_flag_override();
+  parser->add_flag("--json", options->json, "Write everything as one JSON document")
+      ->disable_flag_override();
+  return {parser, [options] {
+            if (options->json) {
+              print_json();
+            } else if (options->env) {
+              print_environment();
+            } else {
+              print_overview();
+            }
+            return exit_success;
+          }};
+}
+
+}  // namespace hocket::cli
