@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "base/small_float.hpp"
+
 namespace hocket::bench::LOOPS {
 
 std::size_t read_both(const void* a, const void* b, std::size_t bytes);
@@ -24,7 +26,12 @@ struct IsSmallFloat<SmallFloat<type, Bits>> : std::true_type {};
 template <ReduceOp op, class T>
 T apply(T a, T b) {
   if constexpr (IsSmallFloat<T>::value) {
-    return T(apply<op>(static_cast<float>(a), static_cast<float>(b)));
+    constexpr SmallFloatFormat format = format_of(data_type_of<T>);
+    const float result =
+        apply<op>(small_float::decode(format, a.bits), small_float::decode(format, b.bits));
+    T stored;
+    stored.bits = static_cast<decltype(stored.bits)>(small_float::encode(format, result));
+    return stored;
   } else if constexpr (op == ReduceOp::sum) {
     return static_cast<T>(a + b);
   } else if constexpr (op == ReduceOp::product && IsComplex<T>::value) {

@@ -8,7 +8,8 @@
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
  *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
- *  7. Every function may be called from any thread.
+ *  7. Every function may be called from any thread, but not while another one changes the
+ * environment (setenv): the HOCKET_* variables are read at the first call that needs them.
  */
 #pragma once
 
@@ -102,8 +103,8 @@ HOCKET_API size_t hocket_dtype_size(hocket_dtype dtype);
 HOCKET_API const char* hocket_op_name(hocket_op op);
 
 /* out[i] = a[i] op b[i] on this process alone, with the arithmetic that collectives use. Any
- * alignment; out may be a or b, any other overlap is refused. Ops that need more than two
- * operands (average, premul_sum, custom) are unsupported. */
+ * alignment; out may be a or b, any other overlap is refused. The ops that need a collective
+ * (average, premul_sum, custom) are unsupported here. */
 HOCKET_API hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
                                              hocket_dtype dtype, hocket_op op);
 

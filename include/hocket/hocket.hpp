@@ -16,7 +16,8 @@ namespace hocket::inline v0 {
 
 /// out[i] = a[i] op b[i] on this process alone, with the arithmetic that collectives use
 /// (docs/numerics.md). Any alignment; out may be a or b. Throws InvalidArgument for any other
-/// overlap, and Unsupported for an op that is not defined on two elements of the type.
+/// overlap, and Unsupported for an op that is not defined for the type or needs a
+/// collective (average, premul_sum, custom).
 HOCKET_API void reduce_local(void* out, const void* a, const void* b, std::size_t count,
                              DataType type, ReduceOp op);
 
@@ -28,13 +29,6 @@ void reduce_local(std::span<T> out, std::span<const T> a, std::span<const T> b, 
   }
   reduce_local(out.data(), a.data(), b.data(), out.size(), data_type_of<T>, op);
 }
-
-enum class LogLevel : std::int32_t {
-  error = HOCKET_LOG_ERROR,
-  warning = HOCKET_LOG_WARNING,
-  info = HOCKET_LOG_INFO,
-  debug = HOCKET_LOG_DEBUG,
-};
 
 /// Sends the log to sink instead of stderr; hocket.h says what a sink may do. Null: back to stderr.
 HOCKET_API void set_log_sink(hocket_log_sink sink, void* context) noexcept;

@@ -49,7 +49,7 @@ struct SourceLocation {
 
 /// Success, or what failed and everything known about it. One pointer wide; success allocates
 /// nothing. Details are added where they are known, and whoever passes a failure on may wrap it as
-/// the cause of its own.
+/// the cause of its own. A Status that was moved from is a success.
 class [[nodiscard]] HOCKET_API Status {
  public:
   Status() noexcept = default;
@@ -148,15 +148,19 @@ class HOCKET_API LimitExceeded : public Error {
   using Error::Error;
 };
 
-/// Throws the class of the family that fits the code; the status must be a failure.
+/// Throws the class of the family that fits the code.
 [[noreturn]] HOCKET_API void throw_error(Status status);
+
+/// The status itself, or a failure of code internal in place of a success.
+[[nodiscard]] HOCKET_API Status failure_or_internal(Status status);
 
 /// A value, or the Status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
   Result(T value) : content_(std::move(value)) {}
-  Result(Status failure) : content_(std::move(failure)) {}
+  /// A success here is a defect, and becomes a failure of code internal.
+  Result(Status failure) : content_(failure_or_internal(std::move(failure))) {}
 
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   /// Success when there is a value.

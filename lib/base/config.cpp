@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include <unistd.h>
 
@@ -34,13 +35,26 @@ std::optional<Duration> parse(const Variable<Duration>&, std::string_view text) 
 }
 
 std::optional<std::size_t> find_choice(const VariableInfo& variable, std::string_view text) {
-  const auto found = std::ranges::find(variable.choices, text);
+  const auto found = std::ranges::find_if(
+      variable.choices, [&](std::string_view choice) { return equal_ignoring_case(choice, text); });
   if (found == variable.choices.end()) return std::nullopt;
   return static_cast<std::size_t>(found - variable.choices.begin());
 }
 std::optional<Choice> parse(const Variable<Choice>& variable, std::string_view text) {
   const auto index = find_choice(variable, text);
   return index ? std::optional(Choice{*index}) : std::nullopt;
+}
+
+void announce(const Config& config) {
+  log::set_level(static_cast<log::Level>(config.get(variables::log_level).index));
+  for (const std::string& complaint : config.complaints()) {
+    log::line(log::Level::warning, "{}", complaint);
+  }
+  for (const VariableInfo* variable : variables::all()) {
+    if (const auto text = config.text_of(*variable)) {
+      log::line(log::Level::info, "{}={}", variable->name, *text);
+    }
+  }
 }
 
 bool is_valid(const VariableInfo& variable, std::string_view text) {
@@ -113,6 +127,7 @@ void Config::read(std::string_view name, std::string_view value) {
                 : fmt::format("{} is not a variable of Hocket; see `hocket info --env`", name));
     return;
   }
+  if (value.empty()) return;
   const VariableInfo& variable = **found;
   if (value.size() > limits::variable_bytes_max) {
     complaints_.push_back(fmt::format("{} is longer than {} bytes; using \"{}\"", name,
@@ -144,19 +159,10 @@ template Duration Config::get(const Variable<Duration>&) const;
 template Choice Config::get(const Variable<Choice>&) const;
 
 const Config& process_config() {
-  static const Config config = [] {
-    Config read(environ);
-    log::set_level(static_cast<log::Level>(read.get(variables::log_level).index));
-    for (const std::string& complaint : read.complaints()) {
-      log::line(log::Level::warning, "{}", complaint);
-    }
-    for (const VariableInfo* variable : variables::all()) {
-      if (const auto text = read.text_of(*variable)) {
-        log::line(log::Level::info, "{}={}", variable->name, *text);
-      }
-    }
-    return read;
-  }();
+  // Never destroyed: the destructors of a program's globals may still call Hocket.
+  static const Config& config = *new Config(environ);
+  static std::atomic<bool> is_announced = false;
+  if (!is_announced.exchange(true)) announce(config);
   return config;
 }
 

@@ -13,12 +13,18 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 
 namespace hocket {
 
 enum class ValueKind { text, boolean, integer, size, duration, choice };
 
 [[nodiscard]] std::string_view name(ValueKind kind) noexcept;
+
+/// One of a variable's choices.
+struct Choice {
+  std::size_t index = 0;
+};
 
 /// What a person sees of a variable.
 struct VariableInfo {
@@ -29,30 +35,38 @@ struct VariableInfo {
   std::string_view help;
 };
 
-/// A variable whose value is a T: std::string (text), bool, std::int64_t (integer), std::uint64_t
-/// (size), Duration, or std::size_t wrapped as Choice (the index of the choice taken).
 template <class T>
-struct Variable : VariableInfo {};
+inline constexpr ValueKind kind_of = ValueKind::text;
+template <>
+inline constexpr ValueKind kind_of<bool> = ValueKind::boolean;
+template <>
+inline constexpr ValueKind kind_of<std::int64_t> = ValueKind::integer;
+template <>
+inline constexpr ValueKind kind_of<std::uint64_t> = ValueKind::size;
+template <>
+inline constexpr ValueKind kind_of<Duration> = ValueKind::duration;
+template <>
+inline constexpr ValueKind kind_of<Choice> = ValueKind::choice;
 
-struct Choice {
-  std::size_t index = 0;
+/// A variable whose value is a T: std::string or one of the types above. Its kind follows from T.
+template <class T>
+struct Variable : VariableInfo {
+  constexpr explicit Variable(VariableInfo info) : VariableInfo(info) { kind = kind_of<T>; }
 };
 
 namespace variables {
 
-inline constexpr std::string_view log_levels[] = {"error", "warning", "info", "debug"};
 inline constexpr Variable<Choice> log_level{{
     .name = "HOCKET_LOG_LEVEL",
-    .kind = ValueKind::choice,
     .fallback = "warning",
-    .choices = log_levels,
+    .choices = log::level_names,
     .help = "the most detailed log lines that are written",
 }};
 
-inline constexpr std::string_view simd_levels[] = {"best", "avx512", "avx2", "sse4", "none"};
+inline constexpr std::string_view simd_levels[] = {"best", "avx512", "avx2",
+                                                   "sse4", "neon",   "none"};
 inline constexpr Variable<Choice> simd{{
     .name = "HOCKET_SIMD",
-    .kind = ValueKind::choice,
     .fallback = "best",
     .choices = simd_levels,
     .help = "the widest vector instructions that reductions use; results are the same with all",
@@ -67,7 +81,8 @@ inline constexpr Variable<Choice> simd{{
 class Config {
  public:
   /// Reads the entries of `environment` (null-terminated, "NAME=value") that begin with HOCKET_.
-  /// Keeps a complaint for each that is unknown or has no valid value, which then counts as unset.
+  /// An empty value counts as unset, and so does one that is not valid, about which a complaint is
+  /// kept, as about a name that is unknown.
   explicit Config(const char* const* environment,
                   std::span<const VariableInfo* const> known = variables::all());
 

@@ -9,6 +9,9 @@ namespace hocket::limits {
 /// A log line; what is longer is cut and ends in "…".
 inline constexpr std::size_t log_line_bytes_max = 4096;
 
+/// What the C ABI keeps of the last error of a thread; what is longer is cut and ends in "…".
+inline constexpr std::size_t last_error_bytes_max = 4096;
+
 /// The value of a HOCKET_* variable.
 inline constexpr std::size_t variable_bytes_max = 4096;
 

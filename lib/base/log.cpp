@@ -1,6 +1,5 @@
 #include "base/log.hpp"
 
-#include <array>
 #include <atomic>
 #include <mutex>
 #include <string>
@@ -9,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
+#include "base/text.hpp"
 
 namespace hocket::log {
 namespace {
@@ -36,20 +36,9 @@ void write_to_stderr(Level level, std::string_view message) {
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-std::string cut_to_limit(std::string_view message) {
-  constexpr std::string_view mark = "…";
-  if (message.size() <= limits::log_line_bytes_max) return std::string(message);
-  std::size_t end = limits::log_line_bytes_max - mark.size();
-  while (end > 0 && (message[end] & 0xc0) == 0x80) --end;  // not inside a character of UTF-8
-  return std::string(message.substr(0, end)).append(mark);
-}
-
 }  // namespace
 
-std::string_view name(Level level) noexcept {
-  static constexpr std::array<std::string_view, 4> names = {"error", "warning", "info", "debug"};
-  return names.at(static_cast<std::size_t>(level));
-}
+std::string_view name(Level level) noexcept { return level_names[static_cast<std::size_t>(level)]; }
 
 void set_level(Level level) noexcept { level_max.store(level, std::memory_order_relaxed); }
 
@@ -62,7 +51,7 @@ void set_sink(hocket_log_sink function, void* context) noexcept {
 }
 
 void write(Level level, std::string_view message) noexcept try {
-  const std::string text = cut_to_limit(message);
+  const std::string text = cut(message, limits::log_line_bytes_max);
   Sink& to = sink();
   const std::lock_guard lock(to.mutex);
   if (to.function == nullptr) {

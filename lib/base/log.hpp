@@ -13,6 +13,8 @@ namespace hocket::log {
 
 enum class Level { error = HOCKET_LOG_ERROR, warning, info, debug };
 
+/// By level.
+inline constexpr std::string_view level_names[] = {"error", "warning", "info", "debug"};
 [[nodiscard]] std::string_view name(Level level) noexcept;
 
 /// Lines above this level are dropped before they are formatted; warning to begin with. Any thread.

@@ -158,7 +158,13 @@ std::string Status::to_string() const {
 Error::Error(Status status) : status_(std::move(status)), text_(status_.to_string()) {}
 Error::~Error() = default;
 
+Status failure_or_internal(Status status) {
+  if (!status.ok()) return status;
+  return {StatusCode::internal, "a success where a failure was expected"};
+}
+
 void throw_error(Status status) {
+  status = failure_or_internal(std::move(status));
   switch (status.code()) {
     case StatusCode::invalid_argument:
       throw InvalidArgument(std::move(status));

@@ -15,11 +15,6 @@ char to_lower(char letter) noexcept {
   return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
 }
 
-bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return to_lower(x) == to_lower(y); });
-}
-
 /// "1.5M" into 1.5 and "M"; nothing without a finite number that is not negative.
 std::optional<std::pair<double, std::string_view>> split_unit(std::string_view text) noexcept {
   double number = 0;
@@ -60,6 +55,11 @@ std::optional<int> size_power(std::string_view unit) noexcept {
 }
 
 }  // namespace
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return to_lower(x) == to_lower(y); });
+}
 
 std::optional<std::int64_t> parse_integer(std::string_view text) noexcept {
   std::int64_t value = 0;
@@ -118,6 +118,15 @@ std::string format_size(std::uint64_t bytes) {
   std::string text = std::to_string(bytes);
   if (power > 0) text += size_units[power - 1];
   return text;
+}
+
+std::string cut(std::string_view text, std::size_t bytes_max) {
+  constexpr std::string_view mark = "…";
+  if (text.size() <= bytes_max) return std::string(text);
+  std::size_t end = bytes_max - mark.size();
+  const auto is_inside_character = [&] { return (text[end] & 0xc0) == 0x80; };
+  while (end > 0 && is_inside_character()) --end;
+  return std::string(text.substr(0, end)).append(mark);
 }
 
 std::optional<std::string_view> nearest_name(std::string_view text,

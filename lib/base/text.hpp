@@ -11,6 +11,8 @@
 
 namespace hocket {
 
+[[nodiscard]] bool equal_ignoring_case(std::string_view a, std::string_view b) noexcept;
+
 /// "-12"; nothing for anything else, surrounding space and overflow included.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text) noexcept;
 
@@ -26,6 +28,9 @@ namespace hocket {
 
 /// The shortest of the forms above with nothing rounded: "64K", "1000".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
+
+/// At most bytes_max of the text: what is longer is cut between two characters and ends in "…".
+[[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max);
 
 /// The candidate that text was most likely meant to be; nothing when none is near.
 [[nodiscard]] std::optional<std::string_view> nearest_name(

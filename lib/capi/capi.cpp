@@ -7,15 +7,21 @@
 #include "hocket/hocket.h"
 #include "hocket/hocket.hpp"
 
+#include "base/limits.hpp"
+#include "base/text.hpp"
+
 namespace {
 
 /// What hocket_last_error returns on this thread. A fixed buffer, so that keeping it can't fail.
-thread_local char last_error[1024] = "";
+thread_local char last_error[hocket::limits::last_error_bytes_max + 1] = "";
 
 hocket_status fail(hocket_status code, const char* text) noexcept {
-  const std::size_t length = strnlen(text, sizeof last_error - 1);
-  std::memcpy(last_error, text, length);
-  last_error[length] = '\0';
+  try {
+    const std::string kept = hocket::cut(text, hocket::limits::last_error_bytes_max);
+    std::memcpy(last_error, kept.c_str(), kept.size() + 1);
+  } catch (const std::bad_alloc&) {
+    last_error[0] = '\0';
+  }
   return code;
 }
 

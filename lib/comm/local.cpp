@@ -12,18 +12,9 @@
 namespace hocket::inline v0 {
 namespace {
 
-/// The widest instruction set that HOCKET_SIMD allows.
 const reduce::InstructionSet& allowed_instruction_set() {
-  const std::string_view widest =
-      variables::simd_levels[process_config().get(variables::simd).index];
-  const auto sets = reduce::instruction_sets();
-  if (widest == "best") return sets.front();
-  for (const reduce::InstructionSet& set : sets) {
-    if (set.name == widest) return set;
-  }
-  log::line(log::Level::warning, "HOCKET_SIMD={}: this machine or build has no {}; using {}",
-            widest, widest, sets.back().name);
-  return sets.back();
+  const std::size_t limit = process_config().get(variables::simd).index;
+  return reduce::widest_within(variables::simd_levels[limit], reduce::instruction_sets());
 }
 
 bool overlaps(const void* out, const void* in, std::size_t bytes) noexcept {
@@ -40,16 +31,21 @@ void set_log_sink(hocket_log_sink sink, void* context) noexcept { log::set_sink(
 
 void reduce_local(void* out, const void* a, const void* b, std::size_t count, DataType type,
                   ReduceOp op) {
-  static const reduce::InstructionSet& set = allowed_instruction_set();
-  if (op == ReduceOp::average || op == ReduceOp::premul_sum || op == ReduceOp::custom) {
+  const auto reduction =
+      reduce::Reduction::make({.type = type, .op = op}, allowed_instruction_set());
+  const bool is_custom = op == ReduceOp::custom;  // which fails for want of a function
+  if (!reduction.ok() && !is_custom) throw_error(reduction.status().with_operation("reduce_local"));
+  if (is_custom || op == ReduceOp::average || op == ReduceOp::premul_sum) {
     throw_error(Status(StatusCode::unsupported,
-                       fmt::format("reduce_local: {} needs more than two elements", name(op))));
+                       fmt::format("reduce_local: {} needs a collective", name(op))));
   }
-  auto reduction = reduce::Reduction::make({.type = type, .op = op}, set);
-  if (!reduction.ok()) throw_error(reduction.status().with_operation("reduce_local"));
   if (count > SIZE_MAX / size_of(type)) {
     throw_error(Status(StatusCode::invalid_argument,
                        fmt::format("reduce_local: {} elements do not fit in memory", count)));
+  }
+  if (count > 0 && (out == nullptr || a == nullptr || b == nullptr)) {
+    throw_error(Status(StatusCode::invalid_argument,
+                       fmt::format("reduce_local: a null pointer for {} elements", count)));
   }
   const std::size_t bytes = count * size_of(type);
   if (overlaps(out, a, bytes) || overlaps(out, b, bytes)) {

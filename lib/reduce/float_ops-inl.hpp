@@ -47,10 +47,9 @@ struct FloatProduct {
   }
 };
 
-// x86's min gives its second operand when one is NaN and when both are zeros. Asked both ways
-// round, its answers differ in these cases only: the union of their bits is then a NaN, or -0, and
-// the intersection of two zeros +0. Arm's min, which gives the NaN and -0, passes unchanged.
-// Highway's scalar min would drop the NaN, so that it is spelled out as x86's.
+// a < b ? a : b gives b when one is NaN and when both are zeros. Asked both ways round, its answers
+// differ in these cases only: the union of their bits is then a NaN, or -0, and the intersection of
+// two zeros +0. On x86 that is what the min instruction does; others drop the NaN.
 struct FloatMin {
   template <class D, class V>
   HWY_INLINE V operator()(D, V a, V b) const {
@@ -60,10 +59,10 @@ struct FloatMin {
  private:
   template <class V>
   static HWY_INLINE V lesser(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-    return hn::IfThenElse(hn::Lt(a, b), a, b);
-#else
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
     return hn::Min(a, b);
+#else
+    return hn::IfThenElse(hn::Lt(a, b), a, b);
 #endif
   }
 };
@@ -80,10 +79,10 @@ struct FloatMax {
  private:
   template <class V>
   static HWY_INLINE V greater(V a, V b) {
-#if HWY_TARGET == HWY_SCALAR
-    return hn::IfThenElse(hn::Gt(a, b), a, b);
-#else
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_SCALAR
     return hn::Max(a, b);
+#else
+    return hn::IfThenElse(hn::Gt(a, b), a, b);
 #endif
   }
 };

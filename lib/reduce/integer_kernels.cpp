@@ -115,8 +115,8 @@ void scale_integers(void* out, const void* in, std::size_t count, double factor)
   using Unsigned = std::make_unsigned_t<T>;
   const auto whole = static_cast<std::int64_t>(factor);
   for (std::size_t i = 0; i < count; ++i) {
-    T value;  // through memcpy, which needs no alignment
-    std::memcpy(&value, static_cast<const T*>(in) + i, sizeof value);
+    T value;  // through memcpy from bytes, which needs no alignment
+    std::memcpy(&value, static_cast<const std::byte*>(in) + i * sizeof value, sizeof value);
     if constexpr (scaling == Scaling::multiply) {
       value = static_cast<T>(static_cast<Unsigned>(static_cast<std::uint64_t>(value) *
                                                    static_cast<std::uint64_t>(whole)));
@@ -125,7 +125,7 @@ void scale_integers(void* out, const void* in, std::size_t count, double factor)
     } else {
       value = static_cast<T>(value / static_cast<std::uint64_t>(whole));
     }
-    std::memcpy(static_cast<T*>(out) + i, &value, sizeof value);
+    std::memcpy(static_cast<std::byte*>(out) + i * sizeof value, &value, sizeof value);
   }
 }
 

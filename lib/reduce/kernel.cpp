@@ -1,5 +1,6 @@
 #include "reduce/kernel.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "reduce/families.hpp"
@@ -18,22 +19,38 @@ std::string_view name_of(long long target) noexcept {
       return "sse4";
     case HWY_NEON:
       return "neon";
-    default:
+    case HWY_SCALAR:
       return "none";
+    default:
+      return hwy::TargetName(target);
   }
+}
+
+/// How narrow the vectors are; what has no name here is a newer, wider kind.
+std::size_t narrowness(std::string_view name) noexcept {
+  static constexpr std::string_view by_width[] = {"avx512", "avx2", "sse4", "neon", "none"};
+  const auto found = std::ranges::find(by_width, name);
+  return found == std::end(by_width) ? 0 : static_cast<std::size_t>(found - by_width) + 1;
 }
 
 }  // namespace
 
 std::span<const InstructionSet> instruction_sets() {
-  static const std::vector<InstructionSet> sets = [] {
+  // Never destroyed: the destructors of a program's globals may still reduce.
+  static const std::vector<InstructionSet>& sets = *new std::vector([] {
     std::vector<InstructionSet> found;
     for (const std::int64_t target : hwy::SupportedAndGeneratedTargets()) {
       found.push_back({.name = name_of(target), .target = target});
     }
     return found;
-  }();
+  }());
   return sets;
+}
+
+const InstructionSet& widest_within(std::string_view limit, std::span<const InstructionSet> sets) {
+  const auto found = std::ranges::find_if(
+      sets, [&](const InstructionSet& set) { return narrowness(set.name) >= narrowness(limit); });
+  return found == sets.end() ? sets.back() : *found;
 }
 
 CombineKernel find_combine(DataType type, ReduceOp op, const InstructionSet& set) {

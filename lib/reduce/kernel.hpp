@@ -15,7 +15,7 @@ using CombineKernel = void (*)(void* out, const void* a, const void* b, std::siz
 /// out[i] = in[i] scaled by factor. Any alignment and count; out may be in, no other overlap.
 using ScaleKernel = void (*)(void* out, const void* in, std::size_t count, double factor);
 
-/// How a factor is applied: once to every contribution, or to a finished sum.
+/// Whether elements are multiplied or divided by the factor.
 enum class Scaling { multiply, divide };
 
 /// A set of vector instructions that this build has kernels for.
@@ -26,6 +26,11 @@ struct InstructionSet {
 
 /// What this machine can run, the widest first; never empty.
 [[nodiscard]] std::span<const InstructionSet> instruction_sets();
+
+/// The first of `sets` that is no wider than the limit: one of "best" (no limit), "avx512", "avx2",
+/// "sse4", "neon" and "none"; the last of them when all are wider.
+[[nodiscard]] const InstructionSet& widest_within(std::string_view limit,
+                                                  std::span<const InstructionSet> sets);
 
 /// Null when the op is not defined for two elements of the type.
 [[nodiscard]] CombineKernel find_combine(DataType type, ReduceOp op, const InstructionSet& set);

@@ -1,6 +1,7 @@
 #include "reduce/reduction.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -30,6 +31,13 @@ Status check(const ReductionSpec& spec) {
   if (spec.contributions < 1) {
     return {StatusCode::invalid_argument,
             fmt::format("a reduction of {} contributions", spec.contributions)};
+  }
+  const bool is_double = spec.type == DataType::f64 || spec.type == DataType::c128;
+  const double factor_max =
+      is_double ? std::numeric_limits<double>::max() : double{std::numeric_limits<float>::max()};
+  if (spec.op == ReduceOp::premul_sum && !(std::abs(spec.factor) <= factor_max)) {
+    return {StatusCode::invalid_argument,
+            fmt::format("premul_sum of {} by {}", name(spec.type), spec.factor)};
   }
   const bool is_whole =
       std::nearbyint(spec.factor) == spec.factor && std::abs(spec.factor) <= 0x1p53;

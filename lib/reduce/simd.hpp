@@ -13,8 +13,11 @@
 
 namespace hocket::reduce {
 
-/// The place of a target in the table that HWY_EXPORT makes in the calling source file.
+/// The place of a target in the table that HWY_EXPORT makes in the calling source file. A build for
+/// one target alone (-march=native, Arm) has tables of one entry.
 inline std::size_t table_index(long long target) {
+  constexpr bool has_one_target = (HWY_TARGETS & (HWY_TARGETS - 1)) == 0;
+  if constexpr (has_one_target) return 0;
   hwy::ChosenTarget chosen;
   chosen.Update(target);
   return chosen.GetIndex();

@@ -1,5 +1,5 @@
 // Vectors of f16, bf16 and the 8-bit floats: to f32, an operation there, and back, rounded to
-// nearest with ties to even. Lane by lane the bits of base/small_float.cpp. Compiled once for each
+// nearest with ties to even. Lane by lane the bits of base/small_float.hpp. Compiled once for each
 // instruction set.
 #if defined(HOCKET_REDUCE_SMALL_FLOAT_OPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HOCKET_REDUCE_SMALL_FLOAT_OPS_INL
@@ -12,17 +12,17 @@
 
 #include <hwy/highway.h>
 
-#include "base/small_float_format.hpp"
+#include "base/small_float.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Highway converts f16 in software, rounding towards zero, where the machine has no instruction.
-#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_SSE4
-inline constexpr bool has_f16_instructions = false;
-#else
+// Where the machine has no instruction for it, Highway converts f16 in software, towards zero.
+#if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3 || (HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64)
 inline constexpr bool has_f16_instructions = true;
+#else
+inline constexpr bool has_f16_instructions = false;
 #endif
 
 /// Between stored lanes and as many lanes of f32.
@@ -63,16 +63,29 @@ struct Codec {
     const auto code = hn::PromoteTo(bits, stored);
     const auto magnitude = hn::And(code, hn::Set(bits, format.sign_bit() - 1));
     const auto sign = hn::ShiftLeft<sign_shift>(hn::Xor(code, magnitude));
-    const auto shifted = hn::BitCast(floats, hn::ShiftLeft<dropped_bits>(magnitude));
-    const auto scale = hn::BitCast(floats, hn::Set(bits, (127u + rebias) << 23));
-    const auto value = hn::BitCast(bits, rebias == 0 ? shifted : hn::Mul(shifted, scale));
-    // The largest exponent of all stands for infinity and NaN, and the product made it a lesser
-    // one.
+    const auto value = widen(bits, magnitude);
+    // The largest exponent of all stands for infinity and NaN, and has become a lesser one.
     constexpr std::uint32_t first_special =
         format.has_infinity ? format.overflow_code() : format.nan_code();
     const auto is_special = hn::Gt(magnitude, hn::Set(bits, first_special - 1));
     const auto special = hn::Or(value, hn::Set(bits, 0x7f800000u));
     return hn::BitCast(floats, hn::Or(sign, hn::IfThenElse(is_special, special, value)));
+  }
+
+  /// The bits of an f32 of the same value, but for infinity and NaN.
+  template <class DBits, class VBits>
+  static HWY_INLINE VBits widen(DBits bits, VBits magnitude) {
+    const auto shifted = hn::ShiftLeft<dropped_bits>(magnitude);
+    if constexpr (rebias == 0) return shifted;
+
+    // As base/small_float.hpp does it, a number without the leading 1 too.
+    const hn::RebindToFloat<DBits> floats;
+    const auto normal = hn::Add(shifted, hn::Set(bits, rebias << 23));
+    const auto leading_one = hn::Set(bits, (rebias + 1) << 23);
+    const auto with_one = hn::BitCast(floats, hn::Add(shifted, leading_one));
+    const auto subnormal = hn::BitCast(bits, hn::Sub(with_one, hn::BitCast(floats, leading_one)));
+    const auto is_subnormal = hn::Lt(magnitude, hn::Set(bits, 1u << format.mantissa_bits));
+    return hn::IfThenElse(is_subnormal, subnormal, normal);
   }
 
   template <class D>
@@ -103,7 +116,7 @@ struct Codec {
                                 hn::Set(bits, rebias << format.mantissa_bits));
     if constexpr (rebias == 0) return normal;
 
-    // Below the smallest normal number an addition does the rounding: small_float.cpp tells how.
+    // Below the smallest normal number an addition does the rounding: small_float.hpp tells how.
     const hn::RebindToFloat<DBits> floats;
     const auto aligner =
         hn::Set(bits, (rebias + static_cast<std::uint32_t>(dropped_bits) + 1) << 23);

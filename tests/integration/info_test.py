@@ -111,7 +111,7 @@ class Info(unittest.TestCase):
     def test_a_value_that_is_none_leaves_the_default(self) -> None:
         ran = run("info", "--json", HOCKET_SIMD="fastest")
         document = json.loads(ran.stdout)
-        self.assertIn("best, avx512, avx2, sse4, none", ran.stderr)
+        self.assertIn("best, avx512, avx2, sse4, neon, none", ran.stderr)
         self.assertEqual(document["simd"]["wanted"], "best")
         self.assertIsNone(self.variable(document, "HOCKET_SIMD")["value"])
 

@@ -1,8 +1,7 @@
 // The C ABI as a C program sees it, and the part of the C++ API that it is made of.
 #include <array>
 #include <cstdint>
-#include <cstring>
-#include <regex>
+#include <cstdio>
 #include <string>
 #include <thread>
 #include <utility>
@@ -40,7 +39,8 @@ bool contains(std::string_view text, std::string_view part) {
 
 TEST_CASE("the version is that of the C++ API") {
   REQUIRE(hocket_version() == hocket::version());
-  REQUIRE(std::regex_match(hocket_version(), std::regex(R"(\d+\.\d+\.\d+.*)")));
+  int number = 0;
+  REQUIRE(std::sscanf(hocket_version(), "%d.%d.%d", &number, &number, &number) == 3);
   REQUIRE(hocket_abi_version() == 0);
 }
 

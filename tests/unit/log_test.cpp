@@ -1,8 +1,8 @@
 #include "base/log.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <regex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,10 +20,7 @@ using hocket::log::Level;
 
 namespace {
 
-struct Line {
-  hocket_log_level level;
-  std::string text;
-};
+using Lines = std::vector<std::pair<hocket_log_level, std::string>>;
 
 /// Takes the log's lines as long as it lives.
 class Capture {
@@ -36,20 +33,20 @@ class Capture {
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  [[nodiscard]] const std::vector<Line>& lines() const { return lines_; }
+  [[nodiscard]] const Lines& lines() const { return lines_; }
   /// The one line that was written since the last call.
   [[nodiscard]] std::string only_line() {
     REQUIRE(lines_.size() == 1);
-    std::string text = lines_.front().text;
+    std::string text = lines_.front().second;
     lines_.clear();
     return text;
   }
 
  private:
   static void take(void* lines, hocket_log_level level, const char* message) {
-    static_cast<std::vector<Line>*>(lines)->push_back({level, message});
+    static_cast<Lines*>(lines)->emplace_back(level, message);
   }
-  std::vector<Line> lines_;
+  Lines lines_;
 };
 
 /// Sends what is written to a file descriptor into a pipe as long as it lives.
@@ -102,17 +99,10 @@ TEST_CASE("lines reach the sink with their level") {
   line(Level::warning, "w");
   line(Level::info, "i");
   line(Level::debug, "");
-  constexpr std::pair<int, std::string_view> expected[] = {
-      {HOCKET_LOG_ERROR, "rank 1 of 4"},
-      {HOCKET_LOG_WARNING, "w"},
-      {HOCKET_LOG_INFO, "i"},
-      {HOCKET_LOG_DEBUG, ""},
-  };
-  REQUIRE(capture.lines().size() == std::size(expected));
-  for (std::size_t i = 0; i < std::size(expected); ++i) {
-    REQUIRE(capture.lines()[i].level == expected[i].first);
-    REQUIRE(capture.lines()[i].text == expected[i].second);
-  }
+  REQUIRE(capture.lines() == Lines{{HOCKET_LOG_ERROR, "rank 1 of 4"},
+                                   {HOCKET_LOG_WARNING, "w"},
+                                   {HOCKET_LOG_INFO, "i"},
+                                   {HOCKET_LOG_DEBUG, ""}});
 }
 
 TEST_CASE("lines above the level are dropped") {
@@ -125,7 +115,7 @@ TEST_CASE("lines above the level are dropped") {
       line(level, "x");
     }
     REQUIRE(capture.lines().size() == static_cast<std::size_t>(highest) + 1);
-    REQUIRE(capture.lines().back().level == static_cast<int>(highest));
+    REQUIRE(capture.lines().back().first == static_cast<int>(highest));
   }
 }
 
@@ -164,10 +154,12 @@ TEST_CASE("a line is never cut inside a character") {
 TEST_CASE("without a sink lines go to stderr with time and level") {
   const Redirection redirection(STDERR_FILENO);
   hocket::log::write(Level::warning, "tür");
-  const std::string warning = redirection.read();
+  std::string warning = redirection.read();
   hocket::log::write(Level::error, std::string(log_line_bytes_max + 1, 'x'));
   const std::string error = redirection.read();
-  REQUIRE(std::regex_match(warning, std::regex(R"(hocket \d\d:\d\d:\d\d\.\d\d\d warning: tür\n)")));
+  std::ranges::replace_if(
+      warning, [](char each) { return each >= '0' && each <= '9'; }, '#');
+  REQUIRE(warning == "hocket ##:##:##.### warning: tür\n");
   REQUIRE(error.find(" error: xxx") != std::string::npos);
   REQUIRE(error.ends_with("x…\n"));
 }

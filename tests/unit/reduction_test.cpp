@@ -1,6 +1,7 @@
 #include "reduce/reduction.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -254,12 +255,13 @@ TEST_CASE("premul_sum multiplies every contribution") {
 }
 
 TEST_CASE("average divides, before the sum where the sum would overflow") {
+  const int ranks = GENERATE(1, 2, 7, 1000);
   for (const DataType type : all_data_types()) {
     if (type == DataType::boolean) continue;
     for (const InstructionSet& set : instruction_sets()) {
       const auto reduction =
-          Reduction::make({.type = type, .op = ReduceOp::average, .contributions = 7}, set);
-      INFO(name(type) << " " << set.name);
+          Reduction::make({.type = type, .op = ReduceOp::average, .contributions = ranks}, set);
+      INFO(name(type) << " of " << ranks << " " << set.name);
       REQUIRE(reduction.ok());
       const bool before =
           type == DataType::f16 || type == DataType::f8e4m3 || type == DataType::f8e5m2;
@@ -270,7 +272,7 @@ TEST_CASE("average divides, before the sum where the sum would overflow") {
       Bytes out(in.size());
       before ? reduction->prepare(out.data(), in.data(), 1001)
              : reduction->finish(out.data(), in.data(), 1001);
-      CHECK(out == testing::reference_divide(type, in, 7));
+      CHECK(out == testing::reference_divide(type, in, ranks));
     }
   }
 }
@@ -284,6 +286,40 @@ TEST_CASE("the average of equal values is that value") {
   reduction->finish(&sum, &sum, 1);
   CHECK(sum == value);
 }
+
+TEST_CASE("a limit on instructions takes the widest set within it") {
+  const InstructionSet sets[] = {{.name = "avx2"}, {.name = "sse4"}, {.name = "none"}};
+  CHECK(widest_within("best", sets).name == "avx2");
+  CHECK(widest_within("avx512", sets).name == "avx2");
+  CHECK(widest_within("sse4", sets).name == "sse4");
+  CHECK(widest_within("neon", sets).name == "none");
+  CHECK(widest_within("none", sets).name == "none");
+  const InstructionSet newer[] = {{.name = "AVX1024"}, {.name = "avx512"}};
+  CHECK(widest_within("best", newer).name == "AVX1024");
+  CHECK(widest_within("avx512", newer).name == "avx512");
+  CHECK(widest_within("none", newer).name == "avx512");
+}
+
+#ifdef __SSE2__
+TEST_CASE("f16 and 8-bit results are right also where subnormal f32 count as zero") {
+  constexpr unsigned flush_to_zero_and_denormals_are_zero = 0x8040;
+  std::mt19937_64 random(8);
+  for (const DataType type : {DataType::f16, DataType::f8e4m3, DataType::f8e5m2}) {
+    const Bytes a = testing::interesting_elements(type, 3000, random);
+    const Bytes b = testing::interesting_elements(type, 3000, random);
+    const Bytes expected = testing::reference_combine(type, ReduceOp::sum, a, b);
+    for (const InstructionSet& set : instruction_sets()) {
+      Bytes out(a.size());
+      const unsigned before = __builtin_ia32_stmxcsr();
+      __builtin_ia32_ldmxcsr(before | flush_to_zero_and_denormals_are_zero);
+      make(type, ReduceOp::sum, set).combine(out.data(), a.data(), b.data(), 3000);
+      __builtin_ia32_ldmxcsr(before);
+      INFO(name(type) << " " << set.name);
+      CHECK(out == expected);
+    }
+  }
+}
+#endif
 
 TEST_CASE("a custom op is the caller's function") {
   const auto subtract = [](void* context, void* out, const void* a, const void* b,
@@ -323,6 +359,10 @@ TEST_CASE("what is not defined is refused with its reason") {
   CHECK(code({.op = ReduceOp::average, .contributions = 0}) == StatusCode::invalid_argument);
   CHECK(code({.type = static_cast<DataType>(99)}) == StatusCode::invalid_argument);
   CHECK(code({.op = static_cast<ReduceOp>(-1)}) == StatusCode::invalid_argument);
+  CHECK(code({.op = ReduceOp::premul_sum, .factor = 1e300}) == StatusCode::invalid_argument);
+  CHECK(code({.op = ReduceOp::premul_sum, .factor = NAN}) == StatusCode::invalid_argument);
+  CHECK(code({.type = DataType::f64, .op = ReduceOp::premul_sum, .factor = 1e300}) ==
+        StatusCode::ok);
   CHECK(code({.type = DataType::i64, .op = ReduceOp::premul_sum, .factor = 0x1p60}) ==
         StatusCode::invalid_argument);
   CHECK(code({.type = DataType::boolean, .op = ReduceOp::average}) == StatusCode::unsupported);
@@ -345,6 +385,9 @@ TEST_CASE("reduce_local is typed and checks its arguments") {
   CHECK_THROWS_AS(
       reduce_local(overlapping + 1, overlapping, overlapping, 3, DataType::f32, ReduceOp::sum),
       InvalidArgument);
+  CHECK_THROWS_AS(reduce_local(nullptr, a.data(), b.data(), 3, DataType::f32, ReduceOp::sum),
+                  InvalidArgument);
+  CHECK_NOTHROW(reduce_local(nullptr, nullptr, nullptr, 0, DataType::f32, ReduceOp::sum));
   CHECK_THROWS_AS(reduce_local(nullptr, nullptr, nullptr, SIZE_MAX, DataType::f32, ReduceOp::sum),
                   InvalidArgument);
 }

@@ -213,9 +213,9 @@ TEST_CASE("well-known values have their well-known codes") {  // so that the ora
   };
   for (const Row& row : rows) {
     CAPTURE(row.value);
-    CHECK(hocket::float16(row.value).bits == row.f16);
-    CHECK(hocket::bfloat16(row.value).bits == row.bf16);
-    CHECK(hocket::float8_e4m3(row.value).bits == row.e4m3);
-    CHECK(hocket::float8_e5m2(row.value).bits == row.e5m2);
+    CHECK(int{hocket::float16(row.value).bits} == row.f16);
+    CHECK(int{hocket::bfloat16(row.value).bits} == row.bf16);
+    CHECK(int{hocket::float8_e4m3(row.value).bits} == row.e4m3);
+    CHECK(int{hocket::float8_e5m2(row.value).bits} == row.e5m2);
   }
 }
