@@ -118,7 +118,7 @@ KernelResults run(const KernelSweep& sweep,
   for (const DataType type : sweep.types) {
     for (const ReduceOp op : sweep.ops) {
       const auto reduction = reduce::Reduction::make({.type = type, .op = op}, sweep.set);
-      if (!reduction.ok()) continue;  // not defined for the type
+      if (!reduction.ok() || plain::find_loop(type, op) == nullptr) continue;  // not defined
       progress(fmt::format("{} {}", name(type), name(op)));
       for (std::size_t level = 0; level < sweep.levels.size(); ++level) {
         results.kernels.push_back(

@@ -70,19 +70,19 @@ Status& Status::operator=(const Status& other) {
 void Status::DeleteDetail::operator()(Detail* detail) const noexcept { delete detail; }
 
 StatusCode Status::code() const noexcept { return ok() ? StatusCode::ok : detail_->code; }
-// An empty view, not "": the other operand would then be copied into a string that dies at once.
+// Two views in each: a view or "" and a string would meet in a string, a temporary.
 std::string_view Status::what() const noexcept {
-  return ok() ? std::string_view("") : detail_->what;
+  return ok() ? std::string_view() : std::string_view(detail_->what);
 }
 int Status::rank() const noexcept { return ok() ? -1 : detail_->rank; }
 int Status::peer() const noexcept { return ok() ? -1 : detail_->peer; }
 int Status::step() const noexcept { return ok() ? -1 : detail_->step; }
 int Status::system_error() const noexcept { return ok() ? 0 : detail_->system_error; }
 std::string_view Status::operation() const noexcept {
-  return ok() ? std::string_view("") : detail_->operation;
+  return ok() ? std::string_view() : std::string_view(detail_->operation);
 }
 std::string_view Status::hint() const noexcept {
-  return ok() ? std::string_view("") : detail_->hint;
+  return ok() ? std::string_view() : std::string_view(detail_->hint);
 }
 SourceLocation Status::where() const noexcept { return ok() ? SourceLocation() : detail_->where; }
 const Status* Status::cause() const noexcept {

@@ -110,7 +110,7 @@ HWY_INLINE V truth(D d, V v) {
 struct LogicalAnd {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V a, V b) const {
-    return hn::And(truth(d, a), truth(d, b));
+    return truth(d, hn::Min(a, b));  // of unsigned lanes: 0 if either is
   }
 };
 

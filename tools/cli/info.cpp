@@ -91,12 +91,8 @@ std::string_view simd_wanted() {
   return variables::simd_levels[process_config().get(variables::simd).index];
 }
 
-/// As comm/local.cpp chooses it.
 std::string_view simd_used() {
-  const auto names = simd_available();
-  if (simd_wanted() == "best") return names.front();
-  const auto found = std::ranges::find(names, simd_wanted());
-  return found == names.end() ? names.back() : *found;
+  return reduce::widest_within(simd_wanted(), reduce::instruction_sets()).name;
 }
 
 std::string describe_cpus(const Machine& machine) {

@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Sums up what `meson test` did in some build folders: the tests that failed or were skipped, with
+the reason that they printed, and last of all the totals.
+
+A folder given with --broken did not build: that is one failure. Without any result the exit status
+is 1 as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}  # all others: failed
+
+
+def results(folder: Path) -> list[dict]:
+    log = folder / "meson-logs/testlog.json"
+    lines = log.read_text("utf-8").splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def reason(result: dict) -> str:
+    """The last line that a skipped test printed; for one that failed, how it ended."""
+    if result["result"] == "SKIP":
+        printed = (result.get("stdout", "") + "\n" + result.get("stderr", "")).split("\n")
+        return next((line.strip() for line in reversed(printed) if line.strip()), "it did not say why")
+    status = result.get("returncode", 0)
+    return {"FAIL": f"exit status {status}"}.get(result["result"], result["result"].lower())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--broken", type=Path, action="append", default=[], metavar="FOLDER")
+    parser.add_argument("folders", type=Path, nargs="*", metavar="FOLDER")
+    options = parser.parse_args()
+    counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
+    for folder in options.folders:
+        for result in results(folder):
+            outcome = OUTCOMES.get(result["result"], "failed")
+            counts[outcome] += 1
+            if outcome != "passed":
+                name = result["name"].removeprefix("hocket:")
+                print(f"{outcome}: {name} in {folder}: {reason(result)}")
+    for folder in options.broken:
+        counts["failed"] += 1
+        print(f"failed: {folder} could not be built")
+    ran = counts["passed"] + counts["failed"]
+    if not ran:
+        print("no test ran")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
+    return 0 if ran and not counts["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
