@@ -9,33 +9,33 @@ quietly() {
   return "$status"
 }
 
+# Whether the folder's last configuration printed a line of this pattern.
+configured_with() { grep -q "$2" "$1/meson-logs/meson-log.txt" 2>/dev/null; }
+
 # configure FOLDER COMPILER [OPTION=VALUE…]
-# COMPILER is gcc, clang, or any for a folder whose compiler does not matter.
+# COMPILER is gcc, clang, or empty where it does not matter.
 configure() {
-  local folder=$1 compiler=$2 option changed=() environment=()
+  local folder=$1 compiler=$2 option cache='' changed=() environment=()
   shift 2
-  if [[ -f $folder/build.ninja ]]; then
-    if [[ $compiler != any ]] &&
-      ! grep -q "^C++ compiler for the host machine: .*($compiler " "$folder/meson-logs/meson-log.txt"; then
-      echo "$folder was set up for another compiler than $compiler: remove it, and run this again" >&2
-      return 1
-    fi
-    for option in "$@"; do
-      grep -qx "${option%%=*} = ${option#*=}" "$folder/meson-private/cmd_line.txt" ||
-        changed+=("-D$option")
-    done
-    ((${#changed[@]} == 0)) || quietly meson configure "$folder" "${changed[@]}"
+  if [[ ! -f $folder/build.ninja ]]; then
+    ! command -v ccache >/dev/null || cache='ccache '
+    case $compiler in
+      gcc) environment=(CC="${cache}gcc" CXX="${cache}g++") ;;
+      clang) environment=(CC="${cache}clang" CXX="${cache}clang++") ;;
+    esac
+    quietly env "${environment[@]}" meson setup "$folder" "${@/#/-D}"
     return
   fi
-  if [[ $compiler != any ]]; then
-    local launcher
-    launcher=$(command -v ccache || true)
-    case $compiler in
-      gcc) environment=(CC="${launcher:+ccache }gcc" CXX="${launcher:+ccache }g++") ;;
-      clang) environment=(CC="${launcher:+ccache }clang" CXX="${launcher:+ccache }clang++") ;;
-    esac
+  if ! configured_with "$folder" "^Source dir: $(pwd -P)$" ||
+    ! configured_with "$folder" "^C++ compiler for the host machine: .*(${compiler:-.*} "; then
+    echo "$folder was set up in another place or for another compiler: remove it, and try again" >&2
+    return 1
   fi
-  quietly env "${environment[@]}" meson setup "$folder" "${@/#/-D}"
+  for option in "$@"; do
+    grep -qx "${option%%=*} = ${option#*=}" "$folder/meson-private/cmd_line.txt" ||
+      changed+=("-D$option")
+  done
+  ((${#changed[@]} == 0)) || quietly meson configure "$folder" "${changed[@]}"
 }
 
 # build FOLDER [TARGET…]

@@ -21,8 +21,8 @@ HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Vectors of 32 bytes, also where there are longer ones: a processor that splits those in two (Zen 4)
-/// moves 15 % less through them from its first cache (docs/decisions/0003).
+/// Vectors of 32 bytes, also where there are longer ones: a processor that splits those in two (Zen
+/// 4) moves 15 % less through them from its first cache (docs/decisions/0003).
 template <class T>
 using Tag = hn::CappedTag<T, 32 / sizeof(T)>;
 

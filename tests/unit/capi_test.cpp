@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -136,6 +137,17 @@ TEST_CASE("what can't be reduced is refused and said") {
     REQUIRE(contains(hocket_last_error(), row.told));
     REQUIRE(std::string_view(hocket_last_error()).starts_with(hocket_status_name(row.status)));
     REQUIRE(call.out == Ints{-1, -1, -1, -1});
+  }
+}
+
+TEST_CASE("null pointers to something are refused") {
+  Ints ints{};
+  int* const some = ints.data();
+  for (const auto& [out, a, b] : {std::tuple<int*, int*, int*>{nullptr, some, some},
+                                  {some, nullptr, some},
+                                  {some, some, nullptr}}) {
+    REQUIRE(hocket_reduce_local(out, a, b, 4, HOCKET_I32, HOCKET_SUM) == HOCKET_INVALID_ARGUMENT);
+    REQUIRE(contains(hocket_last_error(), "reduce_local: a null pointer for 4 elements"));
   }
 }
 

@@ -168,7 +168,8 @@ TEST_CASE("assignment replaces, also by oneself and by success") {
   Status other(StatusCode::not_found, "other");
   other = same;
   REQUIRE(other.to_string() == story);
-  other = Status();
+  const Status success;
+  other = success;
   REQUIRE(other.ok());
   REQUIRE(status.to_string() == story);
 }
@@ -233,6 +234,17 @@ TEST_CASE("a result is a value or the reason why there is none") {
   REQUIRE_FALSE(failure.ok());
   REQUIRE(failure.status().to_string() == detailed().to_string());
   REQUIRE_THROWS_AS(std::move(failure).value(), hocket::Timeout);
+}
+
+TEST_CASE("a success in place of a failure is a defect of ours") {
+  const Result<int> result = Status();
+  REQUIRE_FALSE(result.ok());
+  REQUIRE(result.status().code() == StatusCode::internal);
+  try {
+    hocket::throw_error(Status());
+  } catch (const Error& error) {
+    REQUIRE(error.code() == StatusCode::internal);
+  }
 }
 
 TEST_CASE("a result hands over what can't be copied") {

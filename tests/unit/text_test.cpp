@@ -127,6 +127,23 @@ TEST_CASE("a size survives writing and reading") {
   }
 }
 
+TEST_CASE("what is too long is cut between two characters") {
+  struct Row {
+    std::string_view text;
+    std::size_t bytes_max;
+    std::string_view shown;
+  };
+  constexpr Row rows[] = {
+      {"", 3, ""},        {"abc", 3, "abc"}, {"abcd", 3, "…"}, {"abcd", 4, "abcd"},
+      {"abcde", 4, "a…"}, {"éé", 4, "éé"},   {"ééé", 5, "é…"}, {"aéé", 5, "aéé"},
+      {"aééé", 5, "a…"},  {"🎵🎵", 7, "🎵…"},   {"🎵🎵", 6, "…"},
+  };
+  for (const Row& row : rows) {
+    CAPTURE(row.text, row.bytes_max);
+    REQUIRE(hocket::cut(row.text, row.bytes_max) == row.shown);
+  }
+}
+
 TEST_CASE("durations take the usual units") {
   constexpr std::pair<std::string_view, Duration> right[] = {
       {"0", 0ns},
@@ -176,6 +193,8 @@ TEST_CASE("the nearest name is the one with the fewest letters changed") {
       {"uqq", ""},
       {"zz", ""},
       {"", ""},
+      {"HOCKET_ABCD", "HOCKET_SIMD"},  // one letter in three may be wrong
+      {"HOCKET_ABCE", ""},
       {"HOCKET_RENDEZVOUS", ""},
       {"PATH", ""},
   };
