@@ -32,13 +32,13 @@ void multiply_complex(void* out, const void* a, const void* b, std::size_t count
   for (std::size_t i = 0; i < count; ++i) {
     const hn::ScalableTag<T> d;
     const auto part = [&](const void* from, std::size_t index) {
-      return hn::LoadU(d, static_cast<const T*>(from) + 2 * i + index);
+      return load(d, static_cast<const T*>(from) + 2 * i + index);
     };
     const auto a0 = part(a, 0), a1 = part(a, 1), b0 = part(b, 0), b1 = part(b, 1);
     const auto real = hn::Sub(hn::Mul(a0, b0), hn::Mul(a1, b1));
     const auto imaginary = hn::Add(hn::Mul(a0, b1), hn::Mul(a1, b0));
-    hn::StoreU(with_one_nan(d, real), d, static_cast<T*>(out) + 2 * i);
-    hn::StoreU(with_one_nan(d, imaginary), d, static_cast<T*>(out) + 2 * i + 1);
+    store(with_one_nan(d, real), d, static_cast<T*>(out) + 2 * i);
+    store(with_one_nan(d, imaginary), d, static_cast<T*>(out) + 2 * i + 1);
   }
 #else
   combine_floats<T, 2, Canonical<ComplexProduct>>(out, a, b, count);

@@ -33,15 +33,36 @@ inline constexpr std::size_t streaming_bytes_min = std::size_t{8} << 20;
 /// Vectors done in one turn of the main loop.
 inline constexpr std::size_t unroll = 4;
 
+// From and to memory of any alignment. Highway's own do it but for a single lane.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load(D d, const T* from) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    T value;
+    hwy::CopyBytes<sizeof(T)>(from, &value);
+    return hn::Set(d, value);
+  } else {
+    return hn::LoadU(d, from);
+  }
+}
+template <class D, class T>
+HWY_INLINE void store(hn::Vec<D> v, D d, T* to) {
+  if constexpr (hn::MaxLanes(D()) == 1) {
+    const T value = hn::GetLane(v);
+    hwy::CopyBytes<sizeof(T)>(&value, to);
+  } else {
+    hn::StoreU(v, d, to);
+  }
+}
+
 /// The first and the last `lanes` elements, which overlap unless count is twice that many.
 template <class D, class T, class Op>
 HWY_INLINE void combine_two_ends(D d, const Op& op, T* out, const T* a, const T* b,
                                  std::size_t count) {
   const std::size_t last = count - hn::Lanes(d);
-  const auto first_result = op(d, hn::LoadU(d, a), hn::LoadU(d, b));
-  const auto last_result = op(d, hn::LoadU(d, a + last), hn::LoadU(d, b + last));
-  hn::StoreU(first_result, d, out);
-  hn::StoreU(last_result, d, out + last);
+  const auto first_result = op(d, load(d, a), load(d, b));
+  const auto last_result = op(d, load(d, a + last), load(d, b + last));
+  store(first_result, d, out);
+  store(last_result, d, out + last);
 }
 
 /// Fewer elements than one vector of `lanes`.
@@ -68,11 +89,11 @@ HWY_NOINLINE void combine_streaming(D d, const Op& op, T* out, const T* a, const
   std::size_t i = misaligned == 0 ? 0 : (vector_bytes - misaligned) / sizeof(T);
   for (; i + unroll * lanes <= count; i += unroll * lanes) {
     for (std::size_t j = 0; j < unroll * lanes; j += lanes) {
-      hn::Stream(op(d, hn::LoadU(d, a + i + j), hn::LoadU(d, b + i + j)), d, out + i + j);
+      hn::Stream(op(d, load(d, a + i + j), load(d, b + i + j)), d, out + i + j);
     }
   }
   for (; i + lanes <= count; i += lanes) {
-    hn::Stream(op(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+    hn::Stream(op(d, load(d, a + i), load(d, b + i)), d, out + i);
   }
   hwy::FlushStream();
 }
@@ -84,18 +105,18 @@ HWY_INLINE void combine_long(D d, const Op& op, T* out, const T* a, const T* b, 
   // Whole vectors first, then, if anything is left, a last one that overlaps them: its operands are
   // loaded before they may be overwritten.
   const std::size_t last = count - lanes;
-  const auto last_a = hn::LoadU(d, a + last);
-  const auto last_b = hn::LoadU(d, b + last);
+  const auto last_a = load(d, a + last);
+  const auto last_b = load(d, b + last);
   std::size_t i = 0;
   for (; i + unroll * lanes <= count; i += unroll * lanes) {
     for (std::size_t j = 0; j < unroll * lanes; j += lanes) {
-      hn::StoreU(op(d, hn::LoadU(d, a + i + j), hn::LoadU(d, b + i + j)), d, out + i + j);
+      store(op(d, load(d, a + i + j), load(d, b + i + j)), d, out + i + j);
     }
   }
   for (; i + lanes <= count; i += lanes) {
-    hn::StoreU(op(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, out + i);
+    store(op(d, load(d, a + i), load(d, b + i)), d, out + i);
   }
-  if (i < count) hn::StoreU(op(d, last_a, last_b), d, out + last);
+  if (i < count) store(op(d, last_a, last_b), d, out + last);
 }
 
 /// out = a op b on elements stored as T.

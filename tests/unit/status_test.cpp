@@ -133,7 +133,6 @@ TEST_CASE("the story names every failure of the chain, with its hint") {
           "  hint: try port 7");
   REQUIRE(status.cause()->code() == StatusCode::timeout);
   REQUIRE(status.cause()->cause()->hint() == "try port 7");
-  REQUIRE(status.cause()->cause()->cause() == nullptr);
 }
 
 TEST_CASE("rank, peer and step 0 are told") {
@@ -240,11 +239,7 @@ TEST_CASE("a success in place of a failure is a defect of ours") {
   const Result<int> result = Status();
   REQUIRE_FALSE(result.ok());
   REQUIRE(result.status().code() == StatusCode::internal);
-  try {
-    hocket::throw_error(Status());
-  } catch (const Error& error) {
-    REQUIRE(error.code() == StatusCode::internal);
-  }
+  REQUIRE_THROWS_WITH(hocket::throw_error(Status()), Catch::Matchers::StartsWith("internal: "));
 }
 
 TEST_CASE("a result hands over what can't be copied") {
