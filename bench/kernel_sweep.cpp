@@ -10,6 +10,9 @@
 #include "reduce/reduction.hpp"
 
 namespace hocket::bench {
+
+int scaling = 1;
+
 namespace {
 
 /// Three operands on pages of their own, offset so that they don't compete for the same cache sets.
@@ -91,10 +94,15 @@ KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, Re
   void* const out = operands.out();
   void* const a = operands.a();
   void* const b = operands.b();
-  const std::vector<double> seconds = measure(
-      {[&] { reduction.combine(out, a, b, count); }, [&] { reduction.combine(a, a, b, count); },
-       [&] { plain(out, a, b, count); }, [&] { native(out, a, b, count); }},
-      measuring);
+  const auto ours = [&](void* to) {
+    if (reduction.prepares()) return reduction.prepare(to, a, count);
+    if (reduction.finishes()) return reduction.finish(to, a, count);
+    reduction.combine(to, a, b, count);
+  };
+  const std::vector<double> seconds =
+      measure({[&] { ours(out); }, [&] { ours(a); }, [&] { plain(out, a, b, count); },
+               [&] { native(out, a, b, count); }},
+              measuring);
   return {.type = type,
           .op = op,
           .apart = seconds[0],

@@ -39,12 +39,10 @@ std::vector<Value> parse_all(const std::vector<std::string>& words, const char* 
   return values;
 }
 
-/// The ops that combine two elements; the others are sums with a scaling before or after.
-std::vector<ReduceOp> binary_ops() {
+/// All but the caller's own.
+std::vector<ReduceOp> our_ops() {
   std::vector<ReduceOp> ops(all_reduce_ops().begin(), all_reduce_ops().end());
-  std::erase_if(ops, [](ReduceOp op) {
-    return op == ReduceOp::average || op == ReduceOp::premul_sum || op == ReduceOp::custom;
-  });
+  std::erase(ops, ReduceOp::custom);
   return ops;
 }
 
@@ -68,7 +66,7 @@ KernelSweep to_sweep(const Options& options) {
     sweep.types.assign(all_data_types().begin(), all_data_types().end());
   }
   if (sweep.ops.empty()) {
-    sweep.ops = options.quick ? std::vector{ReduceOp::sum, ReduceOp::max} : binary_ops();
+    sweep.ops = options.quick ? std::vector{ReduceOp::sum, ReduceOp::max} : our_ops();
   }
   for (const std::uint64_t bytes : parse_all<std::uint64_t>(options.sizes, "--bytes", parse_size)) {
     if (bytes < 64 || bytes > std::uint64_t{4} << 30) {
@@ -95,7 +93,8 @@ void print_table(const KernelSweep& sweep, const KernelResults& results) {
   fmt::print(
       "Reduction kernels, one thread, {} instructions. GB/s of one operand (GB = 1e9).\n"
       "  apart: out = a op b    in place: a = a op b    loop: the better of the compiler's "
-      "-O3 loops, apart\n\n",
+      "-O3 loops, apart\n"
+      "  average and premul_sum: their scaling alone, out = a / n and out = a * factor\n\n",
       sweep.set.name);
   fmt::print("{:<19}", "");
   for (const Level& level : sweep.levels) fmt::print(" | {:^33}", level.name);

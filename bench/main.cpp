@@ -1,4 +1,5 @@
 // hocket-bench: measures what Hocket does on this machine or cluster.
+#include <cstdio>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -14,11 +15,12 @@ int main(int argc, char** argv) {
   hocket::bench::add_kernels_command(program);
   try {
     program.parse(argc, argv);
+    if (std::fflush(stdout) == 0) return 0;
+    std::perror("hocket-bench: stdout can't be written");
   } catch (const CLI::ParseError& error) {
     return program.exit(error) == 0 ? 0 : 2;
-  } catch (const hocket::Error& error) {
-    std::fputs((std::string(error.what()) + "\n").c_str(), stderr);
-    return 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "hocket-bench: %s\n", error.what());
   }
-  return 0;
+  return 1;
 }

@@ -32,6 +32,14 @@ T apply(T a, T b) {
     T stored;
     stored.bits = static_cast<decltype(stored.bits)>(small_float::encode(format, result));
     return stored;
+  } else if constexpr (op == ReduceOp::average && IsComplex<T>::value) {
+    return a / static_cast<typename T::value_type>(scaling);
+  } else if constexpr (op == ReduceOp::premul_sum && IsComplex<T>::value) {
+    return a * static_cast<typename T::value_type>(scaling);
+  } else if constexpr (op == ReduceOp::average) {
+    return static_cast<T>(a / static_cast<T>(scaling));
+  } else if constexpr (op == ReduceOp::premul_sum) {
+    return static_cast<T>(a * static_cast<T>(scaling));
   } else if constexpr (op == ReduceOp::sum) {
     return static_cast<T>(a + b);
   } else if constexpr (op == ReduceOp::product && IsComplex<T>::value) {
@@ -67,6 +75,10 @@ template <class T>
 PlainLoop find_for(ReduceOp op) {
   if (op == ReduceOp::sum) return loop<ReduceOp::sum, T>;
   if (op == ReduceOp::product) return loop<ReduceOp::product, T>;
+  if constexpr (!std::is_same_v<T, bool>) {
+    if (op == ReduceOp::average) return loop<ReduceOp::average, T>;
+    if (op == ReduceOp::premul_sum) return loop<ReduceOp::premul_sum, T>;
+  }
   if constexpr (!IsComplex<T>::value) {
     if (op == ReduceOp::min) return loop<ReduceOp::min, T>;
     if (op == ReduceOp::max) return loop<ReduceOp::max, T>;

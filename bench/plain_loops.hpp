@@ -8,6 +8,10 @@
 
 namespace hocket::bench {
 
+/// What the loops of average divide by, and those of premul_sum multiply by: 1, which the compiler
+/// can't know.
+extern int scaling;
+
 using PlainLoop = void (*)(void* out, const void* a, const void* b, std::size_t count);
 
 namespace plain {

@@ -2,8 +2,8 @@
 """Sums up what `meson test` did in some build folders: the tests that failed or were skipped, with
 the reason that they printed, and last of all the totals.
 
-A folder given with --broken did not build: that is one failure. Without any result the exit status
-is 1 as well.
+A folder given with --broken did not build, or its test run ended early: that is one failure, and so is
+a folder in which no test ran.
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}  # all 
 
 
 def results(folder: Path) -> list[dict]:
+    """What the tests of a folder gave; of a test run that was cut off, what it had written."""
     log = folder / "meson-logs/testlog.json"
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
-    return [json.loads(line) for line in lines]
+    complete = []
+    for line in lines:
+        try:
+            complete.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return complete
 
 
 def reason(result: dict) -> str:
@@ -39,7 +46,11 @@ def main() -> int:
     options = parser.parse_args()
     counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
     for folder in options.folders:
-        for result in results(folder):
+        of_folder = results(folder)
+        if not of_folder:
+            counts["failed"] += 1
+            print(f"failed: no test ran in {folder}")
+        for result in of_folder:
             outcome = OUTCOMES.get(result["result"], "failed")
             counts[outcome] += 1
             if outcome != "passed":
@@ -47,12 +58,9 @@ def main() -> int:
                 print(f"{outcome}: {name} in {folder}: {reason(result)}")
     for folder in options.broken:
         counts["failed"] += 1
-        print(f"failed: {folder} could not be built")
-    ran = counts["passed"] + counts["failed"]
-    if not ran:
-        print("no test ran")
+        print(f"failed: {folder} could not be built, or its tests were cut off")
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
-    return 0 if ran and not counts["failed"] else 1
+    return 1 if counts["failed"] else 0
 
 
 if __name__ == "__main__":

@@ -62,6 +62,12 @@ class Info(unittest.TestCase):
             simd = self.document(HOCKET_SIMD=level)["simd"]
             self.assertEqual((simd["wanted"], simd["used"]), (level, level))
 
+    def test_the_log_level_decides_what_is_written(self) -> None:
+        loud = run("info", HOCKET_LOG_LEVEL="info", HOCKET_NONSENSE="1")
+        self.assertIn("HOCKET_LOG_LEVEL=info", loud.stderr)
+        self.assertIn("HOCKET_NONSENSE", loud.stderr)
+        self.assertEqual(run("info", HOCKET_LOG_LEVEL="error", HOCKET_NONSENSE="1").stderr, "")
+
     def test_every_transport_that_is_absent_says_why(self) -> None:
         transports = {each["name"]: each for each in self.document()["transports"]}
         self.assertEqual(set(transports), {"tcp", "shm", "verbs", "nccl"})

@@ -1,5 +1,7 @@
 #include "base/clock.hpp"
 
+#include <ctime>
+
 #include "support/catch.hpp"
 #include "support/manual_clock.hpp"
 
@@ -18,6 +20,14 @@ TEST_CASE("the monotonic clock never goes back") {
     REQUIRE(now >= last);
     last = now;
   }
+}
+
+TEST_CASE("the monotonic clock runs") {
+  const hocket::Clock& clock = hocket::monotonic_clock();
+  const Instant first = clock.now();
+  long looks = 0;
+  while (clock.now() == first && looks < 100'000'000) ++looks;
+  REQUIRE(clock.now() > first);
 }
 
 TEST_CASE("a deadline passes at its instant, not before") {
@@ -85,8 +95,14 @@ TEST_CASE("or_sooner takes the sooner deadline") {
   REQUIRE(Deadline::never().or_sooner(Deadline::never()).is_never());
 }
 
-TEST_CASE("the time of day is one") {
+TEST_CASE("the time of day is the one that others see") {
+  const std::time_t seconds = std::time(nullptr);
   const hocket::TimeOfDay now = hocket::local_time_of_day();
+  const std::tm other = *std::localtime(&seconds);
+  constexpr int day = 24 * 3600;
+  const int ours = (now.hours * 60 + now.minutes) * 60 + now.seconds;
+  const int theirs = (other.tm_hour * 60 + other.tm_min) * 60 + other.tm_sec;
+  REQUIRE((ours - theirs + day) % day <= 5);
   REQUIRE((now.hours >= 0 && now.hours < 24));
   REQUIRE((now.minutes >= 0 && now.minutes < 60));
   REQUIRE((now.seconds >= 0 && now.seconds <= 60));

@@ -277,6 +277,33 @@ TEST_CASE("average divides, before the sum where the sum would overflow") {
   }
 }
 
+TEST_CASE("scaling at any count, alignment and in place") {
+  for (const DataType type : all_data_types()) {
+    if (type == DataType::boolean) continue;
+    std::mt19937_64 random(9);
+    const Bytes in = testing::interesting_elements(type, 140, random);
+    const Bytes expected = testing::reference_multiply(type, in, 3);
+    for (const InstructionSet& set : instruction_sets()) {
+      const auto reduction =
+          Reduction::make({.type = type, .op = ReduceOp::premul_sum, .factor = 3}, set);
+      REQUIRE(reduction.ok());
+      bool is_right = true;
+      for (std::size_t count = 0; count <= 140; ++count) {
+        const std::size_t bytes = count * size_of(type);
+        Buffer from(in.data(), bytes, random() % 64);
+        Buffer to(bytes, random() % 64);
+        reduction->prepare(to.data(), from.data(), count);
+        reduction->prepare(from.data(), from.data(), count);
+        is_right = is_right && std::equal(to.data(), to.data() + bytes, expected.data()) &&
+                   std::equal(from.data(), from.data() + bytes, expected.data()) &&
+                   to.guards_hold() && from.guards_hold();
+      }
+      INFO(name(type) << " " << set.name);
+      CHECK(is_right);
+    }
+  }
+}
+
 TEST_CASE("the average of equal values is that value") {
   const auto reduction =
       Reduction::make({.type = DataType::f32, .op = ReduceOp::average, .contributions = 49});
