@@ -73,15 +73,14 @@ class Operands {
   std::vector<std::byte> memory_;
 };
 
-LevelTimes measure_level(const Level& level, Operands& operands, const MeasureOptions& measuring) {
-  std::size_t sink = 0;
-  const std::vector<double> seconds =
-      measure({[&] { std::memcpy(operands.out(), operands.a(), level.bytes); },
-               [&] { sink ^= native::read_both(operands.a(), operands.b(), level.bytes); }},
-              measuring);
-  volatile std::size_t keep = sink;  // or the compiler would drop the reading
-  static_cast<void>(keep);
-  return {.memcpy = seconds[0], .read_both = seconds[1]};
+/// Makes the compiler believe that the value matters.
+void keep(std::size_t value) {
+  volatile std::size_t kept = value;
+  static_cast<void>(kept);
+}
+
+double measure_memcpy(const Level& level, Operands& operands, const MeasureOptions& measuring) {
+  return measure({[&] { std::memcpy(operands.out(), operands.a(), level.bytes); }}, measuring)[0];
 }
 
 KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, ReduceOp op,
@@ -94,21 +93,24 @@ KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, Re
   void* const out = operands.out();
   void* const a = operands.a();
   void* const b = operands.b();
+  std::size_t sink = 0;
   const auto ours = [&](void* to) {
     if (reduction.prepares()) return reduction.prepare(to, a, count);
     if (reduction.finishes()) return reduction.finish(to, a, count);
     reduction.combine(to, a, b, count);
   };
-  const std::vector<double> seconds =
-      measure({[&] { ours(out); }, [&] { ours(a); }, [&] { plain(out, a, b, count); },
-               [&] { native(out, a, b, count); }},
-              measuring);
+  const std::vector<double> seconds = measure(
+      {[&] { ours(out); }, [&] { ours(a); }, [&] { plain(out, a, b, count); },
+       [&] { native(out, a, b, count); }, [&] { sink ^= native::read_both(a, b, level.bytes); }},
+      measuring);
+  keep(sink);
   return {.type = type,
           .op = op,
           .apart = seconds[0],
           .in_place = seconds[1],
           .plain = seconds[2],
-          .native = seconds[3]};
+          .native = seconds[3],
+          .read_both = seconds[4]};
 }
 
 }  // namespace
@@ -120,8 +122,8 @@ KernelResults run(const KernelSweep& sweep,
   KernelResults results;
   operands.fill(DataType::u8, bytes_max);
   for (const Level& level : sweep.levels) {
-    progress(fmt::format("memory at {}", level.name));
-    results.levels.push_back(measure_level(level, operands, sweep.measuring));
+    progress(fmt::format("memcpy at {}", level.name));
+    results.memcpy.push_back(measure_memcpy(level, operands, sweep.measuring));
   }
   for (const DataType type : sweep.types) {
     for (const ReduceOp op : sweep.ops) {

@@ -24,14 +24,10 @@ struct KernelTimes {
   DataType type = DataType::f32;
   ReduceOp op = ReduceOp::sum;
   std::size_t level = 0;
-  double apart = 0;     // out = a op b
-  double in_place = 0;  // a = a op b
-  double plain = 0;     // out = a op b, the compiler's loop for any machine of the family
-  double native = 0;    // and for this machine
-};
-
-struct LevelTimes {
-  double memcpy = 0;
+  double apart = 0;      // out = a op b
+  double in_place = 0;   // a = a op b
+  double plain = 0;      // out = a op b, the compiler's loop for any machine of the family
+  double native = 0;     // and for this machine
   double read_both = 0;  // reading both operands and nothing else
 };
 
@@ -44,7 +40,7 @@ struct KernelSweep {
 };
 
 struct KernelResults {
-  std::vector<LevelTimes> levels;
+  std::vector<double> memcpy;        // by level
   std::vector<KernelTimes> kernels;  // by type, op, level
 };
 

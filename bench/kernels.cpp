@@ -104,11 +104,7 @@ void print_table(const KernelSweep& sweep, const KernelResults& results) {
   }
   fmt::print("\n{:<19}", "memcpy");
   for (std::size_t i = 0; i < sweep.levels.size(); ++i) {
-    fmt::print(" | {:>7.1f} {:>25}", rate(i, results.levels[i].memcpy), "");
-  }
-  fmt::print("\n{:<19}", "reading a and b");
-  for (std::size_t i = 0; i < sweep.levels.size(); ++i) {
-    fmt::print(" | {:>7.1f} {:>25}", rate(i, results.levels[i].read_both), "");
+    fmt::print(" | {:>7.1f} {:>25}", rate(i, results.memcpy[i]), "");
   }
   for (const KernelTimes& times : results.kernels) {
     if (times.level == 0) fmt::print("\n{:<7}{:<12}", name(times.type), name(times.op));
@@ -132,11 +128,12 @@ void print_findings(const KernelSweep& sweep, const KernelResults& results) {
   for (const DataType type : {DataType::f32, DataType::f64, DataType::i32, DataType::i64}) {
     const KernelTimes* const times = find(results, type, last);
     if (times == nullptr || sweep.levels[last].bytes < 32 << 20) continue;
-    const double limit = results.levels[last].read_both;
     fmt::print(
-        "{} sum at {}: {:.2f} apart, {:.2f} in place, of the speed at which both operands can "
-        "be read\n",
-        name(type), sweep.levels[last].name, limit / times->apart, limit / times->in_place);
+        "{} sum at {}: {:.2f} apart, {:.2f} in place, of the speed at which both operands can be "
+        "read ({:.1f} GB/s)\n",
+        name(type), sweep.levels[last].name, times->read_both / times->apart,
+        times->read_both / times->in_place,
+        static_cast<double>(sweep.levels[last].bytes) / times->read_both * 1e-9);
   }
   for (const DataType type : {DataType::bf16, DataType::f16}) {
     for (std::size_t level = 0; level < sweep.levels.size(); ++level) {
@@ -169,8 +166,7 @@ void print_json(const KernelSweep& sweep, const KernelResults& results) {
   for (std::size_t i = 0; i < sweep.levels.size(); ++i) {
     document["levels"].push_back({{"name", sweep.levels[i].name},
                                   {"bytes", sweep.levels[i].bytes},
-                                  {"memcpy_s", results.levels[i].memcpy},
-                                  {"read_both_s", results.levels[i].read_both}});
+                                  {"memcpy_s", results.memcpy[i]}});
   }
   for (const KernelTimes& times : results.kernels) {
     document["results"].push_back({{"dtype", name(times.type)},
@@ -179,7 +175,8 @@ void print_json(const KernelSweep& sweep, const KernelResults& results) {
                                    {"apart_s", times.apart},
                                    {"in_place_s", times.in_place},
                                    {"plain_loop_s", times.plain},
-                                   {"native_loop_s", times.native}});
+                                   {"native_loop_s", times.native},
+                                   {"read_both_s", times.read_both}});
   }
   fmt::print("{}\n", document.dump(2));
 }
