@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/small_float.hpp"
 #include "plain_loops.hpp"
 #include "reduce/reduction.hpp"
 
@@ -30,16 +31,12 @@ class Operands {
     std::byte one[16] = {};
     switch (type) {
       case DataType::f16:
-        store(one, std::uint16_t{0x3c00});
-        break;
       case DataType::bf16:
-        store(one, std::uint16_t{0x3f80});
+        store(one, static_cast<std::uint16_t>(small_float::encode(format_of(type), 1.0f)));
         break;
       case DataType::f8e4m3:
-        store(one, std::uint8_t{0x38});
-        break;
       case DataType::f8e5m2:
-        store(one, std::uint8_t{0x3c});
+        store(one, static_cast<std::uint8_t>(small_float::encode(format_of(type), 1.0f)));
         break;
       case DataType::f32:
       case DataType::c64:
