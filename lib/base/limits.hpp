@@ -2,7 +2,9 @@
 // it is an error or is cut with a mark: never silently accepted.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace hocket::limits {
 
@@ -14,5 +16,33 @@ inline constexpr std::size_t last_error_bytes_max = 4096;
 
 /// The value of a HOCKET_* variable.
 inline constexpr std::size_t variable_bytes_max = 4096;
+
+/// Ranks of a world.
+inline constexpr int world_size_max = 1 << 20;
+
+// One request to a store.
+inline constexpr std::size_t store_key_bytes_max = 8 << 10;
+inline constexpr std::size_t store_value_bytes_max = 64 << 20;
+inline constexpr std::size_t store_keys_per_request_max = 128 << 10;
+/// All the values of a request or a reply together.
+inline constexpr std::size_t store_message_bytes_max = 64 << 20;
+/// An error's text in a reply; what is longer is cut and ends in "…".
+inline constexpr std::size_t store_error_bytes_max = 2048;
+
+// One store.
+/// All keys and values together, each counted with what keeping it costs.
+inline constexpr std::size_t store_bytes_max = std::size_t{1} << 30;
+inline constexpr std::size_t store_connections_max = 16 << 10;
+/// Connections that have not proved yet who they are; a further one pushes out the oldest.
+inline constexpr std::size_t store_strangers_max = 1024;
+/// Of all connections: bytes of messages that are not complete yet.
+inline constexpr std::size_t store_partial_bytes_max = 512 << 20;
+/// Of one connection: requests that wait, and replies that it does not read. Past either, the server
+/// reads no more of it until that has changed.
+inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
+inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
+
+/// For both sides of a connection to prove who they are.
+inline constexpr std::chrono::seconds handshake_timeout{5};
 
 }  // namespace hocket::limits

@@ -1,0 +1,76 @@
+// What is asked of a store and what it answers: the one currency of every store, and its bytes on a
+// connection (docs/wire.md) or in a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+
+namespace hocket::store {
+
+/// The numbers travel: never change one, only add.
+enum class Kind : std::uint8_t {
+  ping = 0,
+  set = 1,  // one value for each key, all at once
+  get = 2,  // waits until all keys are there
+  add = 3,
+  append = 4,
+  check = 5,
+  wait = 6,
+  compare_set = 7,
+  delete_key = 8,
+  num_keys = 9,  // of those that begin with the key given
+  keys = 10,     // likewise
+  queue_push = 11,
+  queue_pop = 12,
+  queue_len = 13,
+  barrier = 14,
+};
+
+[[nodiscard]] std::string_view name(Kind kind) noexcept;
+
+struct Request {
+  Kind kind = Kind::ping;
+  std::vector<std::string> keys = {};
+  std::vector<std::string> values = {};  // compare_set: what is expected, what is desired
+  std::int64_t number = 0;               // add: how much; barrier: how many take part
+  Duration timeout = Duration::zero();   // of the kinds that wait
+};
+
+/// Whether the request can be served at all: its kind, how many keys and values it has, and their
+/// sizes. Every store asks this first.
+[[nodiscard]] Status check(const Request& request);
+
+/// A value is shared by the store and the replies that carry it, never copied for each.
+using Value = std::shared_ptr<const std::string>;
+
+struct Reply {
+  Status status = {};
+  std::int64_t number = 0;         // a count, a sum, a length; 1 or 0 for yes or no
+  std::vector<Value> values = {};  // null for a key that is absent (compare_set only)
+};
+
+/// Bytes of the values, as the limits count them.
+[[nodiscard]] std::size_t value_bytes(const Reply& reply) noexcept;
+
+/// Appends the request's bytes.
+void encode(const Request& request, std::string& to);
+/// Bytes from anywhere. What comes back passed check().
+[[nodiscard]] Result<Request> decode_request(std::string_view bytes);
+
+/// A reply's bytes: `head`, and then each value behind its length (all ones for null).
+void encode_head(const Reply& reply, std::string& to);
+void encode(const Reply& reply, std::string& to);
+[[nodiscard]] Result<Reply> decode_reply(std::string_view bytes);
+
+/// How many values the reply to this request has when it succeeds; nothing when any number may be.
+[[nodiscard]] bool fits(const Reply& reply, const Request& request) noexcept;
+
+}  // namespace hocket::store

@@ -1,0 +1,53 @@
+// The server of a store on TCP: one thread, whatever the number of clients.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "base/limits.hpp"
+#include "store/endpoint.hpp"
+#include "wire/credentials.hpp"
+
+namespace hocket::store {
+
+struct ServerOptions {
+  /// Where to listen; port 0 picks a free one, an empty host listens on every address.
+  Endpoint listen = {.host = "127.0.0.1", .port = 0};
+  wire::Credentials credentials = {};
+  /// Without a secret only loopback is listened on, unless this is set.
+  bool allow_without_secret = false;
+  /// For a client to prove who it is; then it is dropped.
+  Duration handshake_timeout = limits::handshake_timeout;
+  std::size_t bytes_max = limits::store_bytes_max;  // of all keys and values
+  std::size_t connections_max = limits::store_connections_max;
+};
+
+class Server {
+ public:
+  /// Listens, and serves from then on until it is destroyed. Fails with already_exists when the port
+  /// is taken, and permission_denied when it would listen to the world without a secret.
+  [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options);
+
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  /// Closes every connection; their requests fail with peer_lost.
+  ~Server();
+
+  /// Where it listens, with the port that was picked.
+  [[nodiscard]] const Endpoint& endpoint() const noexcept;
+
+  /// Connections open now, before and after they proved who they are. Any thread.
+  [[nodiscard]] std::size_t connections() const noexcept;
+
+ private:
+  class Hub;
+  explicit Server(std::unique_ptr<Hub> hub) noexcept;
+
+  std::unique_ptr<Hub> hub_;
+};
+
+}  // namespace hocket::store

@@ -1,0 +1,99 @@
+// The key-value service through which a world forms. One interface for the store of a TCP server, of
+// a file, of this process, and for a part of another store under a prefix.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "store/message.hpp"
+
+namespace hocket::store {
+
+/// What compare_set found.
+struct Swap {
+  bool is_set = false;                // the key held what was expected, and holds the new value now
+  std::optional<std::string> value;   // what the key holds now; nothing when there is none
+};
+
+/// Keys and values are any bytes. Any thread, several at once: a call that waits holds up no other.
+///
+/// No call takes longer than its timeout, which is that of the store unless one is given; zero or
+/// less means: only if it can be done at once. A failure says which store, which operation and what
+/// was missing.
+class Store {
+ public:
+  static constexpr Duration default_timeout = std::chrono::minutes(5);
+
+  Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+  virtual ~Store() = default;
+
+  /// One trip there and back.
+  Status ping();
+
+  Status set(std::string_view key, std::string_view value);
+  /// All at once: nobody sees some of them without the others.
+  Status multi_set(std::vector<std::string> keys, std::vector<std::string> values);
+
+  /// Waits until the key is there.
+  Result<std::string> get(std::string_view key, std::optional<Duration> timeout = {});
+  /// Waits until all keys are there; their values in that order.
+  Result<std::vector<std::string>> multi_get(std::vector<std::string> keys,
+                                             std::optional<Duration> timeout = {});
+  /// Waits until all keys are there.
+  Status wait(std::vector<std::string> keys, std::optional<Duration> timeout = {});
+  /// Whether all keys are there now.
+  Result<bool> check(std::vector<std::string> keys);
+
+  /// Adds to a number kept as decimal text, 0 where there was none, and gives the sum.
+  Result<std::int64_t> add(std::string_view key, std::int64_t amount);
+  /// Appends to the value, or sets it where there was none.
+  Status append(std::string_view key, std::string_view more);
+  /// Sets the key if it holds `expected`; where there is no key, if `expected` is empty.
+  Result<Swap> compare_set(std::string_view key, std::string_view expected,
+                           std::string_view desired);
+  /// Whether there was one.
+  Result<bool> delete_key(std::string_view key);
+  Result<std::int64_t> num_keys();
+  /// The keys that begin with `prefix`, sorted.
+  Result<std::vector<std::string>> keys(std::string_view prefix = {});
+
+  // Queues are apart from values: a key may name one of each. First in, first out; who waited longest
+  // is served first.
+  Status queue_push(std::string_view key, std::string_view value);
+  /// Waits until there is one.
+  Result<std::string> queue_pop(std::string_view key, std::optional<Duration> timeout = {});
+  Result<std::int64_t> queue_len(std::string_view key);
+
+  /// Waits until `size` calls have come to the barrier of this name, which can then be used anew. Who
+  /// gives up, or dies, has not come.
+  Status barrier(std::string_view name, std::int64_t size, std::optional<Duration> timeout = {});
+
+  void set_timeout(Duration timeout) noexcept { timeout_ = timeout.count(); }
+  [[nodiscard]] Duration timeout() const noexcept { return Duration(timeout_.load()); }
+
+  /// Another handle of the same store, with the same timeout and a connection of its own.
+  [[nodiscard]] virtual Result<std::unique_ptr<Store>> clone() = 0;
+
+  /// "the store at 127.0.0.1:29500"
+  [[nodiscard]] virtual std::string describe() const = 0;
+
+  /// What all of the above are made of. Takes no longer than the request's timeout.
+  [[nodiscard]] virtual Reply perform(Request request) = 0;
+
+ private:
+  Reply ask(Request request, std::optional<Duration> timeout = {});
+
+  std::atomic<Duration::rep> timeout_ = default_timeout.count();
+};
+
+}  // namespace hocket::store
