@@ -28,9 +28,8 @@ inline constexpr std::size_t rank_list_bytes_max = 160;
 
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
-inline constexpr std::size_t store_value_bytes_max = 64 << 20;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;
-/// All the values of a request or a reply together.
+/// All the keys and values of a request, or the values of a reply; and so one value, too.
 inline constexpr std::size_t store_message_bytes_max = 64 << 20;
 /// An error's text in a reply; what is longer is cut and ends in "…".
 inline constexpr std::size_t store_error_bytes_max = 2048;
@@ -43,8 +42,8 @@ inline constexpr std::size_t store_connections_max = 16 << 10;
 inline constexpr std::size_t store_strangers_max = 1024;
 /// Of all connections: bytes of messages that are not complete yet.
 inline constexpr std::size_t store_partial_bytes_max = 512 << 20;
-/// Of one connection: requests that wait, and replies that it does not read. Past either, the server
-/// reads no more of it until that has changed.
+/// Of one connection: requests that wait, and replies that it does not read. Past either, the
+/// server reads no more of it until that has changed.
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
