@@ -105,9 +105,8 @@ std::string_view name(ValueKind kind) noexcept {
 
 std::span<const VariableInfo* const> variables::all() noexcept {
   static constexpr const VariableInfo* list[] = {
-      &log_level,     &simd,  &rendezvous, &store,  &store_timeout,
-      &job,           &attempt, &secret,     &secret_file, &allow_without_secret,
-      &interface};
+      &log_level, &simd,        &rendezvous,           &store,    &store_timeout, &job, &attempt,
+      &secret,    &secret_file, &allow_without_secret, &interface};
   return list;
 }
 
@@ -138,7 +137,8 @@ void Config::read(std::string_view name, std::string_view value) {
     complaints_.push_back(fmt::format("{} is longer than {} bytes; using \"{}\"", name,
                                       limits::variable_bytes_max, variable.fallback));
   } else if (!is_valid(variable, value)) {
-    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name, variable.is_secret ? hidden : value,
+    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name,
+                                      variable.is_secret ? hidden : value,
                                       describe_values(variable), variable.fallback));
   } else {
     values_[variable.name] = value;

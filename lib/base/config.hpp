@@ -30,7 +30,7 @@ struct Choice {
 struct VariableInfo {
   std::string_view name;
   ValueKind kind = ValueKind::text;
-  std::string_view fallback;  // written as a person would write it
+  std::string_view fallback = {};  // written as a person would write it
   std::span<const std::string_view> choices = {};
   std::string_view help;
   bool is_secret = false;  // its text is shown to nobody
@@ -111,11 +111,14 @@ inline constexpr Variable<bool> allow_without_secret{{
     .fallback = "0",
     .help = "serve other hosts without a secret: everybody who reaches the port may join",
 }};
-inline constexpr Variable<std::string> interface{{
+inline constexpr Variable<std::string> interface {
+  {
     .name = "HOCKET_INTERFACE",
-    .help = "the network interface by which other ranks reach this one: names, beginnings of "
-            "names, =NAME, networks such as 10.0.0.0/8; ^ before the list excludes",
-}};
+    .help =
+        "the network interface by which other ranks reach this one: names, beginnings of "
+        "names, =NAME, networks such as 10.0.0.0/8; ^ before the list excludes",
+  }
+};
 
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;

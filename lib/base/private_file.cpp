@@ -27,9 +27,9 @@ Status check_owner(const std::string& path, const struct stat& about, mode_t for
             fmt::format("{} belongs to user {}, not to us ({})", path, about.st_uid, geteuid())};
   }
   if ((about.st_mode & forbidden) != 0) {
-    return Status(StatusCode::permission_denied,
-                  fmt::format("{} is open to other users (mode {:03o})", path,
-                              about.st_mode & 0777))
+    return Status(
+               StatusCode::permission_denied,
+               fmt::format("{} is open to other users (mode {:03o})", path, about.st_mode & 0777))
         .with_hint(fmt::format("chmod go= {}", path));
   }
   return {};
@@ -76,9 +76,8 @@ Status write_private_file(const std::string& path, std::string_view content) {
 }
 
 Result<std::string> private_directory(std::string_view runtime_directory) {
-  const std::string path = runtime_directory.empty()
-                               ? fmt::format("/tmp/hocket-{}", geteuid())
-                               : fmt::format("{}/hocket", runtime_directory);
+  const std::string path = runtime_directory.empty() ? fmt::format("/tmp/hocket-{}", geteuid())
+                                                     : fmt::format("{}/hocket", runtime_directory);
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     return failed(fmt::format("make the directory {}", path));
   }

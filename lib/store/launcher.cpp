@@ -26,9 +26,9 @@ class Numbers {
     const auto number = parse_integer(text);
     if (number && *number >= min && *number <= max) return static_cast<int>(*number);
     if (fault_.ok()) {
-      fault_ = Status(StatusCode::invalid_argument,
-                      fmt::format("{}=\"{}\" is not a number from {} to {}", name, cut(text, 64),
-                                  min, max));
+      fault_ = Status(
+          StatusCode::invalid_argument,
+          fmt::format("{}=\"{}\" is not a number from {} to {}", name, cut(text, 64), min, max));
     }
     return -1;
   }
@@ -40,7 +40,8 @@ class Numbers {
   Status fault_;
 };
 
-// --- what each launcher says ----------------------------------------------------------------------
+// --- what each launcher says
+// ----------------------------------------------------------------------
 
 std::optional<Endpoint> read_master(const Environment& environment, Numbers& numbers,
                                     std::uint16_t port = default_port) {
@@ -68,7 +69,8 @@ Result<Place> read_ranks(const Environment& environment, Numbers& numbers) {
 Result<Place> read_hocket_run(const Environment& environment, Numbers& numbers) {
   Result<Place> place = read_ranks(environment, numbers);
   if (!place.ok()) {
-    return Status(StatusCode::invalid_argument, "HOCKET_STORE is set, but not both RANK and WORLD_SIZE")
+    return Status(StatusCode::invalid_argument,
+                  "HOCKET_STORE is set, but not both RANK and WORLD_SIZE")
         .with_hint("hocket run sets all three; set the others too, or unset HOCKET_STORE");
   }
   Result<Endpoint> master = parse_endpoint(environment.get("HOCKET_STORE"));
@@ -127,10 +129,10 @@ int slurm_local_size(const Environment& environment) {
     list.remove_prefix(std::min(list.size(), entry.size() + 1));
     const std::size_t times = entry.find("(x");
     const auto tasks = parse_integer(entry.substr(0, times));
-    const auto nodes = times == std::string_view::npos || !entry.ends_with(')')
-                           ? std::int64_t{1}
-                           : parse_integer(entry.substr(times + 2, entry.size() - times - 3))
-                                 .value_or(0);
+    const auto nodes =
+        times == std::string_view::npos || !entry.ends_with(')')
+            ? std::int64_t{1}
+            : parse_integer(entry.substr(times + 2, entry.size() - times - 3)).value_or(0);
     if (!tasks || *tasks < 1 || *tasks > limits::world_size_max) return -1;
     if (node < nodes) return static_cast<int>(*tasks);
     node -= nodes;
@@ -147,9 +149,8 @@ std::uint16_t slurm_port(std::int64_t job, std::int64_t step) {
 Result<Place> read_slurm(const Environment& environment, Numbers& numbers) {
   const std::string_view job = environment.get("SLURM_JOB_ID");
   const std::string_view step = environment.get("SLURM_STEP_ID");
-  const std::uint16_t port =
-      slurm_port(std::max<std::int64_t>(0, parse_integer(job).value_or(0)),
-                 std::max<std::int64_t>(0, parse_integer(step).value_or(0)));
+  const std::uint16_t port = slurm_port(std::max<std::int64_t>(0, parse_integer(job).value_or(0)),
+                                        std::max<std::int64_t>(0, parse_integer(step).value_or(0)));
   const bool knows_step = environment.has("SLURM_STEP_NUM_TASKS");
   Place place = {
       .rank = numbers.take("SLURM_PROCID"),
@@ -187,10 +188,12 @@ Result<Place> read_kubernetes(const Environment& environment, Numbers& numbers) 
   };
 }
 
-// --- which of them it is --------------------------------------------------------------------------
+// --- which of them it is
+// --------------------------------------------------------------------------
 
 bool is_slurm_step(const Environment& environment) {
-  // The script of a batch job and an interactive shell have a rank too, but were not started n times.
+  // The script of a batch job and an interactive shell have a rank too, but were not started n
+  // times.
   constexpr std::int64_t step_max = 0xffff'fff0 - 1;
   const auto step = parse_integer(environment.get("SLURM_STEP_ID"));
   return environment.has("SLURM_PROCID") && step && *step <= step_max;
@@ -254,12 +257,14 @@ Status nobody(const Environment& environment) {
   if (environment.has("PMIX_RANK")) {
     what += ": a PMIx launcher set PMIX_RANK, but no size of the world";
   } else if (environment.has("RANK") || environment.has("WORLD_SIZE")) {
-    what += fmt::format(": {} is set, but {} is not", environment.has("RANK") ? "RANK" : "WORLD_SIZE",
-                        environment.has("RANK") ? "WORLD_SIZE" : "RANK");
+    what +=
+        fmt::format(": {} is set, but {} is not", environment.has("RANK") ? "RANK" : "WORLD_SIZE",
+                    environment.has("RANK") ? "WORLD_SIZE" : "RANK");
   }
   return Status(StatusCode::not_found, std::move(what))
-      .with_hint("start it with `hocket run -n 4 -- PROGRAM`, torchrun, mpirun or srun, or set RANK, "
-                 "WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
+      .with_hint(
+          "start it with `hocket run -n 4 -- PROGRAM`, torchrun, mpirun or srun, or set RANK, "
+          "WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
 }
 
 }  // namespace
@@ -276,10 +281,9 @@ Result<Detection> detect_launcher(const Environment& environment) {
     }
     const Place& used = found->place;
     if (!place.ok() || (place->rank == used.rank && place->size == used.size)) continue;
-    found->disagreements.push_back(
-        fmt::format("{} says rank {} of {}, but {} says rank {} of {}; the first is believed",
-                    used.launcher, used.rank, used.size, place->launcher, place->rank,
-                    place->size));
+    found->disagreements.push_back(fmt::format(
+        "{} says rank {} of {}, but {} says rank {} of {}; the first is believed", used.launcher,
+        used.rank, used.size, place->launcher, place->rank, place->size));
   }
   if (!found) return nobody(environment);
   return *std::move(found);

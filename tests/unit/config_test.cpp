@@ -118,7 +118,7 @@ TEST_CASE("a secret is read but not shown") {
   REQUIRE(config.shown(size) == "1");
   REQUIRE_FALSE(config.shown(text));
   REQUIRE(only_complaint(read({"HOCKET_PIN=hush"})) ==
-          R"(HOCKET_PIN="(set)" is not a whole number; using "0")");
+          R"-(HOCKET_PIN="(set)" is not a whole number; using "0")-");
 }
 
 TEST_CASE("a value may have as many bytes as the limit says, and no more") {

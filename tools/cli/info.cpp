@@ -130,8 +130,9 @@ void print_environment() {
   for (const VariableInfo* variable : variables::all()) {
     std::string type(name(variable->kind));
     if (!variable->choices.empty()) type += fmt::format(": {}", fmt::join(variable->choices, ", "));
-    std::vector<std::vector<std::string>> rows = {{"type", type},
-                                                  {"default", std::string(variable->fallback.empty() ? "none" : variable->fallback)}};
+    std::vector<std::vector<std::string>> rows = {
+        {"type", type},
+        {"default", std::string(variable->fallback.empty() ? "none" : variable->fallback)}};
     if (const auto value = process_config().shown(*variable)) {
       rows.push_back({"set to", std::string(*value)});
     }
