@@ -35,8 +35,11 @@ struct Prefix {
 struct PrefixInPrefix {
   static Subject make();
 };
+struct File {
+  static Subject make();
+};
 
-#define STORE_KINDS Hash, Prefix, PrefixInPrefix
+#define STORE_KINDS Hash, Prefix, PrefixInPrefix, File
 
 /// The store at a Subject's address, from any process.
 std::unique_ptr<store::Store> reach(const std::string& address);

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
-#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ void require_what_many_did(Store& store, int size) {
 
 /// A process that runs the test case below.
 Process start_worker(const Subject& subject, const std::string& task, int who, int size) {
-  return Process::of_this_program({"a worker, started by another test"},
+  return Process::of_this_program({"a worker of another test", "--reporter", "compact"},
                                   fmt::format("{}\n{}\n{} {}\n", subject.address, task, who, size));
 }
 
@@ -121,7 +121,7 @@ std::string work(Store& store, const std::string& task, int who, int size) {
 
 }  // namespace
 
-TEST_CASE("a worker, started by another test", "[.]") {
+TEST_CASE("a worker of another test", "[.]") {
   std::string address;
   std::string task;
   int who = 0;
@@ -220,8 +220,10 @@ STORE_TEST("who dies at any moment leaves the others' work whole") {
   if (subject.address.empty()) return;
   Store& store = *subject.store;
   for (int victim = 0; victim < 5; ++victim) {
-    Process worker = start_worker(subject, "hammer", 1000 + victim, 1000);
-    while (require(store.add("sum", 0)) == 0) REQUIRE(add_many(store) == "");
+    const std::int64_t idle = require(store.add("sum", 0));
+    Process worker = start_worker(subject, "hammer", victim, 1000);
+    const Stopwatch watch;
+    while (require(store.add("sum", 0)) == idle) REQUIRE(watch.elapsed() < patience);
     std::this_thread::sleep_for(3ms * victim);
     worker.send(SIGKILL);
     REQUIRE(worker.wait(soon) == -SIGKILL);

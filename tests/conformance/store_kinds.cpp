@@ -2,8 +2,10 @@
 #include <utility>
 
 #include "conformance/store_conformance.hpp"
+#include "store/file_store.hpp"
 #include "store/hash_store.hpp"
 #include "store/prefix_store.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace hocket::testing {
 namespace {
@@ -14,6 +16,12 @@ std::unique_ptr<store::Store> with_neighbours(std::unique_ptr<store::Store> whol
     require(whole->set(key, "not ours"));
   }
   return whole;
+}
+
+/// The words before and after the first space.
+std::pair<std::string, std::string> split(const std::string& text) {
+  const std::size_t end = text.find(' ');
+  return {text.substr(0, end), text.substr(end + 1)};
 }
 
 }  // namespace
@@ -31,7 +39,18 @@ Subject PrefixInPrefix::make() {
   return {.store = std::make_unique<store::PrefixStore>(with_neighbours(std::move(part)), "part")};
 }
 
+Subject File::make() {
+  auto folder = std::make_shared<TemporaryFolder>();
+  const std::string path = folder->path() + "/store";
+  return {.resources = std::move(folder),
+          .store = reach("file " + path),
+          .address = "file " + path,
+          .serves_in_turn = false};
+}
+
 std::unique_ptr<store::Store> reach(const std::string& address) {
+  const auto [kind, place] = split(address);
+  if (kind == "file") return require(store::FileStore::open({.path = place}));
   FAIL("no store at " << address);
   return nullptr;
 }
