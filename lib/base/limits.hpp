@@ -17,8 +17,17 @@ inline constexpr std::size_t last_error_bytes_max = 4096;
 /// The value of a HOCKET_* variable.
 inline constexpr std::size_t variable_bytes_max = 4096;
 
+/// A file that holds a secret, or the place where the ranks of a host meet.
+inline constexpr std::size_t private_file_bytes_max = 4096;
+
 /// Ranks of a world.
 inline constexpr int world_size_max = 1 << 20;
+
+/// Of the time in which all ranks must arrive: for saying, at its end, who did not.
+inline constexpr std::chrono::seconds entry_farewell{2};
+
+/// A list of ranks in a message; what is longer is cut and ends in "…".
+inline constexpr std::size_t rank_list_bytes_max = 160;
 
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
@@ -45,5 +54,8 @@ inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
+
+/// For a store's server to answer a request whose own time is over.
+inline constexpr std::chrono::seconds store_answer_timeout{2};
 
 }  // namespace hocket::limits

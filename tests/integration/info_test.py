@@ -11,7 +11,19 @@ import sys
 import unittest
 
 HOCKET = ""  # the program: the first argument
-VARIABLES = {"HOCKET_LOG_LEVEL", "HOCKET_SIMD"}
+VARIABLES = {
+    "HOCKET_LOG_LEVEL",
+    "HOCKET_SIMD",
+    "HOCKET_RENDEZVOUS",
+    "HOCKET_STORE",
+    "HOCKET_STORE_TIMEOUT",
+    "HOCKET_JOB",
+    "HOCKET_ATTEMPT",
+    "HOCKET_SECRET",
+    "HOCKET_SECRET_FILE",
+    "HOCKET_ALLOW_WITHOUT_SECRET",
+    "HOCKET_INTERFACE",
+}
 
 
 def run(*arguments: str, **variables: str | bytes) -> subprocess.CompletedProcess[str]:
@@ -106,6 +118,18 @@ class Info(unittest.TestCase):
                 self.assertIn(shown, ran.stdout)
         self.assertRegex(ran.stdout, r"HOCKET_SIMD\n(  .*\n)*  set to +none\n")
         self.assertEqual(ran.stdout.count("  set to "), 1)
+
+    def test_a_secret_is_not_shown(self) -> None:
+        secret = "correct-horse-battery"
+        for arguments in (["info"], ["info", "--env"], ["info", "--json"]):
+            for value in (secret, 50 * secret * 10):
+                ran = run(*arguments, HOCKET_LOG_LEVEL="debug", HOCKET_SECRET=value)
+                self.assertEqual(ran.returncode, 0)
+                self.assertNotIn(secret, ran.stdout + ran.stderr)
+        document = self.document(HOCKET_SECRET=secret)
+        self.assertEqual(self.variable(document, "HOCKET_SECRET")["value"], "(set)")
+        self.assertIn("HOCKET_SECRET=(set)",
+                      run("info", HOCKET_LOG_LEVEL="info", HOCKET_SECRET=secret).stderr)
 
     def test_an_unknown_variable_is_warned_of_with_the_nearest_name(self) -> None:
         ran = run("info", "--json", HOCKET_LOGLEVEL="info")

@@ -130,9 +130,10 @@ void print_environment() {
   for (const VariableInfo* variable : variables::all()) {
     std::string type(name(variable->kind));
     if (!variable->choices.empty()) type += fmt::format(": {}", fmt::join(variable->choices, ", "));
-    std::vector<std::vector<std::string>> rows = {{"type", type},
-                                                  {"default", std::string(variable->fallback)}};
-    if (const auto value = process_config().text_of(*variable)) {
+    std::vector<std::vector<std::string>> rows = {
+        {"type", type},
+        {"default", std::string(variable->fallback.empty() ? "none" : variable->fallback)}};
+    if (const auto value = process_config().shown(*variable)) {
       rows.push_back({"set to", std::string(*value)});
     }
     page.heading(variable->name);
@@ -144,7 +145,7 @@ void print_environment() {
 Json environment_json() {
   Json list = Json::array();
   for (const VariableInfo* variable : variables::all()) {
-    const auto value = process_config().text_of(*variable);
+    const auto value = process_config().shown(*variable);
     list.push_back({{"name", variable->name},
                     {"type", name(variable->kind)},
                     {"default", variable->fallback},
