@@ -53,4 +53,7 @@ inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
 
+/// For a store's server to answer a request whose own time is over.
+inline constexpr std::chrono::seconds store_answer_timeout{2};
+
 }  // namespace hocket::limits
