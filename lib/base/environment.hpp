@@ -16,6 +16,8 @@ class Environment {
   /// Set, and not to nothing.
   [[nodiscard]] bool has(std::string_view name) const noexcept { return !get(name).empty(); }
 
+  [[nodiscard]] const char* const* entries() const noexcept { return entries_; }
+
  private:
   const char* const* entries_;
 };

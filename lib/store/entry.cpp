@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::string_view go = "go";
 
-// --- a fault, as it travels
-// -----------------------------------------------------------------------
+// --- a fault, as it travels ---
 
 std::string encode_fault(const Status& fault) {
   std::string bytes;
@@ -69,8 +68,14 @@ Status loopback_fault(std::string_view lonely) {
           "HOCKET_INTERFACE");
 }
 
-// --- coming in
-// ------------------------------------------------------------------------------------
+Status own_fault(const Entry& who) {
+  return Status(who.fault.code(), fmt::format("rank {} ({}) can't take part: {}", who.rank,
+                                              who.process, who.fault.what()))
+      .with_peer(who.rank)
+      .with_hint(std::string(who.fault.hint()));
+}
+
+// --- coming in ---
 
 /// "17" of "entry/0/rank/17".
 std::optional<int> last_number(std::string_view key) {
@@ -97,10 +102,11 @@ class Porch {
   /// What all ranks are told: the first verdict that anybody has.
   Result<std::string> propose(const std::string& verdict);
   Status blame(const Status& fault);
-  Status wait_for_verdict(Deadline deadline);
-  Status give_up();
+  Result<Seat> wait_for_verdict(Deadline deadline);
+  Result<Seat> give_up();
   Result<std::vector<int>> missing();
   Result<Seat> find_seat();
+  [[nodiscard]] Seat seat_in(std::string_view list) const;
 
   Store& store_;
   const Entry& who_;
@@ -116,7 +122,8 @@ Status Porch::claim_rank() {
 
   Result<Swap> rank = store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
   if (!rank.ok()) return rank.status();
-  return rank->is_set ? Status() : blame(duplicate_fault(who_, rank->value.value_or("")));
+  if (!rank->is_set) return blame(duplicate_fault(who_, rank->value.value_or("")));
+  return who_.fault.ok() ? Status() : blame(own_fault(who_));
 }
 
 Status Porch::take_seat() {
@@ -175,7 +182,7 @@ Result<std::vector<int>> Porch::missing() {
   return ranks;
 }
 
-Status Porch::give_up() {
+Result<Seat> Porch::give_up() {
   const Result<std::vector<int>> ranks = missing();
   if (!ranks.ok()) return ranks.status();
   const std::string who = fmt::format("rank {} ({}) waits no longer", who_.rank, who_.process);
@@ -193,26 +200,32 @@ Status Porch::give_up() {
                     "MASTER_ADDR and MASTER_PORT? HOCKET_STORE_TIMEOUT waits longer");
   Result<std::string> verdict = propose(encode_fault(fault));
   if (!verdict.ok()) return fault;
-  return *verdict == go ? Status() : decode_fault(*verdict);
+  if (*verdict == go) return find_seat();
+  return decode_fault(*verdict);
 }
 
-Status Porch::wait_for_verdict(Deadline deadline) {
+Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   // The rest is for finding out who is missing, and for telling the others.
   const Duration rest = std::min<Duration>(left / 8, limits::entry_farewell);
-  Result<std::string> verdict = store_.get(key("verdict"), left - rest);
-  if (verdict.ok()) return *verdict == go ? Status() : decode_fault(*verdict);
-  return verdict.status().code() == StatusCode::timeout ? give_up() : verdict.status();
+  // Both at once: after the verdict rank 0 may go on, end, and take the store with it.
+  auto both = store_.multi_get({key("verdict"), key("host/" + who_.host)}, left - rest);
+  if (!both.ok()) return both.status().code() == StatusCode::timeout ? give_up() : both.status();
+  if (both->front() != go) return decode_fault(both->front());
+  return seat_in(both->back());
 }
 
 Result<Seat> Porch::find_seat() {
   Result<std::string> list = store_.get(key("host/" + who_.host));
   if (!list.ok()) return list.status();
+  return seat_in(*list);
+}
+
+Seat Porch::seat_in(std::string_view list) const {
   Seat seat = {.local_rank = 0, .local_size = 0};
-  std::string_view rest = *list;
-  while (!rest.empty()) {
-    const std::string_view number = rest.substr(0, rest.find(' '));
-    rest.remove_prefix(std::min(rest.size(), number.size() + 1));
+  while (!list.empty()) {
+    const std::string_view number = list.substr(0, list.find(' '));
+    list.remove_prefix(std::min(list.size(), number.size() + 1));
     seat.local_rank += parse_integer(number).value_or(who_.size) < who_.rank ? 1 : 0;
     ++seat.local_size;
   }
@@ -223,9 +236,10 @@ Result<Seat> Porch::enter(Deadline deadline) {
   Status status = claim_rank();
   if (status.ok()) status = take_seat();
   if (status.ok()) status = announce_arrival();
-  if (status.ok()) status = wait_for_verdict(deadline);
   if (!status.ok()) return std::move(status).with_rank(who_.rank);
-  return find_seat();
+  Result<Seat> seat = wait_for_verdict(deadline);
+  if (!seat.ok()) return seat.status().with_rank(who_.rank);
+  return seat;
 }
 
 /// Gives a store another timeout for as long as it lives.

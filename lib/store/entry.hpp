@@ -19,6 +19,7 @@ struct Entry {
   std::string process = {};  // "pid 12 on node7", for messages
   std::string address = {};  // by which others reach this rank
   bool is_loopback = false;  // the address is
+  Status fault = {};         // what keeps this rank from taking part, if anything
 };
 
 /// The entry of this process, without rank, size and address.
@@ -32,8 +33,8 @@ struct Seat {
 
 /// Returns when all ranks are there. The first fault that any of them finds ends it for all, with
 /// the same message: two ranks of one number, two opinions of the size, a loopback address where
-/// the ranks are on several hosts, or a rank that gives up because others are missing. Who comes
-/// when the world is complete already is refused, and harms nobody.
+/// the ranks are on several hosts, a rank that can't take part, or one that gives up because others
+/// are missing. Who comes when the world is complete already is refused, and harms nobody.
 ///
 /// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
 /// "entry/".

@@ -24,8 +24,7 @@
 namespace hocket::store {
 namespace {
 
-// --- what there is
-// --------------------------------------------------------------------------------
+// --- what there is ---
 
 int read_speed(const std::string& name) {
   std::ifstream file("/sys/class/net/" + name + "/speed");
@@ -74,8 +73,7 @@ std::optional<Interface> read_interface(const ifaddrs& entry) {
   return found;
 }
 
-// --- which are meant
-// ------------------------------------------------------------------------------
+// --- which are meant ---
 
 struct Network {
   std::array<unsigned char, 16> bytes = {};
@@ -159,8 +157,7 @@ std::optional<std::size_t> place_in(const Pattern& pattern, const Interface& one
   return static_cast<std::size_t>(found - pattern.items.begin());
 }
 
-// --- which is best
-// --------------------------------------------------------------------------------
+// --- which is best ---
 
 bool is_virtual(std::string_view name) noexcept {
   constexpr std::string_view beginnings[] = {"docker", "virbr", "veth", "br-", "cni", "podman"};

@@ -40,8 +40,7 @@ class Numbers {
   Status fault_;
 };
 
-// --- what each launcher says
-// ----------------------------------------------------------------------
+// --- what each launcher says ---
 
 std::optional<Endpoint> read_master(const Environment& environment, Numbers& numbers,
                                     std::uint16_t port = default_port) {
@@ -188,8 +187,7 @@ Result<Place> read_kubernetes(const Environment& environment, Numbers& numbers) 
   };
 }
 
-// --- which of them it is
-// --------------------------------------------------------------------------
+// --- which of them it is ---
 
 bool is_slurm_step(const Environment& environment) {
   // The script of a batch job and an interactive shell have a rank too, but were not started n

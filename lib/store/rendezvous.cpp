@@ -1,0 +1,367 @@
+#include "store/rendezvous.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "base/private_file.hpp"
+#include "base/rng.hpp"
+#include "base/text.hpp"
+#include "store/entry.hpp"
+#include "store/interfaces.hpp"
+#include "store/launcher.hpp"
+#include "store/prefix_store.hpp"
+#include "store/rendezvous_url.hpp"
+#include "store/socket.hpp"
+#include "store/tcp_store.hpp"
+
+namespace hocket::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::string_view own_loopback = "127.0.0.1";
+
+// --- where we stand ---
+
+Result<Place> ask_launcher(const Environment& environment) {
+  Result<Detection> detection = detect_launcher(environment);
+  if (!detection.ok()) return detection.status();
+  for (const std::string& each : detection->disagreements) {
+    log::line(log::Level::warning, "{}", each);
+  }
+  return std::move(detection->place);
+}
+
+Result<Place> find_place(const std::optional<RendezvousUrl>& url, const Environment& environment,
+                         const Config& config) {
+  if (url && url->scheme == RendezvousUrl::Scheme::env) return read_env(environment);
+  if (!url || url->rank < 0) return ask_launcher(environment);
+  return Place{
+      .launcher = "the URL",
+      .rank = url->rank,
+      .size = url->size,
+      .job = config.get(variables::job),
+      .attempt = static_cast<int>(config.get(variables::attempt)),
+  };
+}
+
+Result<Place> find_place(const RendezvousOptions& options, std::optional<RendezvousUrl>& url,
+                         const Environment& environment, const Config& config) {
+  const std::string text = options.url.empty() ? config.get(variables::rendezvous) : options.url;
+  if (!text.empty()) {
+    Result<RendezvousUrl> parsed = parse_rendezvous_url(text);
+    if (!parsed.ok()) return parsed.status();
+    url = *std::move(parsed);
+  }
+  Result<Place> place = find_place(url, environment, config);
+  if (!place.ok()) return place;
+  if (url && url->scheme == RendezvousUrl::Scheme::tcp) {
+    place->master = url->endpoint;
+    place->master_is_served = url->is_served;
+  }
+  if (url && !url->job.empty()) place->job = url->job;
+  if (!options.credentials.job.empty()) place->job = options.credentials.job;
+  log::line(log::Level::info, "{} says rank {} of {}; the store is {}", place->launcher,
+            place->rank, place->size,
+            place->master ? place->master->to_string() : "where this host's ranks agree");
+  return place;
+}
+
+// --- the meeting of ranks on one host, when nobody named a place ---
+
+/// Such as "mpich-4711-83920": the nearest process above us of that name, and when it began.
+std::string family_of_ancestor(std::string_view name) {
+  for (pid_t process = ::getppid(); process > 1;) {
+    std::ifstream file(fmt::format("/proc/{}/stat", process));
+    std::string text;
+    std::getline(file, text);
+    const std::size_t begin = text.find('(');
+    const std::size_t end = text.rfind(')');
+    if (begin == std::string::npos || end == std::string::npos) return {};
+    // Behind the name: state, parent, …; the twentieth is the start in ticks since the boot.
+    std::string_view rest = std::string_view(text).substr(end + 1);
+    std::vector<std::string_view> fields;
+    while (!rest.empty() && fields.size() < 20) {
+      rest.remove_prefix(std::min(rest.size(), rest.find_first_not_of(' ')));
+      fields.push_back(rest.substr(0, rest.find(' ')));
+      rest.remove_prefix(fields.back().size());
+    }
+    if (fields.size() < 20) return {};
+    if (text.compare(begin + 1, end - begin - 1, name) == 0) {
+      return fmt::format("{}-{}-{}", name, process, fields[19]);
+    }
+    process = static_cast<pid_t>(parse_integer(fields[1]).value_or(0));
+  }
+  return {};
+}
+
+/// The file in which rank 0 says where its store is, and a secret for this one world.
+Result<std::string> meeting_path(const Place& place, const Environment& environment) {
+  std::string family = place.family.empty() ? family_of_ancestor("hydra_pmi_proxy") : place.family;
+  if (!place.is_on_one_host() || family.empty()) {
+    return Status(
+               StatusCode::invalid_argument,
+               fmt::format("{} says which rank this is, but not where rank 0 is", place.launcher))
+        .with_hint(
+            "set MASTER_ADDR to the host of rank 0 for all ranks, and MASTER_PORT to a free "
+            "port there: mpirun -x MASTER_ADDR=… -x MASTER_PORT=… (MPICH: -genv)");
+  }
+  std::ranges::replace(family, '/', '_');
+  Result<std::string> directory = private_directory(environment.get("XDG_RUNTIME_DIR"));
+  if (!directory.ok()) return directory;
+  return fmt::format("{}/{}-{}", *directory, family, place.attempt);
+}
+
+Result<std::string> await_file(const std::string& path, Deadline deadline) {
+  for (Duration pause = 1ms;; pause = std::min<Duration>(2 * pause, 50ms)) {
+    Result<std::string> content = read_private_file(path);
+    if (content.ok() || content.status().code() != StatusCode::not_found) return content;
+    if (deadline.passed(monotonic_clock().now())) {
+      return Status(StatusCode::timeout,
+                    fmt::format("rank 0 is missing: it did not say in {} where it serves the store",
+                                path))
+          .with_hint("look at the output of rank 0: was it started, on this host?");
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+// --- the store ---
+
+/// What a rank does to form its world, and holds while it does.
+class Meeting {
+ public:
+  Meeting(Place place, Deadline deadline, Duration timeout, wire::Credentials credentials,
+          const Environment& environment, const Config& config)
+      : place_(std::move(place)),
+        deadline_(deadline),
+        timeout_(timeout),
+        credentials_(std::move(credentials)),
+        environment_(environment),
+        config_(config) {}
+  Meeting(const Meeting&) = delete;
+  Meeting& operator=(const Meeting&) = delete;
+  /// The file has served its purpose, or never will.
+  ~Meeting() {
+    if (!published_.empty()) ::unlink(published_.c_str());
+  }
+
+  Result<World> hold();
+
+ private:
+  [[nodiscard]] Duration left() const { return deadline_.remaining(monotonic_clock().now()); }
+  Status open_store();
+  Status open_meeting();
+  Status serve(const Endpoint& at);
+  Status connect(const Endpoint& to);
+  Result<Interface> choose_address();
+  [[nodiscard]] std::string own_route();
+  /// Lets the others hear the verdict before the store goes.
+  void linger();
+
+  Place place_;
+  Deadline deadline_;
+  Duration timeout_;
+  wire::Credentials credentials_;
+  const Environment& environment_;
+  const Config& config_;
+  std::string published_;
+  std::string route_;
+  std::unique_ptr<Server> server_;
+  std::unique_ptr<TcpStore> store_;
+};
+
+Status Meeting::serve(const Endpoint& at) {
+  const bool is_local = is_loopback(at.host);
+  auto server = Server::start({
+      .listen = {.host = is_local ? at.host : "", .port = at.port},
+      .credentials = credentials_,
+      .allow_without_secret = config_.get(variables::allow_without_secret),
+  });
+  if (!server.ok()) {
+    Status status(server.status().code(),
+                  fmt::format("rank 0 can't serve the store at {}", at.to_string()));
+    return std::move(status).caused_by(server.status());
+  }
+  server_ = *std::move(server);
+  const std::uint16_t port = server_->endpoint().port;
+  log::line(log::Level::info, "rank 0 serves the store at {}",
+            Endpoint{.host = at.host, .port = port}.to_string());
+  return connect({.host = is_local ? at.host : std::string(own_loopback), .port = port});
+}
+
+Status Meeting::connect(const Endpoint& to) {
+  auto store = TcpStore::connect({.server = to, .credentials = credentials_, .timeout = left()});
+  if (store.ok()) {
+    store_ = *std::move(store);
+    store_->set_timeout(timeout_);
+    route_ = server_ ? own_route() : store_->local_host();
+    return {};
+  }
+  Status status(
+      store.status().code(),
+      fmt::format("rank {} of {} can't join the store of {} at {}", place_.rank, place_.size,
+                  place_.master_is_served ? "the launcher" : "rank 0", to.to_string()));
+  return std::move(status).caused_by(store.status());
+}
+
+/// The address by which the others came to the store that we serve; empty when it is not ours.
+std::string Meeting::own_route() {
+  if (!place_.master || is_loopback(place_.master->host)) return store_->local_host();
+  const auto interfaces = list_interfaces();
+  const auto addresses = resolve(*place_.master, deadline_);
+  if (!interfaces.ok() || !addresses.ok()) return {};
+  for (const Address& address : *addresses) {
+    std::string host = address.endpoint().host;
+    if (std::ranges::find(*interfaces, host, &Interface::address) != interfaces->end()) return host;
+  }
+  log::line(log::Level::warning,
+            "rank 0 serves the store, but {} is no address of this host; if others can't reach it, "
+            "set MASTER_ADDR to the host of rank 0",
+            place_.master->host);
+  return {};
+}
+
+/// Without a master, on one host: at a free port, which rank 0 writes where only this user reads
+/// it.
+Status Meeting::open_meeting() {
+  if (place_.size == 1) return serve({.host = std::string(own_loopback), .port = 0});
+  Result<std::string> path = meeting_path(place_, environment_);
+  if (!path.ok()) return path.status();
+  if (place_.rank == 0) {
+    if (credentials_.secret.empty()) credentials_.secret = random_hex(32);
+    Status status = serve({.host = std::string(own_loopback), .port = 0});
+    if (!status.ok()) return status;
+    published_ = *path;
+    return write_private_file(*path,
+                              fmt::format("{} {}", server_->endpoint().port, credentials_.secret));
+  }
+  Result<std::string> content = await_file(*path, deadline_);
+  if (!content.ok()) return content.status();
+  const auto port = parse_integer(content->substr(0, content->find(' ')));
+  if (!port || *port < 1 || *port > UINT16_MAX) {
+    return {StatusCode::protocol_error, fmt::format("{} holds no port", *path)};
+  }
+  credentials_.secret = content->substr(std::min(content->size(), content->find(' ') + 1));
+  return connect({.host = std::string(own_loopback), .port = static_cast<std::uint16_t>(*port)});
+}
+
+Status Meeting::open_store() {
+  if (!place_.master) return open_meeting();
+  if (place_.master_is_served) return connect(*place_.master);
+  // Ranks that share a host need no network, and no secret.
+  if (place_.is_on_one_host() && !is_loopback(place_.master->host)) {
+    place_.master->host = own_loopback;
+  }
+  if (place_.rank == 0) return serve(*place_.master);
+  if (place_.master->port != 0) return connect(*place_.master);
+  return Status(StatusCode::invalid_argument,
+                fmt::format("rank {} can't join at port 0: rank 0 alone may pick a free port",
+                            place_.rank))
+      .with_hint("give the other ranks the port that rank 0 logs (HOCKET_LOG_LEVEL=info)");
+}
+
+Result<Interface> Meeting::choose_address() {
+  const auto interfaces = list_interfaces();
+  if (!interfaces.ok()) return interfaces.status();
+  const std::string pattern = config_.get(variables::interface);
+  // A host's own name often leads to its loopback: for those on other hosts that is no address.
+  const bool is_local =
+      place_.is_on_one_host() || !place_.master || is_loopback(place_.master->host);
+  if (is_loopback(route_) && !is_local) route_.clear();
+  auto chosen = choose_interface(*interfaces, {.pattern = pattern, .route = route_});
+  if (chosen.ok()) {
+    log::line(log::Level::info, "other ranks reach this one at {} (interface {}{})",
+              chosen->address, chosen->name,
+              pattern.empty() ? "" : fmt::format(", HOCKET_INTERFACE={}", pattern));
+  }
+  return chosen;
+}
+
+void Meeting::linger() {
+  store_.reset();
+  const Deadline deadline =
+      Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
+  while (server_ && server_->connections() > 0 && !deadline.passed(monotonic_clock().now())) {
+    std::this_thread::sleep_for(5ms);
+  }
+}
+
+Result<World> Meeting::hold() {
+  if (Status status = open_store(); !status.ok()) return status;
+  Entry entry = describe_process();
+  entry.rank = place_.rank;
+  entry.size = place_.size;
+  entry.attempt = place_.attempt;
+  const Result<Interface> chosen = choose_address();
+  entry.fault = chosen.status();
+  if (chosen.ok()) {
+    entry.address = chosen->address;
+    entry.is_loopback = chosen->is_loopback;
+  }
+  const Result<Seat> seat = enter(*store_, entry, deadline_);
+  if (!seat.ok()) {
+    linger();
+    return seat.status();
+  }
+  return World{
+      .server = std::move(server_),
+      .store =
+          std::make_unique<PrefixStore>(std::move(store_), fmt::format("world/{}", place_.attempt)),
+      .rank = place_.rank,
+      .size = place_.size,
+      .local_rank = place_.local_rank >= 0 ? place_.local_rank : seat->local_rank,
+      .local_size = place_.local_size >= 0 ? place_.local_size : seat->local_size,
+      .attempt = place_.attempt,
+      .job = credentials_.job,
+      .address = entry.address,
+      .launcher = place_.launcher,
+      .credentials = credentials_,
+  };
+}
+
+Result<World> rendezvous(const RendezvousOptions& options, const Environment& environment,
+                         const Config& config) {
+  std::optional<RendezvousUrl> url;
+  Result<Place> place = find_place(options, url, environment, config);
+  if (!place.ok()) return place.status();
+  if (url && url->scheme == RendezvousUrl::Scheme::file) {
+    return Status(StatusCode::unsupported, "file:// can't be met at yet")
+        .with_hint("use tcp://HOST:PORT");
+  }
+  wire::Credentials credentials = options.credentials;
+  credentials.job = place->job;
+  if (credentials.secret.empty()) {
+    Result<std::string> secret = read_secret(config);
+    if (!secret.ok()) return secret.status();
+    credentials.secret = *std::move(secret);
+  }
+  const Duration configured = config.get(variables::store_timeout);
+  const Duration timeout =
+      options.timeout.value_or(url ? url->timeout.value_or(configured) : configured);
+  const int rank = place->rank;
+  Meeting meeting(*std::move(place), Deadline::after(monotonic_clock(), timeout), timeout,
+                  std::move(credentials), environment, config);
+  Result<World> world = meeting.hold();
+  if (world.ok()) return world;
+  return world.status().with_rank(rank).with_operation("rendezvous");
+}
+
+}  // namespace
+
+Result<World> rendezvous(const RendezvousOptions& options) {
+  if (!options.environment) return rendezvous(options, process_environment(), process_config());
+  return rendezvous(options, *options.environment, Config(options.environment->entries()));
+}
+
+}  // namespace hocket::store

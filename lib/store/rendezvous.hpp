@@ -1,0 +1,51 @@
+// A process finds its world: its number, the others, and the store that they share.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "base/environment.hpp"
+#include "store/server.hpp"
+#include "store/store.hpp"
+#include "wire/credentials.hpp"
+
+namespace hocket::store {
+
+struct World {
+  /// Where this rank serves the store: it must outlive the other ranks' use of theirs.
+  std::unique_ptr<Server> server = {};
+  /// Keys of this job and attempt alone.
+  std::unique_ptr<Store> store = {};
+  int rank = 0;
+  int size = 1;
+  int local_rank = 0;  // among the ranks of this host
+  int local_size = 1;
+  int attempt = 0;
+  std::string job = {};
+  std::string address = {};            // of this rank, for links to others
+  std::string_view launcher = {};      // who said so: "Open MPI", "the URL", …
+  wire::Credentials credentials = {};  // what all ranks share
+};
+
+struct RendezvousOptions {
+  /// How to meet (rendezvous_url.hpp); empty for HOCKET_RENDEZVOUS, else the launcher is asked.
+  std::string url = {};
+  /// Each overrides the environment and the URL where it is not empty.
+  wire::Credentials credentials = {};
+  /// For all ranks to be there, and of later requests to the store; else the URL's, else
+  /// HOCKET_STORE_TIMEOUT.
+  std::optional<Duration> timeout = {};
+  /// To be read in place of this process's own.
+  std::optional<Environment> environment = {};
+};
+
+/// Returns when all ranks of the world are there. A failure names the ranks that are missing or
+/// wrong, and comes within the timeout.
+[[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options = {});
+
+}  // namespace hocket::store

@@ -1,0 +1,24 @@
+// Joins a world as its environment says (or the URL that is the argument), prints one line about
+// it, waits for the others, and ends.
+#include <cstdio>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "store/rendezvous.hpp"
+
+int main(int argc, char** argv) {
+  using namespace hocket;
+  auto world = store::rendezvous({.url = argc > 1 ? argv[1] : ""});
+  Status status = world.status();
+  if (status.ok()) {
+    fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",
+               world->rank, world->size, world->local_rank, world->local_size, world->attempt,
+               world->job, world->address, world->launcher);
+    std::fflush(stdout);
+    status = world->store->barrier("end", world->size);
+  }
+  if (status.ok()) return 0;
+  fmt::print("{}\n", status.to_string());
+  return 1;
+}

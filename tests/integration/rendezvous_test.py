@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""Worlds of real processes: how they form, and for each way to fail the message and the time."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+JOIN = ""  # the program: the first argument
+WAIT_S = 60  # for what should take no time, on a machine that is busy
+FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|JOB_COMP"
+                     r"|RANK$|WORLD_SIZE$|XDG_RUNTIME_DIR$")
+
+
+def environment(**variables: object) -> dict[str, str]:
+    """Ours without anything that tells of a launcher, and these."""
+    inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
+    return {**inherited, **{name: str(value) for name, value in variables.items()}}
+
+
+def free_port(host: str = "127.0.0.1") -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.bind((host, 0))
+        return probe.getsockname()[1]
+
+
+def has_ipv6() -> bool:
+    try:
+        free_port("::1")
+    except OSError:
+        return False
+    return True
+
+
+class Process:
+    def __init__(self, *command: str, **variables: object) -> None:
+        self.started = time.monotonic()
+        self.child = subprocess.Popen(
+            command, env=environment(**variables), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True)
+
+    def end(self) -> tuple[int, str, float]:
+        """Its status, what it wrote, and how long it ran."""
+        try:
+            text, _ = self.child.communicate(timeout=WAIT_S)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            text, _ = self.child.communicate()
+            raise AssertionError(f"still running after {WAIT_S} s: {text}") from None
+        return self.child.returncode, text, time.monotonic() - self.started
+
+    def kill(self) -> None:
+        if self.child.poll() is None:
+            self.child.kill()
+        self.child.communicate()
+
+
+class Worlds(unittest.TestCase):
+    def setUp(self) -> None:
+        self.port = free_port()
+        self.processes: list[Process] = []
+        self.directory = tempfile.TemporaryDirectory()
+
+    def tearDown(self) -> None:
+        for process in self.processes:
+            process.kill()
+        self.directory.cleanup()
+
+    def start(self, *command: str, **variables: object) -> Process:
+        self.processes.append(Process(*command, **variables))
+        return self.processes[-1]
+
+    def rank(self, rank: int, size: int, **variables: object) -> Process:
+        named = {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
+                 "MASTER_PORT": self.port, "HOCKET_STORE_TIMEOUT": "30s"}
+        return self.start(JOIN, **{**named, **variables})
+
+    def joined(self, process: Process) -> dict[str, str]:
+        status, text, _ = process.end()
+        self.assertEqual(status, 0, text)
+        line = next(line for line in text.splitlines() if line.startswith("rank="))
+        return dict(re.findall(r"(\w+)=(\S*)", line))
+
+    def refused(self, process: Process, code: str, *parts: str, within_s: float = 15) -> str:
+        status, text, took = process.end()
+        self.assertEqual(status, 1, text)
+        self.assertRegex(text, rf"(?m)^{code}: ")
+        for part in parts:
+            self.assertIn(part, text)
+        self.assertLess(took, within_s, text)
+        return text
+
+
+class Forms(Worlds):
+    def test_by_the_variables_of_torch_in_any_order(self) -> None:
+        started = [self.rank(rank, 4) for rank in (3, 1)]
+        time.sleep(0.5)
+        started += [self.rank(rank, 4) for rank in (0, 2)]
+        worlds = [self.joined(each) for each in started]
+        self.assertEqual([int(each["rank"]) for each in worlds], [3, 1, 0, 2])
+        for each in worlds:
+            self.assertEqual((each["size"], each["local_size"]), ("4", "4"))
+            self.assertEqual(each["local_rank"], each["rank"])
+            self.assertEqual(each["address"], "127.0.0.1")
+
+    def test_by_url_with_a_secret_and_a_job(self) -> None:
+        url = f"tcp://localhost:{self.port}?size=3&job=nightly&timeout=30s&rank="
+        started = [self.start(JOIN, f"{url}{rank}", HOCKET_SECRET="hush") for rank in range(3)]
+        for each in started:
+            self.assertEqual(self.joined(each)["job"], "nightly")
+
+    @unittest.skipUnless(has_ipv6(), "this machine has no IPv6")
+    def test_over_ipv6(self) -> None:
+        self.port = free_port("::1")
+        started = [self.rank(rank, 2, MASTER_ADDR="::1") for rank in range(2)]
+        for each in started:
+            self.assertEqual(self.joined(each)["address"], "::1")
+
+    def test_with_the_url_of_the_master_and_the_ranks_of_a_launcher(self) -> None:
+        started = [
+            self.start(JOIN, HOCKET_RENDEZVOUS=f"tcp://127.0.0.1:{self.port}", SLURM_PROCID=rank,
+                       SLURM_NTASKS=2, SLURM_STEP_ID=0, SLURM_JOB_ID=7,
+                       SLURM_STEP_NODELIST="nowhere[1-2]")
+            for rank in range(2)
+        ]
+        for each in started:
+            self.assertEqual(self.joined(each)["job"], "slurm-7.0")
+
+    def test_of_one_at_a_port_that_it_picks_and_tells(self) -> None:
+        process = self.start(JOIN, "tcp://127.0.0.1:0?rank=0&size=1", HOCKET_LOG_LEVEL="info")
+        status, text, _ = process.end()
+        self.assertEqual(status, 0, text)
+        self.assertRegex(text, r"info: rank 0 serves the store at 127\.0\.0\.1:[1-9]\d+\n")
+
+    def test_while_launchers_disagree_which_is_logged(self) -> None:
+        _, text, _ = self.rank(0, 1, PMI_RANK=1, PMI_SIZE=2, MPI_LOCALRANKID=1).end()
+        self.assertIn("warning: torchrun or env:// says rank 0 of 1, but MPICH or Intel MPI says "
+                      "rank 1 of 2; the first is believed\n", text)
+
+    def test_of_the_interface_that_is_wished_for(self) -> None:
+        _, text, _ = self.rank(0, 1, HOCKET_INTERFACE="=lo", HOCKET_LOG_LEVEL="info").end()
+        self.assertIn("other ranks reach this one at 127.0.0.1 (interface lo, "
+                      "HOCKET_INTERFACE==lo)", text)
+
+
+class Fails(Worlds):
+    def test_ranks_that_are_missing_are_named(self) -> None:
+        started = [self.rank(rank, 6, HOCKET_STORE_TIMEOUT="3s") for rank in (0, 1, 4)]
+        for each in started:
+            self.refused(each, "timeout", "3 of 6 ranks are missing: 2, 3, 5;", "hint: ")
+
+    def test_a_master_that_is_missing_is_named(self) -> None:
+        text = self.refused(self.rank(1, 2, HOCKET_STORE_TIMEOUT="1s"), "timeout",
+                            f"rank 1 of 2 can't join the store of rank 0 at 127.0.0.1:{self.port}",
+                            "check that rank 0 runs")
+        self.assertNotIn("internal", text)
+
+    def test_a_rank_that_comes_twice_is_refused_everywhere(self) -> None:
+        started = [self.rank(rank, 4) for rank in (0, 1, 2)]
+        time.sleep(1)
+        started.append(self.rank(2, 4))
+        texts = [self.refused(each, "already exists", "two processes are rank 2: pid ")
+                 for each in started]
+        pids = {re.search(r"pid \d+ on \S+ and pid \d+ on ", text)[0] for text in texts}
+        self.assertEqual(len(pids), 1, pids)
+
+    def test_a_rank_of_another_size_is_refused_everywhere(self) -> None:
+        started = [self.rank(0, 3), self.rank(1, 3)]
+        time.sleep(1)
+        started.append(self.rank(2, 5))
+        for each in started:
+            self.refused(each, "mismatch", "ranks disagree on the size of the world: 3 for rank ",
+                         "but 5 for rank 2 (pid ")
+
+    def test_a_second_master_finds_the_port_busy(self) -> None:
+        first = self.rank(0, 2)
+        time.sleep(1)
+        self.refused(self.rank(0, 2), "already exists", f"127.0.0.1:{self.port}", "hint: ")
+        self.joined(self.rank(1, 2))
+        self.joined(first)
+
+    def test_another_job_on_the_port_is_refused(self) -> None:
+        started = [self.rank(rank, 3, HOCKET_JOB="red") for rank in (0, 1)]
+        self.refused(self.rank(2, 3, HOCKET_JOB="blue"), "mismatch", "job")
+        for each in [*started, self.rank(2, 3, HOCKET_JOB="red")]:
+            self.joined(each)
+
+    def test_a_wrong_secret_is_refused_and_shown_to_nobody(self) -> None:
+        master = self.rank(0, 2, HOCKET_SECRET="correct-horse")
+        for secret in ({"HOCKET_SECRET": "wrong-horse"}, {}):
+            text = self.refused(self.rank(1, 2, **secret, HOCKET_LOG_LEVEL="debug"),
+                                "permission denied", str(self.port))
+            self.assertNotIn("horse", text)
+        self.joined(self.rank(1, 2, HOCKET_SECRET="correct-horse"))
+        self.joined(master)
+
+    def test_a_secret_file_that_others_may_read_is_refused(self) -> None:
+        path = Path(self.directory.name, "secret")
+        path.write_text("hush\n", encoding="utf-8")
+        path.chmod(0o644)
+        text = self.refused(self.rank(0, 1, HOCKET_SECRET_FILE=path), "permission denied",
+                            "HOCKET_SECRET_FILE", "chmod")
+        self.assertNotIn("hush", text)
+        path.chmod(0o600)
+        self.joined(self.rank(0, 1, HOCKET_SECRET_FILE=path))
+
+    def test_the_world_is_not_served_without_a_secret(self) -> None:
+        name = socket.gethostname()
+        process = self.start(JOIN, f"tcp://{name}:{self.port}?rank=0&size=1")
+        self.refused(process, "permission denied", "hint: ")
+        self.joined(self.start(JOIN, f"tcp://{name}:{self.port}?rank=0&size=1",
+                               HOCKET_ALLOW_WITHOUT_SECRET=1))
+
+    def test_an_interface_that_is_not_there_is_told_to_all(self) -> None:
+        started = [self.rank(0, 2), self.rank(1, 2, HOCKET_INTERFACE="wlan9")]
+        for each in started:
+            self.refused(each, "not found", "rank 1 (pid ", 'HOCKET_INTERFACE="wlan9"',
+                         "lo 127.0.0.1/8")
+
+    def test_port_0_is_for_rank_0(self) -> None:
+        self.refused(self.start(JOIN, "tcp://127.0.0.1:0?rank=1&size=2"), "invalid argument",
+                     "rank 0 alone may pick a free port")
+
+    def test_no_launcher_and_no_master(self) -> None:
+        self.refused(self.start(JOIN), "not found", "nothing says which rank", "hocket run")
+        self.refused(self.start(JOIN, RANK="0", WORLD_SIZE="2"), "invalid argument",
+                     "MASTER_ADDR")
+
+    def test_a_url_that_is_wrong(self) -> None:
+        self.refused(self.start(JOIN, "tcp://a:1?rnk=0"), "invalid argument", "did you mean rank?")
+
+
+class Launchers(Worlds):
+    """Without MASTER_ADDR: the ranks of one host find each other by themselves."""
+
+    def launch(self, *command: str, **variables: object) -> list[dict[str, str]]:
+        runtime = Path(self.directory.name, "runtime")
+        runtime.mkdir(mode=0o700, exist_ok=True)
+        process = self.start(*command, XDG_RUNTIME_DIR=runtime, HOCKET_STORE_TIMEOUT="30s",
+                             **variables)
+        status, text, _ = process.end()
+        self.assertEqual(status, 0, text)
+        self.assertEqual(list(runtime.glob("hocket/*")), [], "files are left behind")
+        return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in text.splitlines()
+                if line.startswith("rank=")]
+
+    def check(self, worlds: list[dict[str, str]], size: int, launcher: str) -> None:
+        self.assertEqual(sorted(int(each["rank"]) for each in worlds), list(range(size)))
+        for each in worlds:
+            self.assertEqual(each["size"], str(size))
+            self.assertEqual(each["local_rank"], each["rank"])
+            self.assertEqual(each["by"], launcher.split()[0])
+
+    @contextmanager
+    def program(self, name: str) -> Iterator[str]:
+        path = shutil.which(name)
+        if path is None:
+            self.skipTest(f"{name} is not installed")
+        yield path
+
+    def test_open_mpi(self) -> None:
+        with self.program("mpirun.openmpi") as mpirun:
+            command = [mpirun, "--allow-run-as-root", "--oversubscribe", "-n", "4"]
+            self.check(self.launch(*command, JOIN), 4, "Open MPI")
+            self.check(self.launch(*command, "-x", "MASTER_ADDR=127.0.0.1", "-x",
+                                   f"MASTER_PORT={self.port}", JOIN), 4, "Open MPI")
+
+    def test_mpich(self) -> None:
+        with self.program("mpirun.mpich") as mpirun:
+            self.check(self.launch(mpirun, "-n", "4", JOIN), 4, "MPICH")
+            self.check(self.launch(mpirun, "-n", "4", "sh", "-c", f"'{JOIN}'; exit $?"), 4, "MPICH")
+
+    def test_two_launches_at_once_do_not_meet(self) -> None:
+        with self.program("mpirun.mpich") as mpirun:
+            runtime = Path(self.directory.name, "runtime")
+            runtime.mkdir(mode=0o700)
+            both = [self.start(mpirun, "-n", "2", JOIN, XDG_RUNTIME_DIR=runtime) for _ in range(2)]
+            for each in both:
+                status, text, _ = each.end()
+                self.assertEqual((status, text.count("size=2")), (0, 4), text)
+
+
+if __name__ == "__main__":
+    JOIN = sys.argv.pop(1)
+    unittest.main()
