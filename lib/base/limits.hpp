@@ -44,5 +44,7 @@ inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
+/// What the other side may send of TLS before it has proved who it is.
+inline constexpr std::size_t tls_handshake_bytes_max = 64 << 10;
 
 }  // namespace hocket::limits
