@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace hocket {
 namespace {
 
@@ -118,6 +120,37 @@ std::string format_size(std::uint64_t bytes) {
   std::string text = std::to_string(bytes);
   if (power > 0) text += size_units[power - 1];
   return text;
+}
+
+std::string format_duration(Duration duration) {
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> units = {
+      {{"h", 3'600'000'000'000},
+       {"m", 60'000'000'000},
+       {"s", 1'000'000'000},
+       {"ms", 1'000'000},
+       {"us", 1'000},
+       {"ns", 1}}};
+  for (const auto& [unit, nanoseconds] : units) {
+    const std::int64_t thousandths = nanoseconds / 1000;
+    const bool is_exact = thousandths == 0 || duration.count() % thousandths == 0;
+    if (duration.count() < nanoseconds || !is_exact) continue;
+    const auto number = static_cast<double>(duration.count()) / static_cast<double>(nanoseconds);
+    return fmt::format("{}{}", number, unit);
+  }
+  return "0s";
+}
+
+std::string quote(std::string_view text, std::size_t bytes_max) {
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, bytes_max)) {
+    const bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    if (is_plain) {
+      quoted += c;
+    } else {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return quoted.append(text.size() > bytes_max ? "…\"" : "\"");
 }
 
 std::string cut(std::string_view text, std::size_t bytes_max) {
