@@ -33,4 +33,10 @@ Result<void*> Library::address(const char* symbol) const {
                 fmt::format("the library {} has no {}: {}", name_, symbol, last_failure()));
 }
 
+FunctionFinder::Found FunctionFinder::operator()(const char* symbol) {
+  const Result<void*> found = library_.address(symbol);
+  if (!found.ok() && status_.ok()) status_ = found.status();
+  return {found.ok() ? *found : nullptr};
+}
+
 }  // namespace hocket

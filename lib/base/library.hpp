@@ -3,6 +3,7 @@
 
 #include <span>
 #include <string>
+#include <utility>
 
 #include "hocket/status.hpp"
 
@@ -28,11 +29,36 @@ class Library {
   }
 
  private:
+  friend class FunctionFinder;
   Library(const char* name, void* handle) noexcept : name_(name), handle_(handle) {}
   [[nodiscard]] Result<void*> address(const char* symbol) const;
 
   std::string name_;
   void* handle_;
+};
+
+/// Fills a table of functions: its first member, after which each other one is written as
+///   decltype(&::SSL_new) SSL_new = find("SSL_new");
+class FunctionFinder {
+ public:
+  struct Found {
+    void* address;
+    template <class Function>
+    operator Function*() const noexcept {
+      return reinterpret_cast<Function*>(address);
+    }
+  };
+
+  explicit FunctionFinder(Library library) noexcept : library_(std::move(library)) {}
+
+  /// Null when it is not there.
+  [[nodiscard]] Found operator()(const char* symbol);
+  /// The first failure: unsupported.
+  [[nodiscard]] const Status& status() const noexcept { return status_; }
+
+ private:
+  Library library_;
+  Status status_ = {};
 };
 
 }  // namespace hocket

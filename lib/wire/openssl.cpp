@@ -1,9 +1,6 @@
 #include "wire/openssl.hpp"
 
-#include <initializer_list>
 #include <utility>
-
-#include "base/library.hpp"
 
 namespace hocket::wire {
 namespace {
@@ -19,11 +16,8 @@ Status without_tls(Status why) {
 Result<OpenSsl> load_openssl(std::span<const char* const> libraries) {
   const Result<Library> library = Library::open(libraries);
   if (!library.ok()) return without_tls(library.status());
-  OpenSsl api;
-#define HOCKET_OPENSSL_FIND(name) \
-  if (Status status = library->find(#name, api.name); !status.ok()) return without_tls(status);
-  HOCKET_OPENSSL_FUNCTIONS(HOCKET_OPENSSL_FIND)
-#undef HOCKET_OPENSSL_FIND
+  OpenSsl api(*library);
+  if (!api.find.status().ok()) return without_tls(api.find.status());
   return api;
 }
 

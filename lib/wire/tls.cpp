@@ -134,8 +134,11 @@ Status Context::limit_to_our_needs() {
   api_.SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
   api_.SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, nullptr);
   api_.SSL_CTX_ctrl(context, SSL_CTRL_MODE, SSL_MODE_RELEASE_BUFFERS, nullptr);  // of those idle
-  // A side without its key must not take the other's word for anything.
-  api_.SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  // Also by pre-shared key, so that no client takes a server's certificate instead of its proof. A
+  // server has none to show then; and asked to verify, OpenSSL's would not take the key.
+  if (mode_ == TlsMode::certificate || role_ == Role::client) {
+    api_.SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  }
   return {};
 }
 
@@ -146,7 +149,8 @@ Status Context::use_secret(const Credentials& credentials) {
         .with_hint("give every process of the job the same secret, or use certificates");
   }
   key_ = hmac_sha256(credentials.secret, "hocket tls psk");
-  identity_ = hex(std::as_bytes(std::span(job_mark(credentials.job))));
+  const std::string mark = job_mark(credentials.job);
+  identity_ = hex(std::as_bytes(std::span(mark)));
   if (role_ == Role::client) {
     api_.SSL_CTX_set_psk_use_session_callback(context_.get(), Filter::use_session);
   } else {
@@ -353,11 +357,11 @@ std::string Filter::take_output() {
 
 Result<std::string> Filter::channel_binding() const {
   static constexpr std::string_view label = "EXPORTER-Channel-Binding";
+  if (!is_ready_) return Status(StatusCode::internal, "a binding to TLS before it was ready");
   std::array<unsigned char, 32> binding;
-  if (!is_ready_ ||
-      api_.SSL_export_keying_material(ssl_.get(), binding.data(), binding.size(), label.data(),
+  if (api_.SSL_export_keying_material(ssl_.get(), binding.data(), binding.size(), label.data(),
                                       label.size(), nullptr, 0, 0) != 1) {
-    return openssl_failed(api_, "bind to a connection that is not ready");
+    return openssl_failed(api_, "export a connection's binding");
   }
   return std::string(as_text(std::as_bytes(std::span(binding))));
 }

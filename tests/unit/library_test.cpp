@@ -37,3 +37,25 @@ TEST_CASE("a function that is not there is told with its library") {
   REQUIRE_THAT(status.to_string(), Contains("the library libm.so.6 has no hocket_absent: "));
   REQUIRE(function == nullptr);
 }
+
+TEST_CASE("a table of functions is filled, or tells the first that is missing") {
+  static constexpr const char* names[] = {"libm.so.6"};
+  struct Good {
+    hocket::FunctionFinder find;
+    double (*hypotenuse)(double, double) = find("hypot");
+    double (*root)(double) = find("sqrt");
+  };
+  const Good good = {hocket::FunctionFinder(Library::open(names).value())};
+  REQUIRE(good.find.status().ok());
+  REQUIRE((good.hypotenuse(3, 4) == 5 && good.root(49) == 7));
+  struct Bad {
+    hocket::FunctionFinder find;
+    double (*root)(double) = find("sqrt");
+    void (*first)() = find("hocket_first");
+    void (*second)() = find("hocket_second");
+  };
+  const Bad bad = {hocket::FunctionFinder(Library::open(names).value())};
+  REQUIRE(bad.find.status().code() == StatusCode::unsupported);
+  REQUIRE_THAT(bad.find.status().to_string(), Contains("libm.so.6 has no hocket_first"));
+  REQUIRE((bad.root(49) == 7 && bad.first == nullptr && bad.second == nullptr));
+}
