@@ -55,14 +55,13 @@ void raise_open_files_max() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/// Returns when somebody wants us to end.
-void await_end() {
+/// From now on, what would end this process is waited for instead.
+sigset_t hold_end_signals() {
   sigset_t ends;
   sigemptyset(&ends);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  int received = 0;
-  sigwait(&ends, &received);
+  return ends;
 }
 
 int serve(const Options& options) {
@@ -76,6 +75,7 @@ int serve(const Options& options) {
   auto who = credentials(options);
   if (!who.ok()) return fail(who.status());
   raise_open_files_max();
+  const sigset_t ends = hold_end_signals();
   const bool is_open = process_config().get(variables::allow_without_secret);
   const std::string_view proof = who->secret.empty() ? "no secret" : "a secret";
   const auto server = store::Server::start({.listen = *endpoint,
@@ -85,7 +85,8 @@ int serve(const Options& options) {
   if (!server.ok()) return fail(server.status());
   fmt::print("serving a store at {} with {}\n", (*server)->endpoint().to_string(), proof);
   std::fflush(stdout);
-  await_end();
+  int received = 0;
+  sigwait(&ends, &received);
   return exit_success;
 }
 
