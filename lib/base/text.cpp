@@ -134,8 +134,12 @@ std::string format_duration(Duration duration) {
     const std::int64_t thousandths = nanoseconds / 1000;
     const bool is_exact = thousandths == 0 || duration.count() % thousandths == 0;
     if (duration.count() < nanoseconds || !is_exact) continue;
-    const auto number = static_cast<double>(duration.count()) / static_cast<double>(nanoseconds);
-    return fmt::format("{}{}", number, unit);
+    std::string text = std::to_string(duration.count() / nanoseconds);
+    if (const auto rest = duration.count() % nanoseconds; rest != 0) {
+      text += fmt::format(".{:03}", rest / thousandths);
+      text.erase(text.find_last_not_of('0') + 1);
+    }
+    return text.append(unit);
   }
   return "0s";
 }

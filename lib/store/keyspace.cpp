@@ -23,6 +23,9 @@ std::size_t cost(const Request& request) noexcept {
   return sum;
 }
 
+/// Most who leave stand near the front, as they came first.
+void leave(std::deque<Ticket>& line, Ticket ticket) { line.erase(std::ranges::find(line, ticket)); }
+
 Reply failure(StatusCode code, std::string what) {
   return {.status = Status(code, std::move(what))};
 }
@@ -99,7 +102,9 @@ Reply Keyspace::add(const Request& request) {
   const std::string& key = request.keys.front();
   const auto found = values_.find(key);
   std::int64_t sum = 0;
+  std::size_t less = 0;
   if (found != values_.end()) {
+    less = cost(key, found->second->size());
     const auto number = parse_integer(*found->second);
     if (!number) {
       return failure(StatusCode::invalid_argument,
@@ -113,7 +118,7 @@ Reply Keyspace::add(const Request& request) {
                    fmt::format("{} and {} are more than 64 bits hold", quote(key), request.number));
   }
   const std::string text = std::to_string(sum);
-  if (!can_hold(cost(key, text.size()))) return full();
+  if (!can_hold(cost(key, text.size()), less)) return full();
   put(key, std::make_shared<std::string>(text));
   if (found == values_.end()) wake(key);
   return {.number = sum};
@@ -344,13 +349,13 @@ void Keyspace::leave_line(Ticket ticket, const Parked& parked) {
   const std::string& key = parked.request.keys[parked.missing];
   if (parked.request.kind == Kind::barrier) {
     const auto found = barriers_.find(key);
-    std::erase(found->second.line, ticket);
+    leave(found->second.line, ticket);
     if (found->second.line.empty()) barriers_.erase(found);
     return;
   }
   ByKey<Line>& lines = parked.request.kind == Kind::queue_pop ? poppers_ : waiters_;
   const auto found = lines.find(key);
-  std::erase(found->second, ticket);
+  leave(found->second, ticket);
   if (found->second.empty()) lines.erase(found);
 }
 

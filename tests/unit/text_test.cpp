@@ -209,3 +209,59 @@ TEST_CASE("of two names equally near the first is taken") {
   constexpr std::string_view names[] = {"cat", "car"};
   REQUIRE(hocket::nearest_name("cab", names) == "cat");
 }
+
+TEST_CASE("durations are written in the largest unit that needs few decimals") {
+  constexpr std::pair<Duration, std::string_view> rows[] = {
+      {0ns, "0s"},
+      {-1ns, "0s"},
+      {Duration::min(), "0s"},
+      {1ns, "1ns"},
+      {999ns, "999ns"},
+      {1us, "1us"},
+      {1500ns, "1.5us"},
+      {1001ns, "1.001us"},
+      {250ms, "250ms"},
+      {1s, "1s"},
+      {1500ms, "1.5s"},
+      {1001ms, "1.001s"},
+      {1'000'100us, "1000.1ms"},
+      {59s, "59s"},
+      {60s, "1m"},
+      {90s, "1.5m"},
+      {61s, "61s"},
+      {5min, "5m"},
+      {1h, "1h"},
+      {5400s, "1.5h"},
+      {100h, "100h"},
+      {Duration::max(), "9223372036854775.807us"},
+  };
+  for (const auto& [duration, text] : rows) {
+    CAPTURE(duration.count());
+    REQUIRE(hocket::format_duration(duration) == text);
+  }
+}
+
+TEST_CASE("a duration survives writing and reading") {
+  std::mt19937_64 random(9);  // the seed is fixed
+  for (int i = 0; i < 10'000; ++i) {
+    const Duration duration(static_cast<Duration::rep>(random() >> (12 + random() % 50)));
+    const std::string text = hocket::format_duration(duration);
+    CAPTURE(duration.count(), text);
+    REQUIRE(hocket::parse_duration(text) == duration);
+  }
+}
+
+TEST_CASE("quoted text shows every byte and ends somewhere") {
+  using namespace std::string_view_literals;
+  constexpr std::pair<std::string_view, std::string_view> rows[] = {
+      {"", R"("")"},
+      {"plain text ~!", R"("plain text ~!")"},
+      {"a\"b\\c", R"("a\x22b\x5cc")"},
+      {"\0\n\x1b\x7f\xff"sv, R"("\x00\x0a\x1b\x7f\xff")"},
+      {"é", R"("\xc3\xa9")"},
+  };
+  for (const auto& [text, quoted] : rows) REQUIRE(hocket::quote(text) == quoted);
+  REQUIRE(hocket::quote("abcd", 4) == R"("abcd")");
+  REQUIRE(hocket::quote("abcde", 4) == R"("abcd…")");
+  REQUIRE(hocket::quote(std::string(1000, 'x')).size() < 80);
+}
