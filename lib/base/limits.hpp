@@ -40,6 +40,8 @@ inline constexpr std::size_t store_error_bytes_max = 2048;
 // One store.
 /// All keys and values together, each counted with what keeping it costs.
 inline constexpr std::size_t store_bytes_max = std::size_t{1} << 30;
+/// The file of a store: every change since its beginning.
+inline constexpr std::size_t file_store_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t store_connections_max = 16 << 10;
 /// Connections that have not proved yet who they are; a further one pushes out the oldest.
 inline constexpr std::size_t store_strangers_max = 1024;

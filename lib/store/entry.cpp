@@ -56,7 +56,7 @@ Status duplicate_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::already_exists,
                 fmt::format("two processes are rank {}: {} and {}", who.rank, first, who.process))
       .with_peer(who.rank)
-      .with_hint("give each process a RANK of its own; is an earlier run still there?");
+      .with_hint("give each process a RANK of its own; is an earlier run, or its file, still there?");
 }
 
 Status loopback_fault(std::string_view lonely) {

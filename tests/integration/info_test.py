@@ -86,6 +86,21 @@ class Info(unittest.TestCase):
         for each in transports.values():
             self.assertTrue(each["available"] or each["reason"])
 
+    def test_the_interfaces_are_listed(self) -> None:
+        listed = self.document()["interfaces"]
+        loopback = [each for each in listed if each["loopback"] and ":" not in each["address"]]
+        self.assertEqual(loopback[0]["address"], "127.0.0.1")
+        shown = run("info").stdout
+        for each in listed:
+            self.assertIn(f"{each['address']}/{each['prefix_bits']}", shown)
+
+    def test_the_launcher_is_told(self) -> None:
+        place = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "node7", "MASTER_PORT": "29500"}
+        launcher = self.document(**place)["launcher"]
+        self.assertEqual((launcher["rank"], launcher["store"]), ("1 of 4", "node7:29500"))
+        self.assertRegex(run("info", **place).stdout, r"\n  rank +1 of 4\n")
+        self.assertEqual(self.document(RANK="")["launcher"], {"name": "none"})
+
     def test_json_lists_the_environment(self) -> None:
         document = self.document(HOCKET_LOG_LEVEL="error")
         self.assertEqual({each["name"] for each in document["environment"]}, VARIABLES)

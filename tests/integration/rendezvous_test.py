@@ -127,6 +127,11 @@ class Forms(Worlds):
         for each in started:
             self.assertEqual(self.joined(each)["address"], "::1")
 
+    def test_in_a_file(self) -> None:
+        url = f"file://{self.directory.name}/store?size=3&rank="
+        for each in [self.start(JOIN, f"{url}{rank}") for rank in (1, 2, 0)]:
+            self.assertEqual(self.joined(each)["local_size"], "3")
+
     def test_with_the_url_of_the_master_and_the_ranks_of_a_launcher(self) -> None:
         started = [
             self.start(JOIN, HOCKET_RENDEZVOUS=f"tcp://127.0.0.1:{self.port}", SLURM_PROCID=rank,
@@ -227,6 +232,17 @@ class Fails(Worlds):
         for each in started:
             self.refused(each, "not found", "rank 1 (pid ", 'HOCKET_INTERFACE="wlan9"',
                          "lo 127.0.0.1/8")
+
+    def test_a_file_of_another_job_or_run_is_refused(self) -> None:
+        url = f"file://{self.directory.name}/store?size=1&rank=0&job="
+        self.joined(self.start(JOIN, url + "red"))
+        self.refused(self.start(JOIN, url + "blue"), "mismatch", "job")
+        self.refused(self.start(JOIN, url + "red"), "already exists", "two processes are rank 0",
+                     "or its file")
+
+    def test_ranks_that_are_missing_from_a_file_are_named(self) -> None:
+        self.refused(self.start(JOIN, f"file://{self.directory.name}/s?size=2&rank=1&timeout=2s"),
+                     "timeout", "1 of 2 ranks is missing: 0;")
 
     def test_port_0_is_for_rank_0(self) -> None:
         self.refused(self.start(JOIN, "tcp://127.0.0.1:0?rank=1&size=2"), "invalid argument",
