@@ -52,8 +52,8 @@ Result<Place> find_place(const std::optional<RendezvousUrl>& url, const Environm
       .rank = url->rank,
       .size = url->size,
       .job = config.get(variables::job),
-      .attempt = static_cast<int>(
-          std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX)),
+      .attempt =
+          static_cast<int>(std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX)),
   };
 }
 
@@ -130,7 +130,9 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
       return Status(StatusCode::timeout,
                     fmt::format("rank 0 is missing: it did not say in {} where it serves the store",
                                 path))
-          .with_hint("look at the output of rank 0: was it started, on this host?");
+          .with_hint(
+              "look at the output of rank 0: was it started, on this host, or did it fail "
+              "already?");
     }
     std::this_thread::sleep_for(pause);
   }
@@ -174,8 +176,8 @@ class Meeting {
   Status connect(const Endpoint& to);
   Result<Interface> choose_address();
   [[nodiscard]] std::string own_route(std::string loopback);
-  /// Lets the others hear the verdict before the store goes.
-  void linger();
+  /// Lets the others come for a moment, and hear the verdict, before the store goes.
+  void linger(const Entry& who);
 
   Terms terms_;
   Place& place_;
@@ -265,8 +267,8 @@ Status Meeting::open_meeting() {
 }
 
 Status Meeting::open_file() {
-  auto store = FileStore::open(
-      {.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
+  auto store =
+      FileStore::open({.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
   if (store.ok()) {
     store_ = *std::move(store);
     return {};
@@ -309,12 +311,14 @@ Result<Interface> Meeting::choose_address() {
   return chosen;
 }
 
-void Meeting::linger() {
-  store_.reset();
+void Meeting::linger(const Entry& who) {
   const Deadline deadline =
       Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
-  while (server_ && server_->connections() > 0 && !deadline.passed(monotonic_clock().now())) {
-    std::this_thread::sleep_for(5ms);
+  while (server_ && !deadline.passed(monotonic_clock().now())) {
+    const auto missing = missing_ranks(*store_, who);
+    const bool we_alone_are_left = server_->connections() <= 1;
+    if (missing.ok() && missing->empty() && we_alone_are_left) return;
+    std::this_thread::sleep_for(50ms);
   }
 }
 
@@ -332,7 +336,7 @@ Result<World> Meeting::hold() {
   }
   const Result<Seat> seat = enter(*store_, entry, deadline_);
   if (!seat.ok()) {
-    linger();
+    linger(entry);
     return seat.status();
   }
   return World{

@@ -105,10 +105,12 @@ TEST_CASE("a launcher's store is joined by all ranks, attempt after attempt") {
   REQUIRE(server.ok());
   for (int attempt = 0; attempt < 2; ++attempt) {
     auto worlds = meet_all(3, [&](int rank) {
-      return std::vector<std::string>{
-          "HOCKET_STORE=" + (*server)->endpoint().to_string(), "HOCKET_JOB=j",
-          "HOCKET_SECRET=hush", "WORLD_SIZE=3", fmt::format("RANK={}", rank),
-          fmt::format("HOCKET_ATTEMPT={}", attempt)};
+      return std::vector<std::string>{"HOCKET_STORE=" + (*server)->endpoint().to_string(),
+                                      "HOCKET_JOB=j",
+                                      "HOCKET_SECRET=hush",
+                                      "WORLD_SIZE=3",
+                                      fmt::format("RANK={}", rank),
+                                      fmt::format("HOCKET_ATTEMPT={}", attempt)};
     });
     require_ok(worlds);
     REQUIRE(worlds[0]->server == nullptr);
