@@ -7,12 +7,14 @@
 #include "hocket/hocket.hpp"
 
 #include "kernels.hpp"
+#include "store.hpp"
 
 int main(int argc, char** argv) {
   CLI::App program("Measures Hocket.", "hocket-bench");
   program.set_version_flag("--version", std::string(hocket::version()));
   program.require_subcommand(1);
   hocket::bench::add_kernels_command(program);
+  hocket::bench::add_store_command(program);
   try {
     program.parse(argc, argv);
     if (std::fflush(stdout) == 0) return 0;

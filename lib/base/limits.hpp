@@ -54,6 +54,8 @@ inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
+/// What the other side may send of TLS before it has proved who it is.
+inline constexpr std::size_t tls_handshake_bytes_max = 64 << 10;
 
 /// For a store's server to answer a request whose own time is over.
 inline constexpr std::chrono::seconds store_answer_timeout{2};

@@ -98,7 +98,7 @@ class Connection::Turn {
 };
 
 Connection::Connection(Fd socket, std::string server)
-    : socket_(std::move(socket)), server_(std::move(server)), scratch_(read_bytes_max) {}
+    : socket_(std::move(socket)), server_(std::move(server)) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
   constexpr Duration pause_max = 100ms;
@@ -181,6 +181,7 @@ void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
 }
 
 Status Connection::read_some(Deadline deadline, Replies& replies) {
+  scratch_.resize(read_bytes_max);  // most connections of a crowd never get here
   const auto received = receive_some(socket_.get(), scratch_, deadline);
   if (!received.ok()) return received.status();
   incoming_.append({scratch_.data(), *received});

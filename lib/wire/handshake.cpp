@@ -38,11 +38,6 @@ Hello parse_hello(std::string_view hello) noexcept {
           .job = reader.take(job_bytes)};
 }
 
-std::string job_mark(const Credentials& ours) {
-  const Digest digest = sha256("hocket job" + ours.job);
-  return std::string(as_text(digest).substr(0, job_bytes));
-}
-
 std::string challenge(Verdict verdict, const Nonce& nonce) {
   std::string message(magic);
   FieldWriter writer(message);
@@ -174,7 +169,7 @@ std::optional<Refusal> judge(const Hello& hello, const Credentials& ours, Purpos
                                                       "serve {}",
                                                       hello.purpose, static_cast<int>(purpose))}};
   }
-  if (hello.job != job_mark(ours)) {
+  if (hello.job != job_mark(ours.job)) {
     return Refusal{Verdict::job_differs,
                    hinted(StatusCode::mismatch,
                           "the client belongs to another job than ours, " + shown_job(ours),
@@ -191,6 +186,11 @@ std::optional<Refusal> judge(const Hello& hello, const Credentials& ours, Purpos
 }
 
 }  // namespace
+
+std::string job_mark(std::string_view job) {
+  const Digest digest = sha256(std::string("hocket job").append(job));
+  return std::string(as_text(digest).substr(0, job_bytes));
+}
 
 std::string refusal(Verdict verdict) { return challenge(verdict, Nonce{}); }
 
@@ -216,7 +216,7 @@ ClientHandshake::ClientHandshake(const Credentials& ours, Purpose purpose, const
   writer.integer(handshake_version);
   writer.integer(static_cast<std::uint8_t>(purpose));
   writer.integer(static_cast<std::uint8_t>(ours.secret.empty() ? 0 : 1));
-  hello_.append(job_mark(ours)).append(as_text(nonce));
+  hello_.append(job_mark(ours.job)).append(as_text(nonce));
 }
 
 Result<std::string> ClientHandshake::on_challenge(std::string_view challenge) {

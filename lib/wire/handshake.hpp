@@ -56,6 +56,9 @@ enum class Verdict : std::uint8_t {
   no_tls_here = 8,
 };
 
+/// By what a job is known on the wire: 16 bytes.
+[[nodiscard]] std::string job_mark(std::string_view job);
+
 /// A Challenge that only refuses; for a server that is full, also before the Hello has come.
 [[nodiscard]] std::string refusal(Verdict verdict);
 

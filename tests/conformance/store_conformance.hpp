@@ -38,8 +38,11 @@ struct PrefixInPrefix {
 struct File {
   static Subject make();
 };
+struct Tcp {
+  static Subject make();
+};
 
-#define STORE_KINDS Hash, Prefix, PrefixInPrefix, File
+#define STORE_KINDS Hash, Prefix, PrefixInPrefix, File, Tcp
 
 /// The store at a Subject's address, from any process.
 std::unique_ptr<store::Store> reach(const std::string& address);

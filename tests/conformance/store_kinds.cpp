@@ -5,6 +5,8 @@
 #include "store/file_store.hpp"
 #include "store/hash_store.hpp"
 #include "store/prefix_store.hpp"
+#include "store/server.hpp"
+#include "store/tcp_store.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace hocket::testing {
@@ -48,9 +50,18 @@ Subject File::make() {
           .serves_in_turn = false};
 }
 
+Subject Tcp::make() {
+  std::shared_ptr<store::Server> server = require(store::Server::start({}));
+  const std::string address = "tcp " + server->endpoint().to_string();
+  return {.resources = std::move(server), .store = reach(address), .address = address};
+}
+
 std::unique_ptr<store::Store> reach(const std::string& address) {
   const auto [kind, place] = split(address);
   if (kind == "file") return require(store::FileStore::open({.path = place}));
+  if (kind == "tcp") {
+    return require(store::TcpStore::connect({.server = require(store::parse_endpoint(place))}));
+  }
   FAIL("no store at " << address);
   return nullptr;
 }

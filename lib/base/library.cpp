@@ -1,0 +1,42 @@
+#include "base/library.hpp"
+
+#include <string_view>
+
+#include <dlfcn.h>
+
+#include <fmt/format.h>
+
+namespace hocket {
+namespace {
+
+/// The loader's words for what it just failed to do.
+std::string_view last_failure() noexcept {
+  const char* const text = dlerror();
+  return text == nullptr ? "no reason was given" : text;
+}
+
+}  // namespace
+
+Result<Library> Library::open(std::span<const char* const> names) {
+  std::string failures;
+  for (const char* const name : names) {
+    if (void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(name, handle);
+    failures += fmt::format("{}{}", failures.empty() ? "" : "; ", last_failure());
+  }
+  return Status(StatusCode::unsupported, fmt::format("no library {} could be loaded: {}",
+                                                     fmt::join(names, " or "), failures));
+}
+
+Result<void*> Library::address(const char* symbol) const {
+  if (void* const found = dlsym(handle_, symbol)) return found;
+  return Status(StatusCode::unsupported,
+                fmt::format("the library {} has no {}: {}", name_, symbol, last_failure()));
+}
+
+FunctionFinder::Found FunctionFinder::operator()(const char* symbol) {
+  const Result<void*> found = library_.address(symbol);
+  if (!found.ok() && status_.ok()) status_ = found.status();
+  return {found.ok() ? *found : nullptr};
+}
+
+}  // namespace hocket
