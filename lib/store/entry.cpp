@@ -56,7 +56,8 @@ Status duplicate_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::already_exists,
                 fmt::format("two processes are rank {}: {} and {}", who.rank, first, who.process))
       .with_peer(who.rank)
-      .with_hint("give each process a RANK of its own; is an earlier run still there?");
+      .with_hint(
+          "give each process a RANK of its own; is an earlier run, or its file, still there?");
 }
 
 Status loopback_fault(std::string_view lonely) {
@@ -77,6 +78,10 @@ Status own_fault(const Entry& who) {
 
 // --- coming in ---
 
+std::string key_of(const Entry& who, std::string_view name) {
+  return fmt::format("entry/{}/{}", who.attempt, name);
+}
+
 /// "17" of "entry/0/rank/17".
 std::optional<int> last_number(std::string_view key) {
   const auto number = parse_integer(key.substr(key.rfind('/') + 1));
@@ -92,9 +97,7 @@ class Porch {
   Result<Seat> enter(Deadline deadline);
 
  private:
-  [[nodiscard]] std::string key(std::string_view name) const {
-    return fmt::format("entry/{}/{}", who_.attempt, name);
-  }
+  [[nodiscard]] std::string key(std::string_view name) const { return key_of(who_, name); }
 
   Status claim_rank();
   Status take_seat();
@@ -104,7 +107,6 @@ class Porch {
   Status blame(const Status& fault);
   Result<Seat> wait_for_verdict(Deadline deadline);
   Result<Seat> give_up();
-  Result<std::vector<int>> missing();
   Result<Seat> find_seat();
   [[nodiscard]] Seat seat_in(std::string_view list) const;
 
@@ -167,23 +169,8 @@ Status Porch::blame(const Status& fault) {
   return decode_fault(*verdict);
 }
 
-Result<std::vector<int>> Porch::missing() {
-  Result<std::vector<std::string>> keys = store_.keys(key("rank/"));
-  if (!keys.ok()) return keys.status();
-  std::vector<bool> is_there(static_cast<std::size_t>(who_.size));
-  for (const std::string& each : *keys) {
-    const auto rank = last_number(each);
-    if (rank && *rank < who_.size) is_there[static_cast<std::size_t>(*rank)] = true;
-  }
-  std::vector<int> ranks;
-  for (int rank = 0; rank < who_.size; ++rank) {
-    if (!is_there[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
-  }
-  return ranks;
-}
-
 Result<Seat> Porch::give_up() {
-  const Result<std::vector<int>> ranks = missing();
+  const Result<std::vector<int>> ranks = missing_ranks(store_, who_);
   if (!ranks.ok()) return ranks.status();
   const std::string who = fmt::format("rank {} ({}) waits no longer", who_.rank, who_.process);
   const Status fault =
@@ -282,6 +269,21 @@ Result<Seat> enter(Store& store, const Entry& who, Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   const TimeoutScope scope(store, std::min(left, store.timeout()));
   return Porch(store, who).enter(deadline);
+}
+
+Result<std::vector<int>> missing_ranks(Store& store, const Entry& who) {
+  Result<std::vector<std::string>> keys = store.keys(key_of(who, "rank/"));
+  if (!keys.ok()) return keys.status();
+  std::vector<bool> is_there(static_cast<std::size_t>(who.size));
+  for (const std::string& each : *keys) {
+    const auto rank = last_number(each);
+    if (rank && *rank < who.size) is_there[static_cast<std::size_t>(*rank)] = true;
+  }
+  std::vector<int> ranks;
+  for (int rank = 0; rank < who.size; ++rank) {
+    if (!is_there[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 std::string list_ranks(const std::vector<int>& sorted) {

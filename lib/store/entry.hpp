@@ -40,6 +40,9 @@ struct Seat {
 /// "entry/".
 [[nodiscard]] Result<Seat> enter(Store& store, const Entry& who, Deadline deadline);
 
+/// The ranks that have not come yet.
+[[nodiscard]] Result<std::vector<int>> missing_ranks(Store& store, const Entry& who);
+
 /// Ranks for a message: "2, 5-7, 9"; of a long list the beginning and "…".
 [[nodiscard]] std::string list_ranks(const std::vector<int>& sorted);
 

@@ -17,6 +17,7 @@
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "store/entry.hpp"
+#include "store/file_store.hpp"
 #include "store/interfaces.hpp"
 #include "store/launcher.hpp"
 #include "store/prefix_store.hpp"
@@ -51,7 +52,8 @@ Result<Place> find_place(const std::optional<RendezvousUrl>& url, const Environm
       .rank = url->rank,
       .size = url->size,
       .job = config.get(variables::job),
-      .attempt = static_cast<int>(config.get(variables::attempt)),
+      .attempt =
+          static_cast<int>(std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX)),
   };
 }
 
@@ -71,9 +73,7 @@ Result<Place> find_place(const RendezvousOptions& options, std::optional<Rendezv
   }
   if (url && !url->job.empty()) place->job = url->job;
   if (!options.credentials.job.empty()) place->job = options.credentials.job;
-  log::line(log::Level::info, "{} says rank {} of {}; the store is {}", place->launcher,
-            place->rank, place->size,
-            place->master ? place->master->to_string() : "where this host's ranks agree");
+  log::line(log::Level::info, "{} says rank {} of {}", place->launcher, place->rank, place->size);
   return place;
 }
 
@@ -130,7 +130,9 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
       return Status(StatusCode::timeout,
                     fmt::format("rank 0 is missing: it did not say in {} where it serves the store",
                                 path))
-          .with_hint("look at the output of rank 0: was it started, on this host?");
+          .with_hint(
+              "look at the output of rank 0: was it started, on this host, or did it fail "
+              "already?");
     }
     std::this_thread::sleep_for(pause);
   }
@@ -138,15 +140,22 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
 
 // --- the store ---
 
+/// What is known before the ranks meet.
+struct Terms {
+  Place place = {};
+  std::string file = {};  // that holds the store; empty where one is served
+  wire::Credentials credentials = {};
+  Duration timeout = {};
+};
+
 /// What a rank does to form its world, and holds while it does.
 class Meeting {
  public:
-  Meeting(Place place, Deadline deadline, Duration timeout, wire::Credentials credentials,
-          const Environment& environment, const Config& config)
-      : place_(std::move(place)),
-        deadline_(deadline),
-        timeout_(timeout),
-        credentials_(std::move(credentials)),
+  Meeting(Terms terms, const Environment& environment, const Config& config)
+      : terms_(std::move(terms)),
+        place_(terms_.place),
+        credentials_(terms_.credentials),
+        deadline_(Deadline::after(monotonic_clock(), terms_.timeout)),
         environment_(environment),
         config_(config) {}
   Meeting(const Meeting&) = delete;
@@ -161,24 +170,25 @@ class Meeting {
  private:
   [[nodiscard]] Duration left() const { return deadline_.remaining(monotonic_clock().now()); }
   Status open_store();
+  Status open_file();
   Status open_meeting();
   Status serve(const Endpoint& at);
   Status connect(const Endpoint& to);
   Result<Interface> choose_address();
-  [[nodiscard]] std::string own_route();
-  /// Lets the others hear the verdict before the store goes.
-  void linger();
+  [[nodiscard]] std::string own_route(std::string loopback);
+  /// Lets the others come for a moment, and hear the verdict, before the store goes.
+  void linger(const Entry& who);
 
-  Place place_;
-  Deadline deadline_;
-  Duration timeout_;
-  wire::Credentials credentials_;
+  Terms terms_;
+  Place& place_;
+  wire::Credentials& credentials_;
+  const Deadline deadline_;
   const Environment& environment_;
   const Config& config_;
   std::string published_;
   std::string route_;
   std::unique_ptr<Server> server_;
-  std::unique_ptr<TcpStore> store_;
+  std::unique_ptr<Store> store_;
 };
 
 Status Meeting::serve(const Endpoint& at) {
@@ -203,9 +213,9 @@ Status Meeting::serve(const Endpoint& at) {
 Status Meeting::connect(const Endpoint& to) {
   auto store = TcpStore::connect({.server = to, .credentials = credentials_, .timeout = left()});
   if (store.ok()) {
+    (*store)->set_timeout(terms_.timeout);
+    route_ = server_ ? own_route((*store)->local_host()) : (*store)->local_host();
     store_ = *std::move(store);
-    store_->set_timeout(timeout_);
-    route_ = server_ ? own_route() : store_->local_host();
     return {};
   }
   Status status(
@@ -216,8 +226,8 @@ Status Meeting::connect(const Endpoint& to) {
 }
 
 /// The address by which the others came to the store that we serve; empty when it is not ours.
-std::string Meeting::own_route() {
-  if (!place_.master || is_loopback(place_.master->host)) return store_->local_host();
+std::string Meeting::own_route(std::string loopback) {
+  if (!place_.master || is_loopback(place_.master->host)) return loopback;
   const auto interfaces = list_interfaces();
   const auto addresses = resolve(*place_.master, deadline_);
   if (!interfaces.ok() || !addresses.ok()) return {};
@@ -256,7 +266,20 @@ Status Meeting::open_meeting() {
   return connect({.host = std::string(own_loopback), .port = static_cast<std::uint16_t>(*port)});
 }
 
+Status Meeting::open_file() {
+  auto store =
+      FileStore::open({.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
+  if (store.ok()) {
+    store_ = *std::move(store);
+    return {};
+  }
+  Status status(store.status().code(), fmt::format("rank {} of {} can't use the store in {}",
+                                                   place_.rank, place_.size, terms_.file));
+  return std::move(status).caused_by(store.status());
+}
+
 Status Meeting::open_store() {
+  if (!terms_.file.empty()) return open_file();
   if (!place_.master) return open_meeting();
   if (place_.master_is_served) return connect(*place_.master);
   // Ranks that share a host need no network, and no secret.
@@ -288,12 +311,14 @@ Result<Interface> Meeting::choose_address() {
   return chosen;
 }
 
-void Meeting::linger() {
-  store_.reset();
+void Meeting::linger(const Entry& who) {
   const Deadline deadline =
       Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
-  while (server_ && server_->connections() > 0 && !deadline.passed(monotonic_clock().now())) {
-    std::this_thread::sleep_for(5ms);
+  while (server_ && !deadline.passed(monotonic_clock().now())) {
+    const auto missing = missing_ranks(*store_, who);
+    const bool we_alone_are_left = server_->connections() <= 1;
+    if (missing.ok() && missing->empty() && we_alone_are_left) return;
+    std::this_thread::sleep_for(50ms);
   }
 }
 
@@ -311,7 +336,7 @@ Result<World> Meeting::hold() {
   }
   const Result<Seat> seat = enter(*store_, entry, deadline_);
   if (!seat.ok()) {
-    linger();
+    linger(entry);
     return seat.status();
   }
   return World{
@@ -335,10 +360,6 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
   std::optional<RendezvousUrl> url;
   Result<Place> place = find_place(options, url, environment, config);
   if (!place.ok()) return place.status();
-  if (url && url->scheme == RendezvousUrl::Scheme::file) {
-    return Status(StatusCode::unsupported, "file:// can't be met at yet")
-        .with_hint("use tcp://HOST:PORT");
-  }
   wire::Credentials credentials = options.credentials;
   credentials.job = place->job;
   if (credentials.secret.empty()) {
@@ -347,12 +368,14 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
     credentials.secret = *std::move(secret);
   }
   const Duration configured = config.get(variables::store_timeout);
-  const Duration timeout =
-      options.timeout.value_or(url ? url->timeout.value_or(configured) : configured);
-  const int rank = place->rank;
-  Meeting meeting(*std::move(place), Deadline::after(monotonic_clock(), timeout), timeout,
-                  std::move(credentials), environment, config);
-  Result<World> world = meeting.hold();
+  Terms terms = {
+      .place = *std::move(place),
+      .file = url ? url->path : "",
+      .credentials = std::move(credentials),
+      .timeout = options.timeout.value_or(url ? url->timeout.value_or(configured) : configured),
+  };
+  const int rank = terms.place.rank;
+  Result<World> world = Meeting(std::move(terms), environment, config).hold();
   if (world.ok()) return world;
   return world.status().with_rank(rank).with_operation("rendezvous");
 }

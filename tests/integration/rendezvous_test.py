@@ -127,6 +127,11 @@ class Forms(Worlds):
         for each in started:
             self.assertEqual(self.joined(each)["address"], "::1")
 
+    def test_in_a_file(self) -> None:
+        url = f"file://{self.directory.name}/store?size=3&rank="
+        for each in [self.start(JOIN, f"{url}{rank}") for rank in (1, 2, 0)]:
+            self.assertEqual(self.joined(each)["local_size"], "3")
+
     def test_with_the_url_of_the_master_and_the_ranks_of_a_launcher(self) -> None:
         started = [
             self.start(JOIN, HOCKET_RENDEZVOUS=f"tcp://127.0.0.1:{self.port}", SLURM_PROCID=rank,
@@ -228,6 +233,17 @@ class Fails(Worlds):
             self.refused(each, "not found", "rank 1 (pid ", 'HOCKET_INTERFACE="wlan9"',
                          "lo 127.0.0.1/8")
 
+    def test_a_file_of_another_job_or_run_is_refused(self) -> None:
+        url = f"file://{self.directory.name}/store?size=1&rank=0&job="
+        self.joined(self.start(JOIN, url + "red"))
+        self.refused(self.start(JOIN, url + "blue"), "mismatch", "job")
+        self.refused(self.start(JOIN, url + "red"), "already exists", "two processes are rank 0",
+                     "or its file")
+
+    def test_ranks_that_are_missing_from_a_file_are_named(self) -> None:
+        self.refused(self.start(JOIN, f"file://{self.directory.name}/s?size=2&rank=1&timeout=2s"),
+                     "timeout", "1 of 2 ranks is missing: 0;")
+
     def test_port_0_is_for_rank_0(self) -> None:
         self.refused(self.start(JOIN, "tcp://127.0.0.1:0?rank=1&size=2"), "invalid argument",
                      "rank 0 alone may pick a free port")
@@ -289,6 +305,54 @@ class Launchers(Worlds):
             for each in both:
                 status, text, _ = each.end()
                 self.assertEqual((status, text.count("size=2")), (0, 4), text)
+
+
+class Hosts(Worlds):
+    """Two hosts: network namespaces with a cable between them."""
+
+    ADDRESSES = ("10.99.0.1", "10.99.0.2")
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.hosts = [f"hocket-{os.getpid()}-{host}" for host in range(2)]
+        if os.geteuid() != 0 or shutil.which("ip") is None:
+            self.skipTest("network namespaces need root and `ip`")
+        try:
+            for host in self.hosts:
+                self.ip("netns", "add", host)
+                self.addCleanup(self.ip, "netns", "del", host)
+            self.ip("link", "add", "cable", "netns", self.hosts[0], "type", "veth",
+                    "peer", "name", "cable", "netns", self.hosts[1])
+        except subprocess.CalledProcessError as error:
+            self.skipTest(f"no network namespaces here: {error.stderr.strip()}")
+        for host, address in zip(self.hosts, self.ADDRESSES):
+            self.ip("-n", host, "address", "add", f"{address}/24", "dev", "cable")
+            self.ip("-n", host, "link", "set", "cable", "up")
+            self.ip("-n", host, "link", "set", "lo", "up")
+
+    def ip(self, *arguments: str) -> None:
+        subprocess.run(["ip", *arguments], capture_output=True, text=True, timeout=WAIT_S,
+                       check=True)
+
+    def on_host(self, host: int, **variables: object) -> Process:
+        named = {"RANK": host, "WORLD_SIZE": 2, "MASTER_ADDR": self.ADDRESSES[0],
+                 "MASTER_PORT": 29777, "HOCKET_STORE_TIMEOUT": "20s", "HOCKET_SECRET": "hush"}
+        return self.start("ip", "netns", "exec", self.hosts[host], JOIN, **{**named, **variables})
+
+    def test_each_rank_has_the_address_of_its_route(self) -> None:
+        for host, each in enumerate([self.on_host(0), self.on_host(1)]):
+            world = self.joined(each)
+            self.assertEqual((world["address"], world["local_size"]), (self.ADDRESSES[host], "1"))
+
+    def test_a_rank_with_a_loopback_address_is_told_to_all(self) -> None:
+        for lonely in range(2):
+            wishes = [{"HOCKET_INTERFACE": "lo"} if host == lonely else {} for host in range(2)]
+            for each in [self.on_host(host, **wish) for host, wish in enumerate(wishes)]:
+                self.refused(each, "invalid argument", "the ranks are on several hosts",
+                             f"and rank {lonely} (pid ", "has only a loopback address")
+
+    def test_other_hosts_are_not_served_without_a_secret(self) -> None:
+        self.refused(self.on_host(0, HOCKET_SECRET=""), "permission denied", "HOCKET_SECRET")
 
 
 if __name__ == "__main__":

@@ -8,13 +8,13 @@
 #include "base/config.hpp"
 #include "base/limits.hpp"
 #include "support/catch.hpp"
-#include "support/temporary_directory.hpp"
+#include "support/temporary_folder.hpp"
 
 using hocket::private_directory;
 using hocket::read_private_file;
 using hocket::StatusCode;
 using hocket::write_private_file;
-using hocket::testing::TemporaryDirectory;
+using hocket::testing::TemporaryFolder;
 
 namespace {
 
@@ -34,8 +34,8 @@ hocket::Result<std::string> secret(const std::string& text, const std::string& p
 }  // namespace
 
 TEST_CASE("a private file holds what was written, for its owner alone") {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "file";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
   REQUIRE(write_private_file(path, "first, and longer").ok());
   REQUIRE(write_private_file(path, std::string("a\0b", 3)).ok());
   REQUIRE(read_private_file(path).value() == std::string("a\0b", 3));
@@ -43,8 +43,8 @@ TEST_CASE("a private file holds what was written, for its owner alone") {
 }
 
 TEST_CASE("a file that others may read is refused") {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "file";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/file";
   REQUIRE(write_private_file(path, "hush").ok());
   for (const mode_t mode : {0640u, 0604u, 0620u}) {
     REQUIRE(::chmod(path.c_str(), mode) == 0);
@@ -56,11 +56,11 @@ TEST_CASE("a file that others may read is refused") {
 }
 
 TEST_CASE("what is no small file is refused") {
-  const TemporaryDirectory directory;
-  REQUIRE(read_private_file(directory / "absent").status().code() == StatusCode::not_found);
-  REQUIRE_FALSE(read_private_file(directory.path()).ok());
+  const TemporaryFolder folder;
+  REQUIRE(read_private_file(folder.path() + "/absent").status().code() == StatusCode::not_found);
+  REQUIRE_FALSE(read_private_file(folder.path()).ok());
 
-  const std::string path = directory / "file";
+  const std::string path = folder.path() + "/file";
   const std::string largest(hocket::limits::private_file_bytes_max, 'x');
   REQUIRE(write_private_file(path, largest).ok());
   REQUIRE(read_private_file(path).value() == largest);
@@ -69,29 +69,29 @@ TEST_CASE("what is no small file is refused") {
 }
 
 TEST_CASE("a private directory is made once, and is nobody else's") {
-  const TemporaryDirectory directory;
-  const std::string path = private_directory(directory.path()).value();
-  REQUIRE(path == directory / "hocket");
+  const TemporaryFolder folder;
+  const std::string path = private_directory(folder.path()).value();
+  REQUIRE(path == folder.path() + "/hocket");
   REQUIRE(mode_of(path) == 0700);
-  REQUIRE(private_directory(directory.path()).value() == path);
+  REQUIRE(private_directory(folder.path()).value() == path);
 
   REQUIRE(::chmod(path.c_str(), 0750) == 0);
-  REQUIRE(private_directory(directory.path()).status().code() == StatusCode::permission_denied);
+  REQUIRE(private_directory(folder.path()).status().code() == StatusCode::permission_denied);
 }
 
 TEST_CASE("a private directory is neither a link nor a file") {
-  const TemporaryDirectory directory;
-  REQUIRE(::mkdir((directory / "elsewhere").c_str(), 0700) == 0);
-  REQUIRE(::symlink("elsewhere", (directory / "hocket").c_str()) == 0);
-  REQUIRE(private_directory(directory.path()).status().code() == StatusCode::permission_denied);
-  REQUIRE(::unlink((directory / "hocket").c_str()) == 0);
-  REQUIRE(write_private_file(directory / "hocket", "").ok());
-  REQUIRE(private_directory(directory.path()).status().code() == StatusCode::permission_denied);
+  const TemporaryFolder folder;
+  REQUIRE(::mkdir((folder.path() + "/elsewhere").c_str(), 0700) == 0);
+  REQUIRE(::symlink("elsewhere", (folder.path() + "/hocket").c_str()) == 0);
+  REQUIRE(private_directory(folder.path()).status().code() == StatusCode::permission_denied);
+  REQUIRE(::unlink((folder.path() + "/hocket").c_str()) == 0);
+  REQUIRE(write_private_file(folder.path() + "/hocket", "").ok());
+  REQUIRE(private_directory(folder.path()).status().code() == StatusCode::permission_denied);
 }
 
 TEST_CASE("the job's secret comes from its variable, else from a private file") {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "secret";
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/secret";
   REQUIRE(secret("", "").value().empty());
   REQUIRE(secret("hush", path).value() == "hush");
   REQUIRE(secret("", path).status().code() == StatusCode::not_found);

@@ -53,7 +53,7 @@ TEST_CASE("a URL that is wrong is refused, and the message says why") {
   constexpr std::pair<std::string_view, std::string_view> rows[] = {
       {"", "no \"://\""},
       {"node7:29500", "no \"://\""},
-      {"tpc://node7:1", "did you mean tcp?"},
+      {"tcpp://node7:1", "did you mean tcp?"},
       {"http://node7:1", "not known"},
       {"env://x", "env:// has more"},
       {"env://?rank=0&size=1", "from RANK and WORLD_SIZE"},
