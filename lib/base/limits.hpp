@@ -37,8 +37,8 @@ inline constexpr std::size_t store_connections_max = 16 << 10;
 inline constexpr std::size_t store_strangers_max = 1024;
 /// Of all connections: bytes of messages that are not complete yet.
 inline constexpr std::size_t store_partial_bytes_max = 512 << 20;
-/// Of one connection: requests that wait, and replies that it does not read. Past either, the server
-/// reads no more of it until that has changed.
+/// Of one connection: requests that wait, and replies that it does not read. Past either, the
+/// server reads no more of it until that has changed.
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 

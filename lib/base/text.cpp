@@ -129,17 +129,6 @@ std::string cut(std::string_view text, std::size_t bytes_max) {
   return std::string(text.substr(0, end)).append(mark);
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte byte : bytes) {
-    text += digits[std::to_integer<std::size_t>(byte >> 4)];
-    text += digits[std::to_integer<std::size_t>(byte & std::byte{0x0f})];
-  }
-  return text;
-}
-
 std::optional<std::string_view> nearest_name(std::string_view text,
                                              std::span<const std::string_view> candidates) {
   std::optional<std::string_view> nearest;

@@ -1,7 +1,6 @@
 // Numbers, sizes and durations as people write them.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -32,9 +31,6 @@ namespace hocket {
 
 /// At most bytes_max of the text: what is longer is cut between two characters and ends in "…".
 [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max);
-
-/// Two digits 0-9a-f for each byte.
-[[nodiscard]] std::string hex(std::span<const std::byte> bytes);
 
 /// The candidate that text was most likely meant to be; nothing when none is near.
 [[nodiscard]] std::optional<std::string_view> nearest_name(

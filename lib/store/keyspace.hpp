@@ -31,8 +31,8 @@ class Keyspace {
  public:
   explicit Keyspace(std::size_t bytes_max = limits::store_bytes_max) : bytes_max_(bytes_max) {}
 
-  /// Serves the request, which passed check(), or parks it under its ticket, which is not in use, and
-  /// gives nothing; then its reply comes out of take_completions.
+  /// Serves the request, which passed check(), or parks it under its ticket, which is not in use,
+  /// and gives nothing; then its reply comes out of take_completions.
   [[nodiscard]] std::optional<Reply> execute(Ticket ticket, Request request, Instant now);
 
   /// Forgets a request that is parked. Nothing is taken from a queue for it and no barrier counts
@@ -50,6 +50,7 @@ class Keyspace {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::size_t parked() const noexcept { return parked_.size(); }
+
  private:
   // (being written)
 };

@@ -28,8 +28,8 @@ struct ServerOptions {
 
 class Server {
  public:
-  /// Listens, and serves from then on until it is destroyed. Fails with already_exists when the port
-  /// is taken, and permission_denied when it would listen to the world without a secret.
+  /// Listens, and serves from then on until it is destroyed. Fails with already_exists when the
+  /// port is taken, and permission_denied when it would listen to the world without a secret.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options);
 
   Server(const Server&) = delete;

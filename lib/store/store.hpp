@@ -1,5 +1,5 @@
-// The key-value service through which a world forms. One interface for the store of a TCP server, of
-// a file, of this process, and for a part of another store under a prefix.
+// The key-value service through which a world forms. One interface for the store of a TCP server,
+// of a file, of this process, and for a part of another store under a prefix.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ namespace hocket::store {
 
 /// What compare_set found.
 struct Swap {
-  bool is_set = false;                // the key held what was expected, and holds the new value now
-  std::optional<std::string> value;   // what the key holds now; nothing when there is none
+  bool is_set = false;               // the key held what was expected, and holds the new value now
+  std::optional<std::string> value;  // what the key holds now; nothing when there is none
 };
 
 /// Keys and values are any bytes. Any thread, several at once: a call that waits holds up no other.
@@ -67,15 +67,15 @@ class Store {
   /// The keys that begin with `prefix`, sorted.
   Result<std::vector<std::string>> keys(std::string_view prefix = {});
 
-  // Queues are apart from values: a key may name one of each. First in, first out; who waited longest
-  // is served first.
+  // Queues are apart from values: a key may name one of each. First in, first out; who waited
+  // longest is served first.
   Status queue_push(std::string_view key, std::string_view value);
   /// Waits until there is one.
   Result<std::string> queue_pop(std::string_view key, std::optional<Duration> timeout = {});
   Result<std::int64_t> queue_len(std::string_view key);
 
-  /// Waits until `size` calls have come to the barrier of this name, which can then be used anew. Who
-  /// gives up, or dies, has not come.
+  /// Waits until `size` calls have come to the barrier of this name, which can then be used anew.
+  /// Who gives up, or dies, has not come.
   Status barrier(std::string_view name, std::int64_t size, std::optional<Duration> timeout = {});
 
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout.count(); }

@@ -35,8 +35,8 @@ class FieldWriter {
 };
 
 /// Takes fields from the front of bytes that it borrows. A field that is not there in full makes it
-/// bad for good: from then on it gives zeros and empty texts, so that one look at ok() at the end is
-/// enough.
+/// bad for good: from then on it gives zeros and empty texts, so that one look at ok() at the end
+/// is enough.
 class FieldReader {
  public:
   explicit FieldReader(std::string_view from) noexcept : rest_(from) {}

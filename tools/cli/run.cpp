@@ -1,7 +1,10 @@
 #include "run.hpp"
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -26,25 +29,42 @@ void add_local_options(CLI::App& parser, run::Options& options) {
       ->check(CLI::Range(1, limits::world_size_max));
   parser.add_flag("--tag-output,!--no-tag-output", options.tags,
                   "Begin each line of output with the rank, as [3] (the default)");
-  parser.add_option("--output-dir", options.output_folder,
-                    "Also write each rank's output to DIR/rank-N.out and .err")
+  parser
+      .add_option("--output-dir", options.output_folder,
+                  "Also write each rank's output to DIR/rank-N.out and .err")
       ->type_name("DIR");
   add_duration(parser, "--grace", options.grace,
                "Time from SIGTERM to SIGKILL when ranks are ended (5s)");
-  parser.add_option("--max-restarts", options.restarts_max,
-                    "Start all ranks anew after a failure, at most so many times")
+  parser
+      .add_option("--max-restarts", options.restarts_max,
+                  "Start all ranks anew after a failure, at most so many times")
       ->check(CLI::NonNegativeNumber);
   parser.add_option("--job", options.job, "The job's name (made up)")->type_name("NAME");
   parser.add_flag("--dry-run", options.is_dry, "Only show what would be started")
       ->disable_flag_override();
 }
 
-/// What is left is the program, unless it looks like an option that nobody knows.
-void take_program(const CLI::App& parser, run::Options& options) {
-  options.command = parser.remaining();
-  if (options.command.empty()) throw CLI::RequiredError("the program to run");
-  const std::string& first = options.command.front();
-  if (first.starts_with('-')) throw CLI::ExtrasError(parser.get_name(), options.command);
+/// Whether the option's value is the next word.
+bool takes_next_word(const CLI::App& parser, std::string_view word) {
+  const bool is_long = word.starts_with("--");
+  const std::string name(word.substr(0, is_long ? word.find('=') : 2));
+  const CLI::Option* const option = parser.get_option_no_throw(name);
+  return option != nullptr && option->get_items_expected_max() > 0 && name.size() == word.size();
+}
+
+/// Where the program begins: behind "--", or at the first word that is neither an option nor the
+/// value of one.
+std::size_t take_program(const CLI::App& parser, std::span<char* const> words,
+                         run::Options& options) {
+  std::size_t count = 0;
+  while (count < words.size() && words[count][0] == '-' && words[count] != std::string_view("--")) {
+    count += takes_next_word(parser, words[count]) ? 2U : 1U;
+  }
+  count = std::min(count, words.size());
+  const std::span<char* const> rest = words.subspan(count);
+  const bool is_marked = !rest.empty() && rest.front() == std::string_view("--");
+  options.command.assign(rest.begin() + (is_marked ? 1 : 0), rest.end());
+  return count;
 }
 
 }  // namespace
@@ -53,10 +73,14 @@ Command run_command(CLI::App& program) {
   const auto options = std::make_shared<run::Options>();
   CLI::App* const parser = program.add_subcommand("run", "Start a program as the ranks of a job");
   parser->footer("Then the program and its arguments: hocket run -n 4 [--] PROGRAM [ARGUMENTS]");
-  parser->prefix_command();
   add_local_options(*parser, *options);
-  parser->parse_complete_callback([parser, options] { take_program(*parser, *options); });
-  return {parser, [options] { return run::launch(*options); }};
+  parser->parse_complete_callback([options] {
+    if (options->command.empty()) throw CLI::RequiredError("the program to run");
+  });
+  return {parser, [options] { return run::launch(*options); },
+          [parser, options](std::span<char* const> words) {
+            return take_program(*parser, words, *options);
+          }};
 }
 
 }  // namespace hocket::cli

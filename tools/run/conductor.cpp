@@ -128,8 +128,8 @@ void Conductor::on_rank_end(int node, const RankEnd& end) {
     return fail(end.status, false);
   }
   output_.finish(end.rank);
-  output_.say(fmt::format("hocket run: rank {} failed first, on {} (pid {}), after {}: {}", end.rank,
-                          host, end.pid, in_seconds(end.lasted), end.text));
+  output_.say(fmt::format("hocket run: rank {} failed first, on {} (pid {}), after {}: {}",
+                          end.rank, host, end.pid, in_seconds(end.lasted), end.text));
   const std::string lines = output_.last_lines(end.rank);
   if (!lines.empty()) output_.say("the last lines of its stderr:\n" + indented(lines));
   fail(end.status, true);

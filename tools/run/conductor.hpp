@@ -1,5 +1,5 @@
-// Conducts a job on all its nodes: starts the ranks, ends all when one fails or the user says so, and
-// starts all anew if it may.
+// Conducts a job on all its nodes: starts the ranks, ends all when one fails or the user says so,
+// and starts all anew if it may.
 #pragma once
 
 #include <memory>

@@ -108,9 +108,8 @@ void Crew::start_rank(const Orders& orders, const RankOrder& order) {
   const std::string& name = orders.command.front();
   const FoundProgram program = find_program(name, value_of(environment, "PATH"));
   if (program.failure) {
-    unborn_.push_back({.rank = order.rank,
-                       .status = program.failure->status(),
-                       .text = program.failure->text});
+    unborn_.push_back(
+        {.rank = order.rank, .status = program.failure->status(), .text = program.failure->text});
     return;
   }
   auto process = start_process({.path = program.path,
@@ -119,13 +118,12 @@ void Crew::start_rank(const Orders& orders, const RankOrder& order) {
                                 .input = order.rank == 0 ? options_.input : -1,
                                 .dispositions = options_.dispositions});
   if (!process.ok()) {
-    unborn_.push_back({.rank = order.rank,
-                       .status = exit_not_executable,
-                       .text = process.status().to_string()});
+    unborn_.push_back(
+        {.rank = order.rank, .status = exit_not_executable, .text = process.status().to_string()});
     return;
   }
-  members_.push_back(std::make_unique<Member>(*this, order.rank, name, std::move(*process),
-                                              loop_.clock().now()));
+  members_.push_back(
+      std::make_unique<Member>(*this, order.rank, name, std::move(*process), loop_.clock().now()));
   ++living_;
 }
 

@@ -100,9 +100,8 @@ int watch(pid_t worker, SignalQueue& signals, SignalQueue& deaths, Keyboard& key
   // A background job that comes to the front may read the terminal, but nothing tells it.
   constexpr int look_again_ms = 1000;
   for (;;) {
-    pollfd waited[] = {{signals.descriptor(), POLLIN, 0},
-                       {deaths.descriptor(), POLLIN, 0},
-                       keyboard.wanted()};
+    pollfd waited[] = {
+        {signals.descriptor(), POLLIN, 0}, {deaths.descriptor(), POLLIN, 0}, keyboard.wanted()};
     poll(waited, std::size(waited), isatty(STDIN_FILENO) == 1 ? look_again_ms : -1);
     if (waited[2].revents != 0) keyboard.ready();
     while (const auto signal = signals.take()) pass_on(*signal, worker);

@@ -1,10 +1,10 @@
 #include "run/launch.hpp"
 
-#include <climits>
 #include <utility>
 
 #include <unistd.h>
 
+#include <climits>
 #include <fmt/format.h>
 
 #include "run/conductor.hpp"
@@ -47,16 +47,13 @@ int run_here(const Options& options, Fd lifeline) {
       loop, {.world_size = ranks, .tags = options.tags, .folder = options.output_folder});
   if (!output.ok()) return refuse(output.status());
   const Dispositions dispositions = ignore_nuisances();
-  Conductor conductor(loop, **output,
-                      {.world = world,
-                       .command = options.command,
-                       .hosts = {host_name()},
-                       .grace = options.grace},
-                      SignalQueue::of_the_user(), std::move(lifeline));
-  Crew crew(loop, conductor,
-            {.environment = own_environment(),
-             .dispositions = dispositions,
-             .input = STDIN_FILENO});
+  Conductor conductor(
+      loop, **output,
+      {.world = world, .command = options.command, .hosts = {host_name()}, .grace = options.grace},
+      SignalQueue::of_the_user(), std::move(lifeline));
+  Crew crew(
+      loop, conductor,
+      {.environment = own_environment(), .dispositions = dispositions, .input = STDIN_FILENO});
   conductor.add(crew);
   return conductor.run();
 }

@@ -29,7 +29,8 @@ void Loop::turn() {
     first = first.or_sooner(watcher->deadline());
   }
   const timespec timeout = to_timespec(first.remaining(clock_.now()));
-  const int count = ppoll(wanted.data(), wanted.size(), first.is_never() ? nullptr : &timeout, nullptr);
+  const int count =
+      ppoll(wanted.data(), wanted.size(), first.is_never() ? nullptr : &timeout, nullptr);
   // Those that are added meanwhile stand behind; their turn is the next.
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (count > 0 && wanted[i].revents != 0 && watchers_[i] != nullptr) watchers_[i]->ready();

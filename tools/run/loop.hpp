@@ -1,4 +1,5 @@
-// The loop of a process of the launcher: it waits for many things at once and tells whom they concern.
+// The loop of a process of the launcher: it waits for many things at once and tells whom they
+// concern.
 #pragma once
 
 #include <vector>

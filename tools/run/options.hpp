@@ -14,7 +14,7 @@ struct Options {
   bool tags = true;
   std::string output_folder = {};
   Duration grace = std::chrono::seconds(5);
-  std::string hosts = {};     // "a:4,b:4"
+  std::string hosts = {};  // "a:4,b:4"
   std::string host_file = {};
   std::string rsh = "ssh -o BatchMode=yes -o ConnectTimeout=10";
   std::string hocket = {};  // the program on the other hosts; empty for the same path as here

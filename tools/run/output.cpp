@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <filesystem>
 
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <climits>
 #include <fmt/format.h>
 
 #include "run/process.hpp"
@@ -205,7 +205,8 @@ std::optional<Status> Output::failure() const {
     return Status(StatusCode::system_error, "a file of --output-dir can't be written")
         .with_system_error(file_error_);
   }
-  for (const auto& [printer, name] : {std::pair(&output_, "stdout"), std::pair(&error_, "stderr")}) {
+  for (const auto& [printer, name] :
+       {std::pair(&output_, "stdout"), std::pair(&error_, "stderr")}) {
     if (printer->broken() == 0) continue;
     return Status(StatusCode::system_error, fmt::format("{} can't be written", name))
         .with_system_error(printer->broken());

@@ -1,5 +1,5 @@
-// What the ranks write, on its way to the launcher's own stdout and stderr: line by line, tagged with
-// the rank.
+// What the ranks write, on its way to the launcher's own stdout and stderr: line by line, tagged
+// with the rank.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace hocket::run {
 
 enum class Stream { output = 0, error = 1 };
 
-/// One of the launcher's streams. It is never waited for but by the loop, and leaves the descriptor,
-/// which other processes share, as it is.
+/// One of the launcher's streams. It is never waited for but by the loop, and leaves the
+/// descriptor, which other processes share, as it is.
 class Printer final : public Watcher {
  public:
   Printer(Loop& loop, int descriptor);

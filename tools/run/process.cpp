@@ -137,15 +137,10 @@ Result<Process> start_process(const ProcessOptions& options) {
   auto [failure, failure_end] = make_pipe();
   std::vector<char*> words = pointers(options.words);
   std::vector<char*> environment = pointers(options.environment);
-  const Ready ready = {options.path.c_str(),
-                       words.data(),
-                       environment.data(),
-                       options.input,
-                       output_end.get(),
-                       options.error >= 0 ? options.error : error_end.get(),
-                       failure_end.get(),
-                       getpid(),
-                       &options.dispositions};
+  const Ready ready = {
+      options.path.c_str(), words.data(),     environment.data(),
+      options.input,        output_end.get(), options.error >= 0 ? options.error : error_end.get(),
+      failure_end.get(),    getpid(),         &options.dispositions};
   const pid_t pid = fork();
   if (pid == 0) become(ready);
   if (pid < 0) {
@@ -153,14 +148,16 @@ Result<Process> start_process(const ProcessOptions& options) {
         .with_system_error(errno)
         .with_hint("`ulimit -u` limits the processes");
   }
-  setpgid(pid, pid);  // whoever of the two comes first: nobody may signal the group before it is there
+  setpgid(pid,
+          pid);  // whoever of the two comes first: nobody may signal the group before it is there
   for (const Fd* each : {&output, &error, &failure}) fcntl(each->get(), F_SETFL, O_NONBLOCK);
   return Process{pid, std::move(output), std::move(error), std::move(failure)};
 }
 
 std::optional<int> execute_error(const Process& process) noexcept {
   int why = 0;
-  if (::read(process.failure.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why)) return {};
+  if (::read(process.failure.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why))
+    return {};
   return why;
 }
 

@@ -70,7 +70,8 @@ struct Process {
   Fd failure;
 };
 
-/// Starts a program in a process group of its own. It is killed when the thread that called this dies.
+/// Starts a program in a process group of its own. It is killed when the thread that called this
+/// dies.
 [[nodiscard]] Result<Process> start_process(const ProcessOptions& options);
 
 /// The errno with which the process failed to execute its program, if it did.
