@@ -1,10 +1,12 @@
-// Integers in byte buffers, little-endian on every machine.
+// Byte buffers: integers in them, little-endian on every machine, and their bytes as a text.
 #pragma once
 
 #include <bit>
 #include <concepts>
 #include <cstddef>
 #include <cstring>
+#include <span>
+#include <string_view>
 
 namespace hocket {
 
@@ -37,6 +39,11 @@ template <std::unsigned_integral T>
   T ordered;
   std::memcpy(&ordered, from, sizeof ordered);
   return little_endian(ordered);
+}
+
+/// The bytes as a text that borrows them.
+[[nodiscard]] inline std::string_view as_text(std::span<const std::byte> bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 }  // namespace hocket

@@ -21,7 +21,7 @@ const Clock& monotonic_clock() noexcept {
 Deadline Deadline::after(const Clock& clock, Duration timeout) noexcept {
   const Instant now = clock.now();
   if (timeout > Instant::max() - now) return never();
-  return Deadline(now + timeout);
+  return Deadline(now + std::max(timeout, Duration::zero()));
 }
 
 Duration Deadline::remaining(Instant now) const noexcept {

@@ -31,7 +31,8 @@ class Deadline {
   Deadline() noexcept = default;
   explicit Deadline(Instant at) noexcept : at_(at) {}
 
-  /// `timeout` from now. A negative timeout has passed already; one too long to add never passes.
+  /// `timeout` from now. A negative timeout has passed already, as zero has; one too long to add
+  /// never passes.
   [[nodiscard]] static Deadline after(const Clock& clock, Duration timeout) noexcept;
   [[nodiscard]] static Deadline never() noexcept { return {}; }
 

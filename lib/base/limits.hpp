@@ -22,9 +22,8 @@ inline constexpr int world_size_max = 1 << 20;
 
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
-inline constexpr std::size_t store_value_bytes_max = 64 << 20;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;
-/// All the values of a request or a reply together.
+/// All the keys and values of a request, or the values of a reply; and so one value, too.
 inline constexpr std::size_t store_message_bytes_max = 64 << 20;
 /// An error's text in a reply; what is longer is cut and ends in "…".
 inline constexpr std::size_t store_error_bytes_max = 2048;
@@ -44,5 +43,8 @@ inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
+
+/// For a store's server to answer a request whose own time is over.
+inline constexpr std::chrono::seconds store_answer_timeout{2};
 
 }  // namespace hocket::limits

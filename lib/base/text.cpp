@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace hocket {
 namespace {
 
@@ -120,6 +122,37 @@ std::string format_size(std::uint64_t bytes) {
   return text;
 }
 
+std::string format_duration(Duration duration) {
+  static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> units = {
+      {{"h", 3'600'000'000'000},
+       {"m", 60'000'000'000},
+       {"s", 1'000'000'000},
+       {"ms", 1'000'000},
+       {"us", 1'000},
+       {"ns", 1}}};
+  for (const auto& [unit, nanoseconds] : units) {
+    const std::int64_t thousandths = nanoseconds / 1000;
+    const bool is_exact = thousandths == 0 || duration.count() % thousandths == 0;
+    if (duration.count() < nanoseconds || !is_exact) continue;
+    const auto number = static_cast<double>(duration.count()) / static_cast<double>(nanoseconds);
+    return fmt::format("{}{}", number, unit);
+  }
+  return "0s";
+}
+
+std::string quote(std::string_view text, std::size_t bytes_max) {
+  std::string quoted = "\"";
+  for (const char c : text.substr(0, bytes_max)) {
+    const bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    if (is_plain) {
+      quoted += c;
+    } else {
+      quoted += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return quoted.append(text.size() > bytes_max ? "…\"" : "\"");
+}
+
 std::string cut(std::string_view text, std::size_t bytes_max) {
   constexpr std::string_view mark = "…";
   if (text.size() <= bytes_max) return std::string(text);
@@ -127,6 +160,17 @@ std::string cut(std::string_view text, std::size_t bytes_max) {
   const auto is_inside_character = [&] { return (text[end] & 0xc0) == 0x80; };
   while (end > 0 && is_inside_character()) --end;
   return std::string(text.substr(0, end)).append(mark);
+}
+
+std::string hex(std::span<const std::byte> bytes) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += digits[std::to_integer<std::size_t>(byte >> 4)];
+    text += digits[std::to_integer<std::size_t>(byte & std::byte{0x0f})];
+  }
+  return text;
 }
 
 std::optional<std::string_view> nearest_name(std::string_view text,

@@ -1,6 +1,7 @@
 // Numbers, sizes and durations as people write them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,8 +30,18 @@ namespace hocket {
 /// The shortest of the forms above with nothing rounded: "64K", "1000".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
+/// In the largest unit that needs no more than three decimals: "2s", "1.5s", "250ms". Zero or less
+/// is "0s".
+[[nodiscard]] std::string format_duration(Duration duration);
+
+/// The text in quotes, with \\xNN for what is not printable ASCII; at most about bytes_max of it.
+[[nodiscard]] std::string quote(std::string_view text, std::size_t bytes_max = 64);
+
 /// At most bytes_max of the text: what is longer is cut between two characters and ends in "…".
 [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max);
+
+/// Two digits 0-9a-f for each byte.
+[[nodiscard]] std::string hex(std::span<const std::byte> bytes);
 
 /// The candidate that text was most likely meant to be; nothing when none is near.
 [[nodiscard]] std::optional<std::string_view> nearest_name(

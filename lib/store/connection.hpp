@@ -1,13 +1,17 @@
-// A client's connection to the server of a store.
+// A client's connection to the server of a store. Any number of threads send requests and await
+// replies on it; requests need not wait for the replies to earlier ones.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "hocket/status.hpp"
 
@@ -16,16 +20,60 @@
 #include "store/endpoint.hpp"
 #include "store/message.hpp"
 #include "wire/credentials.hpp"
+#include "wire/frame.hpp"
 
 namespace hocket::store {
 
 struct ConnectOptions {
   Endpoint server = {};
   wire::Credentials credentials = {};
-  /// To connect, and of every later call that gives none.
+  /// To be connected, and of later calls that give none.
   Duration timeout = std::chrono::minutes(5);
 };
 
-// (class Connection is being written)
+class Connection {
+ public:
+  /// Tries again until the server is there and lets us in, or the timeout is over. To be refused
+  /// ends it at once: permission_denied for a wrong secret, mismatch for another job.
+  [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const ConnectOptions& options);
+
+  /// Sends a request, which passed check(); gives the id to receive its reply with. A connection
+  /// that does not take all of it in time is given up.
+  [[nodiscard]] Result<std::uint64_t> send(const Request& request, Deadline deadline);
+
+  /// The reply; whether it fits() is not known here. After a timeout it is dropped when it comes.
+  [[nodiscard]] Reply receive(std::uint64_t id, Deadline deadline);
+
+  /// Our address on this connection.
+  [[nodiscard]] std::string local_host() const;
+
+ private:
+  using Replies = std::vector<std::pair<std::uint64_t, Reply>>;
+  class Turn;
+
+  Connection(Fd socket, std::string server);
+
+  /// Waits for bytes, as the only thread that does, and hands out the replies among them.
+  void read(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  Status read_some(Deadline deadline, Replies& replies);
+  /// For good: every call fails from now on, and so do those that wait.
+  void fail(Status why);
+  [[nodiscard]] Status lost() const;
+
+  const Fd socket_;
+  const std::string server_;  // for messages
+  std::timed_mutex sending_;
+
+  std::mutex mutex_;  // of what follows
+  std::condition_variable changed_;
+  bool is_reading_ = false;  // some thread is
+  std::uint64_t next_id_ = 0;
+  std::unordered_map<std::uint64_t, std::optional<Reply>> awaited_;
+  Status failure_;
+
+  // Of the thread that reads.
+  wire::FrameBuffer incoming_{encoded_bytes_max};
+  std::vector<char> scratch_;
+};
 
 }  // namespace hocket::store

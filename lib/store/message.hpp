@@ -12,6 +12,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 
 namespace hocket::store {
 
@@ -33,6 +34,7 @@ enum class Kind : std::uint8_t {
   queue_len = 13,
   barrier = 14,
 };
+inline constexpr std::size_t kind_count = 15;
 
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
 
@@ -65,12 +67,19 @@ void encode(const Request& request, std::string& to);
 /// Bytes from anywhere. What comes back passed check().
 [[nodiscard]] Result<Request> decode_request(std::string_view bytes);
 
-/// A reply's bytes: `head`, and then each value behind its length (all ones for null).
+/// A reply's bytes are its head, and then each value behind its own head: apart, so that a large
+/// value can be sent from where it is.
 void encode_head(const Reply& reply, std::string& to);
-void encode(const Reply& reply, std::string& to);
+void encode_value_head(const Value& value, std::string& to);
 [[nodiscard]] Result<Reply> decode_reply(std::string_view bytes);
 
-/// How many values the reply to this request has when it succeeds; nothing when any number may be.
+/// Whether the reply has as many values as one to this request must have.
 [[nodiscard]] bool fits(const Reply& reply, const Request& request) noexcept;
+
+/// The most that a request or a reply takes as bytes.
+inline constexpr std::size_t encoded_bytes_max =
+    limits::store_message_bytes_max +
+    2 * sizeof(std::uint32_t) * limits::store_keys_per_request_max +
+    2 * limits::store_error_bytes_max + 64;
 
 }  // namespace hocket::store

@@ -24,6 +24,8 @@ struct ServerOptions {
   Duration handshake_timeout = limits::handshake_timeout;
   std::size_t bytes_max = limits::store_bytes_max;  // of all keys and values
   std::size_t connections_max = limits::store_connections_max;
+  /// Of them, those that have not proved who they are; a further one pushes out the oldest.
+  std::size_t strangers_max = limits::store_strangers_max;
 };
 
 class Server {

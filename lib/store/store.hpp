@@ -19,8 +19,8 @@ namespace hocket::store {
 
 /// What compare_set found.
 struct Swap {
-  bool is_set = false;               // the key held what was expected, and holds the new value now
-  std::optional<std::string> value;  // what the key holds now; nothing when there is none
+  bool is_set = false;  // the key held what was expected, and holds the new value now
+  std::optional<std::string> value = {};  // what the key holds now; nothing when there is none
 };
 
 /// Keys and values are any bytes. Any thread, several at once: a call that waits holds up no other.

@@ -1,4 +1,4 @@
-// The store of a server on TCP, seen from a client.
+// The store of a server on TCP, as its clients see it.
 #pragma once
 
 #include <memory>
@@ -13,19 +13,20 @@
 namespace hocket::store {
 
 /// One connection, which any number of threads share. When it breaks, every call fails with
-/// peer_lost, and so does every later one.
+/// peer_lost, and so does every later one. A server that does not answer at all is given
+/// limits::store_answer_timeout beyond a call's timeout.
 class TcpStore final : public Store {
  public:
   /// Tries until the server is there and lets us in, but no longer than options.timeout. To be
   /// refused (permission_denied for a wrong secret, mismatch for another job) ends it at once.
-  [[nodiscard]] static Result<std::unique_ptr<TcpStore>> connect(const ConnectOptions& options);
+  [[nodiscard]] static Result<std::unique_ptr<TcpStore>> connect(ConnectOptions options);
 
   [[nodiscard]] Result<std::unique_ptr<Store>> clone() override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] Reply perform(Request request) override;
 
   /// Our own address on this connection: one by which the server's host reaches us.
-  [[nodiscard]] const std::string& local_address() const noexcept;
+  [[nodiscard]] std::string local_host() const { return connection_->local_host(); }
 
  private:
   TcpStore(ConnectOptions options, std::unique_ptr<Connection> connection);

@@ -38,12 +38,10 @@ Result<std::uint16_t> free_port() {
   return ntohs(address.sin_port);
 }
 
-#ifdef HOCKET_HAS_STORE
 Result<JobStore> JobStore::serve(const store::Endpoint& listen, wire::Credentials credentials) {
   auto server = store::Server::start({.listen = listen, .credentials = std::move(credentials)});
   if (!server.ok()) return server.status();
   return JobStore(std::move(*server));
 }
-#endif
 
 }  // namespace hocket::run

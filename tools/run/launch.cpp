@@ -38,11 +38,9 @@ int run_here(const Options& options, Fd lifeline) {
   const auto master_port = free_port();
   if (!master_port.ok()) return refuse(master_port.status());
   world.master_port = *master_port;
-#ifdef HOCKET_HAS_STORE
   const auto store = JobStore::serve({.host = "127.0.0.1", .port = 0}, credentials);
   if (!store.ok()) return refuse(store.status());
   world.store = fmt::format("127.0.0.1:{}", store->port());
-#endif
   auto output = Output::open(
       loop, {.world_size = ranks, .tags = options.tags, .folder = options.output_folder});
   if (!output.ok()) return refuse(output.status());

@@ -1,0 +1,212 @@
+#include "store/connection.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <thread>
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/rng.hpp"
+#include "base/text.hpp"
+#include "store/socket.hpp"
+#include "wire/handshake.hpp"
+
+namespace hocket::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t read_bytes_max = 64 << 10;
+
+/// Whether to try again is in vain.
+bool is_final(StatusCode code) noexcept {
+  return code == StatusCode::permission_denied || code == StatusCode::mismatch ||
+         code == StatusCode::protocol_error || code == StatusCode::unsupported;
+}
+
+Status shake_hands(int socket, const wire::Credentials& credentials, Deadline deadline) {
+  wire::Nonce nonce{};
+  random_bytes(nonce);
+  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce);
+  if (Status status = send_all(socket, handshake.hello(), deadline); !status.ok()) return status;
+  const auto challenge = receive_exactly(socket, wire::challenge_bytes, deadline);
+  if (!challenge.ok()) return challenge.status();
+  const auto proof = handshake.on_challenge(*challenge);
+  if (!proof.ok()) return proof.status();
+  if (Status status = send_all(socket, *proof, deadline); !status.ok()) return status;
+  const auto answer = receive_exactly(socket, wire::answer_bytes, deadline);
+  if (!answer.ok()) return answer.status();
+  return handshake.on_answer(*answer);
+}
+
+/// One attempt at each address of the server.
+Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
+  const auto addresses = resolve(options.server, deadline);
+  if (!addresses.ok()) return addresses.status();
+  Status failure;
+  for (const Address& address : *addresses) {
+    // What swallows everything that is sent to it must not take all the time.
+    const Deadline cap =
+        Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline);
+    auto socket = connect_to(address, cap);
+    failure = socket.ok() ? shake_hands(socket->get(), options.credentials, cap) : socket.status();
+    if (failure.ok()) return socket;
+    if (is_final(failure.code())) break;
+  }
+  return failure;
+}
+
+Status not_there(const ConnectOptions& options, Status last) {
+  return Status(StatusCode::timeout,
+                fmt::format("no store at {} answered within {}", options.server.to_string(),
+                            format_duration(options.timeout)))
+      .with_hint("check that rank 0 runs, that the address is its, and that no firewall is between")
+      .caused_by(std::move(last));
+}
+
+Status refused(const ConnectOptions& options, Status why) {
+  const StatusCode code = why.code();
+  return Status(code, fmt::format("the store at {} can't be used: {}", options.server.to_string(),
+                                  why.what()))
+      .with_hint(std::string(why.hint()));
+}
+
+}  // namespace
+
+/// The turn of a thread to read; whatever ends it, another thread can have the next.
+class Connection::Turn {
+ public:
+  Turn(Connection& connection, std::unique_lock<std::mutex>& lock)
+      : connection_(connection), lock_(lock) {
+    connection_.is_reading_ = true;
+    lock_.unlock();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    if (!lock_.owns_lock()) lock_.lock();
+    connection_.is_reading_ = false;
+    connection_.changed_.notify_all();
+  }
+
+ private:
+  Connection& connection_;
+  std::unique_lock<std::mutex>& lock_;
+};
+
+Connection::Connection(Fd socket, std::string server)
+    : socket_(std::move(socket)), server_(std::move(server)), scratch_(read_bytes_max) {}
+
+Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
+  constexpr Duration pause_max = 100ms;
+  const Deadline deadline = Deadline::after(monotonic_clock(), options.timeout);
+  for (Duration pause = 1ms;; pause = std::min(2 * pause, pause_max)) {
+    auto socket = try_once(options, deadline);
+    if (socket.ok()) {
+      return std::unique_ptr<Connection>(
+          new Connection(std::move(*socket), options.server.to_string()));
+    }
+    Status failure = socket.status();
+    if (is_final(failure.code())) return refused(options, std::move(failure));
+    if (deadline.remaining(monotonic_clock().now()) <= pause) {
+      return not_there(options, std::move(failure));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+Result<std::uint64_t> Connection::send(const Request& request, Deadline deadline) {
+  std::string bytes;
+  const std::size_t start = wire::open_frame(bytes);
+  encode(request, bytes);
+  std::unique_lock sending(sending_, deadline.at());
+  if (!sending.owns_lock()) {
+    return Status(StatusCode::timeout, "earlier requests are still being sent");
+  }
+  std::uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return lost();
+    id = next_id_++;
+    awaited_.emplace(id, std::nullopt);
+  }
+  wire::close_frame(bytes, start, id);
+  Status status = send_all(socket_.get(), bytes, deadline);
+  if (status.ok()) return id;
+  const std::lock_guard lock(mutex_);
+  awaited_.erase(id);
+  fail(status);
+  return status;
+}
+
+Reply Connection::receive(std::uint64_t id, Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    const auto found = awaited_.find(id);
+    if (found == awaited_.end()) {
+      return {.status = Status(StatusCode::internal, "a reply that nobody is waiting for")};
+    }
+    const Instant now = monotonic_clock().now();
+    if (found->second || !failure_.ok() || deadline.passed(now)) {
+      std::optional<Reply> reply = std::move(found->second);
+      awaited_.erase(found);
+      if (reply) return std::move(*reply);
+      if (!failure_.ok()) return {.status = lost()};
+      return {.status = Status(StatusCode::timeout, "the server does not answer")
+                            .with_hint("see whether its process is stopped or its host is gone")};
+    }
+    if (is_reading_) {
+      changed_.wait_for(lock, std::min<Duration>(deadline.remaining(now), 1min));
+    } else {
+      read(lock, deadline);
+    }
+  }
+}
+
+void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  const Turn turn(*this, lock);
+  Replies replies;
+  Status status = read_some(deadline, replies);
+  lock.lock();
+  for (auto& [id, reply] : replies) {
+    // Who gave up waiting is not in the list any more.
+    if (const auto found = awaited_.find(id); found != awaited_.end()) {
+      found->second = std::move(reply);
+    }
+  }
+  if (!status.ok() && status.code() != StatusCode::timeout) fail(std::move(status));
+}
+
+Status Connection::read_some(Deadline deadline, Replies& replies) {
+  const auto received = receive_some(socket_.get(), scratch_, deadline);
+  if (!received.ok()) return received.status();
+  incoming_.append({scratch_.data(), *received});
+  for (;;) {
+    auto frame = incoming_.next();
+    if (!frame.ok()) return frame.status();
+    if (!*frame) return {};
+    auto reply = decode_reply((*frame)->message);
+    if (!reply.ok()) return reply.status();
+    replies.emplace_back((*frame)->id, std::move(*reply));
+  }
+}
+
+void Connection::fail(Status why) {
+  if (!failure_.ok()) return;
+  failure_ = std::move(why);
+  ::shutdown(socket_.get(), SHUT_RDWR);  // wakes the thread that reads
+  changed_.notify_all();
+}
+
+Status Connection::lost() const {
+  return Status(StatusCode::peer_lost, fmt::format("the connection is lost: {}", failure_.what()))
+      .with_system_error(failure_.system_error())
+      .with_hint("see why the process that serves the store, rank 0 or the launcher, has ended");
+}
+
+std::string Connection::local_host() const { return local_address(socket_.get()).endpoint().host; }
+
+}  // namespace hocket::store

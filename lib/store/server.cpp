@@ -1,0 +1,411 @@
+#include "store/server.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <exception>
+#include <map>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <asio/post.hpp>
+#include <asio/steady_timer.hpp>
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+#include "store/keyspace.hpp"
+#include "store/session.hpp"
+#include "store/socket.hpp"
+
+namespace hocket::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t scratch_bytes = 64 << 10;
+constexpr int accepts_at_once_max = 64;
+constexpr Duration accept_pause = 100ms;
+
+/// Warnings that a stranger can cause: at most one a second, with the number of those left out.
+class StrangerLog {
+ public:
+  void warn(const std::string& peer, const Status& why) {
+    const Instant now = monotonic_clock().now();
+    if (now < next_) {
+      ++left_out_;
+      return;
+    }
+    next_ = now + 1s;
+    const std::string more = left_out_ > 0 ? fmt::format(" ({} more like it)", left_out_) : "";
+    left_out_ = 0;
+    log::line(log::Level::warning, "store: {} was refused: {}{}", peer, why.what(), more);
+  }
+
+ private:
+  Instant next_;
+  int left_out_ = 0;
+};
+
+Status listen_failure(const Endpoint& endpoint, int error) {
+  const std::string where = endpoint.to_string();
+  if (error == EADDRINUSE) {
+    return Status(StatusCode::already_exists,
+                  fmt::format("can't serve the store at {}: another program listens there", where))
+        .with_hint("end it, or take another port; port 0 picks a free one");
+  }
+  return Status(StatusCode::system_error, fmt::format("can't serve the store at {}", where))
+      .with_system_error(error)
+      .with_hint("the address must be one of this host");
+}
+
+Address any_address(int family, std::uint16_t port) {
+  Address address;
+  if (family == AF_INET6) {
+    auto& v6 = *reinterpret_cast<sockaddr_in6*>(&address.storage);
+    v6.sin6_family = AF_INET6;
+    v6.sin6_port = htons(port);
+    address.bytes = sizeof v6;
+  } else {
+    auto& v4 = *reinterpret_cast<sockaddr_in*>(&address.storage);
+    v4.sin_family = AF_INET;
+    v4.sin_port = htons(port);
+    address.bytes = sizeof v4;
+  }
+  return address;
+}
+
+/// A listening socket, or errno.
+std::pair<Fd, int> listen_at(const Address& address) {
+  Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  const int off = 0;
+  if (!socket) return {Fd(), errno};
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // Where it is every address, IPv4 comes in on the same socket.
+  if (address.storage.ss_family == AF_INET6) {
+    ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (::bind(socket.get(), address.get(), address.bytes) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return {Fd(), errno};
+  }
+  return {std::move(socket), 0};
+}
+
+Result<std::vector<Address>> addresses_of(const Endpoint& listen) {
+  if (listen.host.empty()) {
+    return std::vector{any_address(AF_INET6, listen.port), any_address(AF_INET, listen.port)};
+  }
+  return resolve(listen, Deadline::after(monotonic_clock(), limits::handshake_timeout));
+}
+
+Result<Fd> listen_on(const ServerOptions& options) {
+  const auto addresses = addresses_of(options.listen);
+  if (!addresses.ok()) return addresses.status();
+  const bool is_open = std::ranges::any_of(
+      *addresses, [](const Address& address) { return !address.is_loopback(); });
+  if (is_open && options.credentials.secret.empty() && !options.allow_without_secret) {
+    return Status(StatusCode::permission_denied,
+                  fmt::format("without a secret the store is served on loopback only, not at {}",
+                              options.listen.to_string()))
+        .with_hint("give every rank the same HOCKET_SECRET, or set HOCKET_ALLOW_WITHOUT_SECRET=1");
+  }
+  int error = EADDRNOTAVAIL;
+  for (const Address& address : *addresses) {
+    auto [socket, failed] = listen_at(address);
+    if (socket) return std::move(socket);
+    error = failed;
+    if (error == EADDRINUSE) break;
+  }
+  return listen_failure(options.listen, error);
+}
+
+/// Signals are for the program's own threads.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+/// All that the thread works on.
+class Server::Hub final : public SessionHost {
+ public:
+  Hub(ServerOptions options, Fd listener);
+  ~Hub() override;
+
+  [[nodiscard]] const Endpoint& endpoint() const noexcept { return options_.listen; }
+  [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
+
+  [[nodiscard]] const wire::Credentials& credentials() const noexcept override {
+    return options_.credentials;
+  }
+  [[nodiscard]] std::span<char> scratch() noexcept override { return scratch_; }
+  [[nodiscard]] bool hold(std::ptrdiff_t bytes) noexcept override;
+  void admit(Session& session) override { strangers_.erase(session.serial()); }
+  void serve(Session& session, std::uint64_t id, Request request) override;
+  void settle(std::shared_ptr<Session> session) override;
+  void leave(Session& session, const Status& why) override;
+
+ private:
+  struct Place {
+    Session* session = nullptr;
+    std::uint64_t id = 0;
+  };
+
+  void run() noexcept;
+  void stop();
+  void await_clients();
+  void accept();
+  bool accept_one();
+  void welcome(Fd socket, bool is_v6);
+  void push_out_oldest_stranger();
+  void deliver();
+  void take_turns();
+  void await_time();
+  void on_time();
+
+  ServerOptions options_;
+  asio::io_context io_{1};
+  asio::ip::tcp::acceptor acceptor_{io_};
+  asio::steady_timer timer_{io_};
+  Deadline timer_at_;  // never: it is not set
+  asio::steady_timer accept_timer_{io_};
+
+  Keyspace keyspace_;
+  Ticket next_ticket_ = 0;
+  std::unordered_map<Ticket, Place> places_;  // whose the parked requests are
+
+  std::uint64_t next_serial_ = 0;
+  std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
+  std::map<std::uint64_t, Instant> strangers_;  // by when each must have proved who it is
+  std::vector<std::shared_ptr<Session>> ready_;
+  bool takes_turns_ = false;
+  std::atomic<std::size_t> connections_ = 0;
+
+  std::vector<char> scratch_ = std::vector<char>(scratch_bytes);
+  std::size_t held_ = 0;
+  StrangerLog stranger_log_;
+  std::thread thread_;
+};
+
+Server::Hub::Hub(ServerOptions options, Fd listener)
+    : options_(std::move(options)), keyspace_(options_.bytes_max) {
+  const Address here = local_address(listener.get());
+  options_.listen.port = here.endpoint().port;
+  const bool is_v6 = here.storage.ss_family == AF_INET6;
+  acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get());
+  static_cast<void>(listener.release());
+  await_clients();
+  const SignalsBlocked blocked;
+  thread_ = std::thread([this] { run(); });
+}
+
+Server::Hub::~Hub() {
+  asio::post(io_, [this] { stop(); });
+  thread_.join();
+}
+
+void Server::Hub::run() noexcept {
+  for (;;) {
+    try {
+      io_.run();
+      return;
+    } catch (const std::exception& error) {
+      log::line(log::Level::error, "store: {}", error.what());
+    }
+  }
+}
+
+void Server::Hub::stop() {
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  accept_timer_.cancel();
+  timer_.cancel();
+  const Status why(StatusCode::aborted, "the store is being closed");
+  while (!sessions_.empty()) {
+    const std::shared_ptr<Session> session = sessions_.begin()->second;
+    session->close(why);
+  }
+}
+
+void Server::Hub::await_clients() {
+  acceptor_.async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
+    if (!error && acceptor_.is_open()) accept();
+  });
+}
+
+void Server::Hub::accept() {
+  for (int i = 0; i < accepts_at_once_max; ++i) {
+    if (accept_one()) continue;
+    if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) break;
+    stranger_log_.warn("a client", Status(StatusCode::limit_exceeded,
+                                          "this process may open no more files (ulimit -n)"));
+    push_out_oldest_stranger();
+    accept_timer_.expires_after(accept_pause);
+    accept_timer_.async_wait([this](const asio::error_code& error) {
+      if (!error && acceptor_.is_open()) await_clients();
+    });
+    return;
+  }
+  await_time();
+  await_clients();
+}
+
+/// False, and errno, when there is none.
+bool Server::Hub::accept_one() {
+  Address there;
+  Fd socket(::accept4(acceptor_.native_handle(), there.get(), &there.bytes,
+                      SOCK_NONBLOCK | SOCK_CLOEXEC));
+  if (!socket) return errno == ECONNABORTED || errno == EINTR;
+  if (sessions_.size() >= options_.connections_max) {
+    static_cast<void>(
+        send_all(socket.get(), wire::refusal(wire::Verdict::full), Deadline(Instant())));
+    stranger_log_.warn(there.endpoint().to_string(),
+                       Status(StatusCode::limit_exceeded, "there are too many connections"));
+    return true;
+  }
+  if (strangers_.size() >= options_.strangers_max) push_out_oldest_stranger();
+  welcome(std::move(socket), there.storage.ss_family == AF_INET6);
+  return true;
+}
+
+void Server::Hub::welcome(Fd socket, bool is_v6) try {
+  const std::uint64_t serial = next_serial_++;
+  const auto session = std::make_shared<Session>(
+      io_, is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), std::move(socket), serial, *this);
+  sessions_.emplace(serial, session);
+  strangers_.emplace(serial, monotonic_clock().now() + options_.handshake_timeout);
+  connections_ = sessions_.size();
+  session->start();
+} catch (const std::exception& error) {
+  log::line(log::Level::error, "store: a client can't be served: {}", error.what());
+}
+
+void Server::Hub::push_out_oldest_stranger() {
+  if (strangers_.empty()) return;
+  const std::shared_ptr<Session> oldest = sessions_.at(strangers_.begin()->first);
+  oldest->close(Status(StatusCode::limit_exceeded, "others wait to be let in"));
+}
+
+bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
+  held_ += static_cast<std::size_t>(bytes);
+  return held_ <= limits::store_partial_bytes_max;
+}
+
+void Server::Hub::serve(Session& session, std::uint64_t id, Request request) {
+  const Ticket ticket = next_ticket_++;
+  const std::optional<Reply> reply =
+      keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
+  if (reply) {
+    session.reply(id, *reply);
+  } else {
+    places_.emplace(ticket, Place{&session, id});
+    session.tickets().insert(ticket);
+  }
+  deliver();
+}
+
+void Server::Hub::deliver() {
+  for (const Completion& each : keyspace_.take_completions()) {
+    const auto found = places_.find(each.ticket);
+    const auto [session, id] = found->second;
+    places_.erase(found);
+    session->tickets().erase(each.ticket);
+    session->reply(id, each.reply);
+    ready_.push_back(session->shared_from_this());
+  }
+}
+
+void Server::Hub::settle(std::shared_ptr<Session> session) {
+  ready_.push_back(std::move(session));
+  take_turns();
+}
+
+void Server::Hub::take_turns() {
+  if (std::exchange(takes_turns_, true)) return;
+  // A turn may make others ready.
+  while (!ready_.empty()) {
+    for (const std::shared_ptr<Session>& session : std::exchange(ready_, {})) session->turn();
+  }
+  takes_turns_ = false;
+  await_time();
+}
+
+void Server::Hub::leave(Session& session, const Status& why) {
+  for (const Ticket ticket : session.tickets()) {
+    keyspace_.cancel(ticket);
+    places_.erase(ticket);
+  }
+  session.tickets().clear();
+  if (strangers_.erase(session.serial()) > 0 && why.code() != StatusCode::aborted) {
+    stranger_log_.warn(session.peer(), why);
+  } else {
+    log::line(log::Level::debug, "store: {} left: {}", session.peer(), why.what());
+  }
+  sessions_.erase(session.serial());
+  connections_ = sessions_.size();
+}
+
+/// Sets the timer, unless it will go off early enough anyway.
+void Server::Hub::await_time() {
+  Deadline next = keyspace_.next_deadline();
+  if (!strangers_.empty()) next = next.or_sooner(Deadline(strangers_.begin()->second));
+  if (next.at() >= timer_at_.at()) return;
+  timer_at_ = next;
+  timer_.expires_at(next.at());
+  timer_.async_wait([this](const asio::error_code& error) {
+    if (!error && acceptor_.is_open()) on_time();
+  });
+}
+
+void Server::Hub::on_time() {
+  timer_at_ = Deadline::never();
+  const Instant now = monotonic_clock().now();
+  while (!strangers_.empty() && strangers_.begin()->second <= now) {
+    const std::shared_ptr<Session> slow = sessions_.at(strangers_.begin()->first);
+    slow->close(Status(StatusCode::timeout, "it did not prove in time who it is"));
+  }
+  keyspace_.expire(now);
+  deliver();
+  take_turns();
+}
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
+  auto listener = listen_on(options);
+  if (!listener.ok()) return listener.status();
+  try {
+    auto hub = std::make_unique<Hub>(std::move(options), std::move(*listener));
+    return std::unique_ptr<Server>(new Server(std::move(hub)));
+  } catch (const std::system_error& error) {
+    return Status(StatusCode::system_error, fmt::format("can't serve the store: {}", error.what()));
+  }
+}
+
+Server::Server(std::unique_ptr<Hub> hub) noexcept : hub_(std::move(hub)) {}
+Server::~Server() = default;
+const Endpoint& Server::endpoint() const noexcept { return hub_->endpoint(); }
+std::size_t Server::connections() const noexcept { return hub_->connections(); }
+
+}  // namespace hocket::store

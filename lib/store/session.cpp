@@ -1,0 +1,248 @@
+#include "store/session.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include <asio/buffer.hpp>
+#include <asio/error.hpp>
+#include <fmt/format.h>
+
+#include "base/limits.hpp"
+#include "base/rng.hpp"
+#include "store/socket.hpp"
+
+namespace hocket::store {
+namespace {
+
+/// Larger values are not copied into the outbox.
+constexpr std::size_t copied_bytes_max = 16 << 10;
+constexpr std::size_t piece_bytes_max = 64 << 10;
+constexpr std::size_t pieces_at_once_max = 16;
+/// Before others have their turn.
+constexpr int reads_at_once_max = 16;
+
+Status lost(const asio::error_code& error) {
+  if (error == asio::error::eof) return Status(StatusCode::peer_lost, "it closed the connection");
+  return Status(StatusCode::peer_lost, error.message());
+}
+
+wire::Nonce fresh_nonce() {
+  wire::Nonce nonce{};
+  random_bytes(nonce);
+  return nonce;
+}
+
+}  // namespace
+
+std::string& Outbox::tail() {
+  if (pieces_.empty() || pieces_.back().value || pieces_.back().bytes.size() >= piece_bytes_max) {
+    pieces_.emplace_back();
+  }
+  return pieces_.back().bytes;
+}
+
+void Outbox::push(std::uint64_t id, const Reply& reply) {
+  std::size_t values_bytes = value_bytes(reply);
+  values_bytes += reply.values.size() * sizeof(std::uint32_t);
+  std::string& head = tail();
+  const std::size_t start = wire::open_frame(head);
+  encode_head(reply, head);
+  wire::close_frame(head, start, id, values_bytes);
+  bytes_ += head.size() - start + values_bytes;
+  for (const Value& value : reply.values) {
+    encode_value_head(value, tail());
+    if (value == nullptr) continue;
+    if (value->size() > copied_bytes_max) {
+      pieces_.push_back({.value = value});
+    } else {
+      tail().append(*value);
+    }
+  }
+}
+
+std::vector<asio::const_buffer> Outbox::front() const {
+  std::vector<asio::const_buffer> buffers;
+  for (const Piece& piece : pieces_) {
+    if (buffers.size() == pieces_at_once_max) break;
+    const std::string_view rest = piece.view().substr(buffers.empty() ? sent_ : 0);
+    buffers.emplace_back(rest.data(), rest.size());
+  }
+  return buffers;
+}
+
+void Outbox::pop(std::size_t bytes) {
+  bytes_ -= bytes;
+  sent_ += bytes;
+  while (!pieces_.empty() && sent_ >= pieces_.front().view().size()) {
+    sent_ -= pieces_.front().view().size();
+    pieces_.pop_front();
+  }
+}
+
+Session::Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
+                 SessionHost& host)
+    : socket_(io),
+      serial_(serial),
+      host_(host),
+      handshake_(std::in_place, host.credentials(), wire::Purpose::store, fresh_nonce()) {
+  set_options(socket.get());
+  socket_.assign(protocol, socket.get());
+  static_cast<void>(socket.release());
+  socket_.non_blocking(true);
+}
+
+std::string Session::peer() const {
+  asio::error_code error;
+  const auto there = socket_.remote_endpoint(error);
+  return error ? "a client that has gone"
+               : Endpoint{there.address().to_string(), there.port()}.to_string();
+}
+
+template <class Action>
+void Session::guarded(Action action) {
+  try {
+    if (!is_closed_) action();
+  } catch (const std::exception& error) {
+    close(Status(StatusCode::internal, error.what()));
+  }
+}
+
+void Session::await_input() {
+  if (is_closed_ || awaits_input_ || is_paused()) return;
+  awaits_input_ = true;
+  socket_.async_wait(asio::socket_base::wait_read,
+                     [self = shared_from_this()](const asio::error_code&) {
+                       self->awaits_input_ = false;
+                       self->guarded([&] { self->on_input(); });
+                     });
+}
+
+void Session::await_output() {
+  if (is_closed_ || awaits_output_) return;
+  awaits_output_ = true;
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [self = shared_from_this()](const asio::error_code&) {
+                       self->awaits_output_ = false;
+                       self->guarded([&] { self->host_.settle(self); });
+                     });
+}
+
+void Session::on_input() {
+  const std::span<char> scratch = host_.scratch();
+  for (int reads = 0; reads < reads_at_once_max && !is_closed_; ++reads) {
+    asio::error_code error;
+    const std::size_t bytes =
+        socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
+    if (error == asio::error::would_block || error == asio::error::interrupted) break;
+    if (error) return close(lost(error));
+    take({scratch.data(), bytes});
+    if (bytes < scratch.size()) break;
+  }
+  host_.settle(shared_from_this());
+}
+
+void Session::take(std::string_view bytes) {
+  if (handshake_) {
+    greeting_.append(bytes);
+    greet();
+  } else {
+    incoming_.append(bytes);
+    account();
+  }
+}
+
+void Session::greet() {
+  if (!has_greeted_) take_hello();
+  if (has_greeted_ && !is_closed_) take_proof();
+}
+
+void Session::take_hello() {
+  if (greeting_.size() < wire::hello_bytes) {
+    if (Status status = wire::check_first_bytes(greeting_); !status.ok()) close(status);
+    return;
+  }
+  const auto step = handshake_->on_hello(greeting_.substr(0, wire::hello_bytes));
+  greeting_.erase(0, wire::hello_bytes);
+  // So few bytes always fit into a connection that has carried none before.
+  static_cast<void>(send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  if (step.is_refused()) return close(step.why);
+  has_greeted_ = true;
+}
+
+void Session::take_proof() {
+  if (greeting_.size() < wire::proof_bytes) return;
+  const auto step = handshake_->on_proof(greeting_.substr(0, wire::proof_bytes));
+  static_cast<void>(send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  if (step.is_refused()) return close(step.why);
+  handshake_.reset();
+  host_.admit(*this);
+  const std::string rest = std::exchange(greeting_, {}).substr(wire::proof_bytes);
+  incoming_.append(rest);
+  account();
+}
+
+void Session::account() {
+  incoming_.compact();
+  const std::size_t holds = incoming_.size();
+  const auto more = static_cast<std::ptrdiff_t>(holds) - static_cast<std::ptrdiff_t>(held_);
+  held_ = holds;
+  if (!host_.hold(more)) {
+    close(Status(StatusCode::limit_exceeded, "too many bytes of incomplete messages"));
+  }
+}
+
+bool Session::is_paused() const noexcept {
+  return tickets_.size() >= limits::store_parked_per_connection_max ||
+         outbox_.bytes() >= limits::store_unsent_bytes_max;
+}
+
+void Session::turn() {
+  guarded([this] {
+    for (;;) {
+      serve_frames();
+      const bool was_paused = is_paused();
+      if (!is_closed_) transmit();
+      if (!was_paused || is_paused() || is_closed_) break;
+    }
+    await_input();
+  });
+}
+
+void Session::serve_frames() {
+  while (!is_closed_ && !handshake_ && !is_paused()) {
+    const auto frame = incoming_.next();
+    if (!frame.ok()) return close(frame.status());
+    if (!*frame) break;
+    serve_frame(**frame);
+  }
+  if (!is_closed_) account();
+}
+
+void Session::serve_frame(const wire::Frame& frame) {
+  auto request = decode_request(frame.message);
+  if (request.ok()) return host_.serve(*this, frame.id, std::move(*request));
+  if (request.status().code() == StatusCode::protocol_error) return close(request.status());
+  reply(frame.id, {.status = request.status()});
+}
+
+void Session::transmit() {
+  while (outbox_.bytes() > 0) {
+    asio::error_code error;
+    const std::size_t bytes = socket_.write_some(outbox_.front(), error);
+    if (error == asio::error::would_block) return await_output();
+    if (error == asio::error::interrupted) continue;
+    if (error) return close(lost(error));
+    outbox_.pop(bytes);
+  }
+}
+
+void Session::close(const Status& why) {
+  if (std::exchange(is_closed_, true)) return;
+  static_cast<void>(host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0))));
+  host_.leave(*this, why);
+  asio::error_code ignored;
+  socket_.close(ignored);
+}
+
+}  // namespace hocket::store

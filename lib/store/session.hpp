@@ -1,0 +1,128 @@
+// The server's end of one connection: who the client is, its requests as they come in, and its
+// replies as it takes them. Lives on the server's thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+
+#include "hocket/status.hpp"
+
+#include "base/fd.hpp"
+#include "store/keyspace.hpp"
+#include "store/message.hpp"
+#include "wire/frame.hpp"
+#include "wire/handshake.hpp"
+
+namespace hocket::store {
+
+class Session;
+
+/// What a session needs of its server.
+class SessionHost {
+ public:
+  SessionHost() = default;
+  SessionHost(const SessionHost&) = delete;
+  SessionHost& operator=(const SessionHost&) = delete;
+  virtual ~SessionHost() = default;
+
+  [[nodiscard]] virtual const wire::Credentials& credentials() const noexcept = 0;
+  /// Memory to read into, for whoever reads just now.
+  [[nodiscard]] virtual std::span<char> scratch() noexcept = 0;
+  /// Counts bytes of incomplete messages in or out; false when there are too many of them.
+  [[nodiscard]] virtual bool hold(std::ptrdiff_t bytes) noexcept = 0;
+  /// The client proved who it is.
+  virtual void admit(Session& session) = 0;
+  /// Calls session.reply, now or later.
+  virtual void serve(Session& session, std::uint64_t id, Request request) = 0;
+  /// Lets this session, and others that have replies now, take their turn.
+  virtual void settle(std::shared_ptr<Session> session) = 0;
+  /// The session is closed and won't be heard of again.
+  virtual void leave(Session& session, const Status& why) = 0;
+};
+
+/// Replies on their way out. A large value is sent from where the store has it.
+class Outbox {
+ public:
+  void push(std::uint64_t id, const Reply& reply);
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// As many pieces as one call sends.
+  [[nodiscard]] std::vector<asio::const_buffer> front() const;
+  void pop(std::size_t bytes);
+
+ private:
+  struct Piece {
+    std::string bytes = {};
+    Value value = {};  // instead of bytes
+
+    [[nodiscard]] std::string_view view() const noexcept { return value ? *value : bytes; }
+  };
+  /// Where small things are appended.
+  std::string& tail();
+
+  std::deque<Piece> pieces_;
+  std::size_t sent_ = 0;  // of the first piece
+  std::size_t bytes_ = 0;
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
+          SessionHost& host);
+
+  void start() { await_input(); }
+  /// Puts the reply into the outbox; a turn sends it.
+  void reply(std::uint64_t id, const Reply& reply) { outbox_.push(id, reply); }
+  /// Serves what came in, sends what can be sent, and waits for more.
+  void turn();
+  void close(const Status& why);
+
+  [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
+  /// Of its requests that wait. Kept by the host.
+  [[nodiscard]] std::unordered_set<Ticket>& tickets() noexcept { return tickets_; }
+  /// For messages.
+  [[nodiscard]] std::string peer() const;
+
+ private:
+  void await_input();
+  void await_output();
+  void on_input();
+  void take(std::string_view bytes);
+  void greet();
+  void take_hello();
+  void take_proof();
+  void serve_frames();
+  void serve_frame(const wire::Frame& frame);
+  void transmit();
+  void account();
+  [[nodiscard]] bool is_paused() const noexcept;
+  template <class Action>
+  void guarded(Action action);
+
+  asio::ip::tcp::socket socket_;
+  const std::uint64_t serial_;
+  SessionHost& host_;
+  bool is_closed_ = false;
+  bool awaits_input_ = false;
+  bool awaits_output_ = false;
+
+  std::optional<wire::ServerHandshake> handshake_;  // until the client has proved who it is
+  bool has_greeted_ = false;                        // the Hello has come
+  std::string greeting_;                            // the next of its messages, as far as it came
+
+  wire::FrameBuffer incoming_{encoded_bytes_max};
+  std::size_t held_ = 0;  // what the host has counted of it
+  Outbox outbox_;
+  std::unordered_set<Ticket> tickets_;
+};
+
+}  // namespace hocket::store
