@@ -26,53 +26,20 @@ std::string indented(std::string_view lines) {
 
 }  // namespace
 
-class Conductor::User final : public Watcher {
- public:
-  User(Conductor& conductor, SignalQueue signals)
-      : conductor_(conductor), signals_(std::move(signals)) {
-    conductor_.loop_.add(*this);
-  }
-  ~User() override { conductor_.loop_.remove(*this); }
-
-  [[nodiscard]] pollfd wanted() const override { return {signals_.descriptor(), POLLIN, 0}; }
-  void ready() override {
-    while (const auto signal = signals_.take()) conductor_.on_user_signal(*signal);
-  }
-
- private:
-  Conductor& conductor_;
-  SignalQueue signals_;
-};
-
-class Conductor::Lifeline final : public Watcher {
- public:
-  Lifeline(Conductor& conductor, Fd fd) : conductor_(conductor), fd_(std::move(fd)) {
-    conductor_.loop_.add(*this);
-  }
-  ~Lifeline() override { conductor_.loop_.remove(*this); }
-
-  [[nodiscard]] pollfd wanted() const override { return {fd_.get(), POLLIN, 0}; }
-  void ready() override {
-    fd_.reset();
-    conductor_.abandon();
-  }
-
- private:
-  Conductor& conductor_;
-  Fd fd_;
-};
-
-Conductor::Conductor(Loop& loop, Output& output, ConductorOptions options, SignalQueue signals,
-                     Fd lifeline)
+Conductor::Conductor(Loop& loop, Output& output, ConductorOptions options, Fd lifeline)
     : loop_(loop),
       output_(output),
       options_(std::move(options)),
-      user_(std::make_unique<User>(*this, std::move(signals))),
-      lifeline_(std::make_unique<Lifeline>(*this, std::move(lifeline))) {}
-
-Conductor::~Conductor() = default;
+      user_(loop, *this, std::move(lifeline)) {}
 
 void Conductor::add(Node& node) { sites_.push_back({.node = &node}); }
+
+void Conductor::set_meeting_point(std::string store, std::string master_host,
+                                  std::uint16_t master_port) {
+  options_.world.store = std::move(store);
+  options_.world.master_host = std::move(master_host);
+  options_.world.master_port = master_port;
+}
 
 int Conductor::run() {
   run_attempt();
@@ -117,11 +84,13 @@ void Conductor::turn() {
 bool Conductor::wants(int, Stream stream) const { return is_abandoned_ || output_.wants(stream); }
 
 void Conductor::on_output(int, int rank, Stream stream, std::string_view bytes) {
-  if (!is_abandoned_) output_.write(rank, stream, bytes);
+  const int size = options_.world.nodes * options_.world.ranks_per_node;
+  if (!is_abandoned_ && rank >= 0 && rank < size) output_.write(rank, stream, bytes);
 }
 
 void Conductor::on_rank_end(int node, const RankEnd& end) {
-  if (end.status == 0 || is_ending_) return;
+  const int size = options_.world.nodes * options_.world.ranks_per_node;
+  if (end.status == 0 || is_ending_ || end.rank < 0 || end.rank >= size) return;
   const std::string& host = options_.hosts[static_cast<std::size_t>(node)];
   if (end.pid < 0) {
     output_.say(fmt::format("hocket run: on {}: {}", host, end.text));
@@ -162,7 +131,7 @@ void Conductor::end_all(int signal) {
   }
 }
 
-void Conductor::on_user_signal(int signal) {
+void Conductor::on_signal(int signal) {
   if (!ends_the_job(signal)) {
     for (const Site& site : sites_) {
       if (site.is_busy) site.node->signal(signal);
@@ -178,7 +147,7 @@ void Conductor::on_user_signal(int signal) {
   }
 }
 
-void Conductor::abandon() {
+void Conductor::on_guardian_death() {
   is_abandoned_ = true;
   user_signal_ = SIGKILL;
   end_all(SIGTERM);

@@ -2,7 +2,7 @@
 // and starts all anew if it may.
 #pragma once
 
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,28 +13,35 @@
 #include "run/loop.hpp"
 #include "run/node.hpp"
 #include "run/output.hpp"
-#include "run/signals.hpp"
+#include "run/user.hpp"
 
 namespace hocket::run {
 
 struct ConductorOptions {
-  World world;
-  std::vector<std::string> command;
-  std::vector<std::string> hosts;  // the name of each node
+  World world = {};
+  std::vector<std::string> command = {};
+  std::vector<std::string> hosts = {};  // the name of each node
   Duration grace = std::chrono::seconds(5);
 };
 
-class Conductor final : public NodeListener {
+class Conductor final : public NodeListener, private UserListener {
  public:
-  /// `lifeline` comes to its end when the job is to end because its guardian died.
-  Conductor(Loop& loop, Output& output, ConductorOptions options, SignalQueue signals, Fd lifeline);
-  ~Conductor() override;
+  Conductor(Loop& loop, Output& output, ConductorOptions options, Fd lifeline);
 
   /// Nodes are named by their number, in this order.
   void add(Node& node);
 
+  /// Where the ranks meet, where that is known only after the nodes were asked.
+  void set_meeting_point(std::string store, std::string master_host, std::uint16_t master_port);
+  /// Waits until `is_met`, `deadline` has passed or the user wants an end. Returns whether it is met.
+  template <class Condition>
+  bool wait_for(Condition is_met, Deadline deadline);
+
   /// Until the job has ended, and all its output is written. Returns the status to exit with.
   int run();
+
+  /// The status to exit with: the user's signal, what failed first, or 0.
+  [[nodiscard]] int exit_status() const;
 
   [[nodiscard]] bool wants(int node, Stream stream) const override;
   void on_output(int node, int rank, Stream stream, std::string_view bytes) override;
@@ -43,31 +50,39 @@ class Conductor final : public NodeListener {
   void on_lost(int node, std::string_view why) override;
 
  private:
-  class User;
-  class Lifeline;
   struct Site {
     Node* node = nullptr;
     bool is_busy = false;
     bool is_lost = false;
   };
 
+  /// Wakes the loop when a time has come.
+  class Alarm final : public Watcher {
+   public:
+    Alarm(Loop& loop, Deadline deadline) : loop_(loop), deadline_(deadline) { loop_.add(*this); }
+    ~Alarm() override { loop_.remove(*this); }
+    [[nodiscard]] Deadline deadline() const override { return deadline_; }
+
+   private:
+    Loop& loop_;
+    Deadline deadline_;
+  };
+
   void start_attempt();
   void run_attempt();
   void turn();
-  void on_user_signal(int signal);
-  void abandon();
+  void on_signal(int signal) override;
+  void on_guardian_death() override;
   void end_all(int signal);
   void fail(int status, bool may_restart);
   void look_at_output();
   [[nodiscard]] bool is_busy() const;
   [[nodiscard]] bool may_restart() const;
-  [[nodiscard]] int exit_status() const;
 
   Loop& loop_;
   Output& output_;
   ConductorOptions options_;
-  std::unique_ptr<User> user_;
-  std::unique_ptr<Lifeline> lifeline_;
+  User user_;
   std::vector<Site> sites_;
   std::optional<int> failure_;      // of this attempt: the status of what failed first
   bool failure_is_final_ = false;   // to start anew would not help
@@ -75,5 +90,15 @@ class Conductor final : public NodeListener {
   bool is_ending_ = false;
   bool is_abandoned_ = false;  // nobody waits for its output any more
 };
+
+template <class Condition>
+bool Conductor::wait_for(Condition is_met, Deadline deadline) {
+  const Alarm alarm(loop_, deadline);
+  while (!is_met()) {
+    if (user_signal_ || deadline.passed(loop_.clock().now())) return false;
+    turn();
+  }
+  return true;
+}
 
 }  // namespace hocket::run

@@ -4,62 +4,98 @@
 
 #include <unistd.h>
 
-#include <climits>
 #include <fmt/format.h>
 
 #include "run/conductor.hpp"
 #include "run/crew.hpp"
+#include "run/fleet.hpp"
 #include "run/guardian.hpp"
 #include "run/job.hpp"
+#include "run/plan.hpp"
 
 namespace hocket::run {
 namespace {
-
-std::string host_name() {
-  char name[HOST_NAME_MAX + 1] = "";
-  gethostname(name, sizeof name - 1);
-  return name;
-}
 
 int refuse(const Status& why) {
   fmt::print(stderr, "hocket run: {}\n", why.to_string());
   return 1;
 }
 
-int run_here(const Options& options, Fd lifeline) {
+World make_world(const Options& options, const Plan& plan, const wire::Credentials& credentials) {
+  return {.job = credentials.job,
+          .secret = credentials.secret,
+          .nodes = plan.nodes,
+          .ranks_per_node = plan.ranks_per_node,
+          .restarts_max = options.restarts_max};
+}
+
+Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
   Loop loop(monotonic_clock());
   const wire::Credentials credentials = make_credentials(options.job);
-  const int ranks = options.ranks > 0 ? options.ranks : 1;
-  World world = {.job = credentials.job,
-                 .secret = credentials.secret,
-                 .master_host = "127.0.0.1",
-                 .ranks_per_node = ranks,
-                 .restarts_max = options.restarts_max};
+  const auto store = JobStore::serve(plan.listen, credentials);
+  if (!store.ok()) return store.status();
   const auto master_port = free_port();
-  if (!master_port.ok()) return refuse(master_port.status());
-  world.master_port = *master_port;
-  const auto store = JobStore::serve({.host = "127.0.0.1", .port = 0}, credentials);
-  if (!store.ok()) return refuse(store.status());
-  world.store = fmt::format("127.0.0.1:{}", store->port());
-  auto output = Output::open(
-      loop, {.world_size = ranks, .tags = options.tags, .folder = options.output_folder});
-  if (!output.ok()) return refuse(output.status());
+  if (!master_port.ok()) return master_port.status();
+  const auto output = Output::open(loop, {.world_size = plan.ranks_per_node,
+                                          .tags = options.tags,
+                                          .folder = options.output_folder});
+  if (!output.ok()) return output.status();
   const Dispositions dispositions = ignore_nuisances();
-  Conductor conductor(
-      loop, **output,
-      {.world = world, .command = options.command, .hosts = {host_name()}, .grace = options.grace},
-      SignalQueue::of_the_user(), std::move(lifeline));
-  Crew crew(
-      loop, conductor,
-      {.environment = own_environment(), .dispositions = dispositions, .input = STDIN_FILENO});
+  Conductor conductor(loop, **output,
+                      {.world = make_world(options, plan, credentials),
+                       .command = options.command,
+                       .hosts = {plan.hosts.front().name},
+                       .grace = options.grace},
+                      std::move(lifeline));
+  const store::Endpoint at = {.host = plan.store.host, .port = store->port()};
+  conductor.set_meeting_point(at.to_string(), plan.store.host, *master_port);
+  Crew crew(loop, conductor,
+            {.environment = merge(own_environment(), exported_variables(options)),
+             .dispositions = dispositions,
+             .input = STDIN_FILENO});
   conductor.add(crew);
-  return conductor.run();
+  exit_status = conductor.run();
+  return {};
+}
+
+Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
+  Loop loop(monotonic_clock());
+  const wire::Credentials credentials = make_credentials(options.job);
+  const auto output = Output::open(loop, {.world_size = plan.nodes * plan.ranks_per_node,
+                                          .tags = options.tags,
+                                          .folder = options.output_folder});
+  if (!output.ok()) return output.status();
+  const Dispositions dispositions = ignore_nuisances();
+  ConductorOptions conducted = {.world = make_world(options, plan, credentials),
+                                .command = options.command,
+                                .grace = options.grace};
+  for (const Host& host : plan.hosts) conducted.hosts.push_back(host.name);
+  Conductor conductor(loop, **output, std::move(conducted), std::move(lifeline));
+  Fleet fleet(loop, conductor, **output, {options, plan, credentials, dispositions});
+  if (Status status = fleet.gather(); !status.ok()) {
+    exit_status = conductor.exit_status();
+    return exit_status == 0 ? status : Status();  // the user's signal is no failure to speak of
+  }
+  exit_status = conductor.run();
+  return {};
 }
 
 }  // namespace
 
 int launch(const Options& options) {
-  return guarded([&](Fd lifeline) { return run_here(options, std::move(lifeline)); });
+  const auto plan = make_plan(options);
+  if (!plan.ok()) return refuse(plan.status());
+  if (options.is_dry) {
+    show(options, *plan);
+    return 0;
+  }
+  return guarded([&](Fd lifeline) {
+    int exit_status = 1;
+    const Status status = plan->has_agents
+                              ? run_on_hosts(options, *plan, std::move(lifeline), exit_status)
+                              : run_here(options, *plan, std::move(lifeline), exit_status);
+    return status.ok() ? exit_status : refuse(status);
+  });
 }
 
 }  // namespace hocket::run
