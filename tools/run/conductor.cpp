@@ -58,15 +58,13 @@ void Conductor::run_attempt() {
   is_ending_ = false;
   start_attempt();
   while (is_busy()) turn();
-  for (int rank = 0; rank < options_.world.nodes * options_.world.ranks_per_node; ++rank) {
-    output_.finish(rank);
-  }
+  output_.finish_all();
 }
 
 void Conductor::start_attempt() {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     Orders orders = {.command = options_.command};
-    const auto node = static_cast<int>(i);
+    const int node = options_.first_node + static_cast<int>(i);
     for (int local = 0; local < options_.world.ranks_per_node; ++local) {
       orders.ranks.push_back({.rank = node * options_.world.ranks_per_node + local,
                               .environment = rank_variables(options_.world, node, local)});
@@ -84,32 +82,33 @@ void Conductor::turn() {
 bool Conductor::wants(int, Stream stream) const { return is_abandoned_ || output_.wants(stream); }
 
 void Conductor::on_output(int, int rank, Stream stream, std::string_view bytes) {
-  const int size = options_.world.nodes * options_.world.ranks_per_node;
-  if (!is_abandoned_ && rank >= 0 && rank < size) output_.write(rank, stream, bytes);
+  if (!is_abandoned_ && output_.knows(rank)) output_.write(rank, stream, bytes);
 }
 
 void Conductor::on_rank_end(int node, const RankEnd& end) {
-  const int size = options_.world.nodes * options_.world.ranks_per_node;
-  if (end.status == 0 || is_ending_ || end.rank < 0 || end.rank >= size) return;
+  if (end.status == 0 || is_ending_) return;
   const std::string& host = options_.hosts[static_cast<std::size_t>(node)];
   if (end.pid < 0) {
     output_.say(fmt::format("hocket run: on {}: {}", host, end.text));
     return fail(end.status, false);
   }
-  output_.finish(end.rank);
+  const bool is_ours = output_.knows(end.rank);
+  if (is_ours) output_.finish(end.rank);
   output_.say(fmt::format("hocket run: rank {} failed first, on {} (pid {}), after {}: {}",
                           end.rank, host, end.pid, in_seconds(end.lasted), end.text));
-  const std::string lines = output_.last_lines(end.rank);
+  const std::string lines = is_ours ? output_.last_lines(end.rank) : "";
   if (!lines.empty()) output_.say("the last lines of its stderr:\n" + indented(lines));
   fail(end.status, true);
 }
 
-void Conductor::on_attempt_end(int node) { sites_[static_cast<std::size_t>(node)].is_busy = false; }
+Conductor::Site& Conductor::site(int node) {
+  return sites_[static_cast<std::size_t>(node - options_.first_node)];
+}
+
+void Conductor::on_attempt_end(int node) { site(node).is_busy = false; }
 
 void Conductor::on_lost(int node, std::string_view why) {
-  Site& site = sites_[static_cast<std::size_t>(node)];
-  site.is_lost = true;
-  site.is_busy = false;
+  site(node).is_busy = false;
   if (is_ending_) return;
   output_.say(fmt::format("hocket run: {} is lost: {}",
                           options_.hosts[static_cast<std::size_t>(node)], why));

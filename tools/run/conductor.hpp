@@ -21,6 +21,7 @@ struct ConductorOptions {
   World world = {};
   std::vector<std::string> command = {};
   std::vector<std::string> hosts = {};  // the name of each node
+  int first_node = 0;  // of those that are added; the others have launchers of their own
   Duration grace = std::chrono::seconds(5);
 };
 
@@ -28,9 +29,11 @@ class Conductor final : public NodeListener, private UserListener {
  public:
   Conductor(Loop& loop, Output& output, ConductorOptions options, Fd lifeline);
 
-  /// Nodes are named by their number, in this order.
+  /// Nodes are named by their number, beginning with first_node.
   void add(Node& node);
 
+  /// Which the nodes are, where that is known only after they came together.
+  void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
   /// Where the ranks meet, where that is known only after the nodes were asked.
   void set_meeting_point(std::string store, std::string master_host, std::uint16_t master_port);
   /// Waits until `is_met`, `deadline` has passed or the user wants an end. Returns whether it is met.
@@ -53,7 +56,6 @@ class Conductor final : public NodeListener, private UserListener {
   struct Site {
     Node* node = nullptr;
     bool is_busy = false;
-    bool is_lost = false;
   };
 
   /// Wakes the loop when a time has come.
@@ -68,6 +70,7 @@ class Conductor final : public NodeListener, private UserListener {
     Deadline deadline_;
   };
 
+  [[nodiscard]] Site& site(int node);
   void start_attempt();
   void run_attempt();
   void turn();

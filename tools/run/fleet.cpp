@@ -13,7 +13,10 @@ namespace hocket::run {
 
 Status Fleet::gather() {
   if (Status status = start_agents(); !status.ok()) return status;
-  const auto is_decided = [this] { return all_ready() || has_failed(); };
+  const auto is_decided = [this] {
+    return std::ranges::all_of(
+        nodes_, [](const auto& node) { return node->is_ready() || node->failure(); });
+  };
   const Deadline deadline = Deadline::after(loop_.clock(), needs_.options.timeout);
   if (!conductor_.wait_for(is_decided, deadline) || has_failed()) return missing();
   for (const auto& node : nodes_) conductor_.add(*node);
@@ -45,22 +48,17 @@ Status Fleet::start_agents() {
   return {};
 }
 
-bool Fleet::all_ready() const {
-  return std::ranges::all_of(nodes_, [](const auto& node) { return node->is_ready(); });
-}
-
 bool Fleet::has_failed() const {
   return std::ranges::any_of(nodes_, [](const auto& node) { return node->failure().has_value(); });
 }
 
 Status Fleet::missing() const {
-  const bool some_failed = has_failed();
   std::string text = "nothing was started:";
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const std::string& host = needs_.plan.hosts[i].name;
     if (const auto& why = nodes_[i]->failure()) {
       text += fmt::format("\n  {}: {}", host, *why);
-    } else if (!some_failed && !nodes_[i]->is_ready()) {
+    } else if (!nodes_[i]->is_ready()) {
       text += fmt::format("\n  {}: no answer within the time that --timeout gives", host);
     }
   }

@@ -32,7 +32,6 @@ class Fleet {
 
  private:
   [[nodiscard]] Status start_agents();
-  [[nodiscard]] bool all_ready() const;
   [[nodiscard]] bool has_failed() const;
   [[nodiscard]] Status missing() const;
 

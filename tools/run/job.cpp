@@ -19,11 +19,16 @@ constexpr std::size_t secret_bytes = 32;
 
 }  // namespace
 
-wire::Credentials make_credentials(const std::string& name) {
+wire::Credentials given_credentials(const std::string& name) {
   const char* const secret = std::getenv("HOCKET_SECRET");
-  const bool has_secret = secret != nullptr && *secret != '\0';
-  return {.job = name.empty() ? random_hex(name_bytes) : name,
-          .secret = has_secret ? std::string(secret) : random_hex(secret_bytes)};
+  return {.job = name, .secret = secret == nullptr ? "" : secret};
+}
+
+wire::Credentials make_credentials(const std::string& name) {
+  wire::Credentials credentials = given_credentials(name);
+  if (credentials.job.empty()) credentials.job = random_hex(name_bytes);
+  if (credentials.secret.empty()) credentials.secret = random_hex(secret_bytes);
+  return credentials;
 }
 
 Result<std::uint16_t> free_port() {

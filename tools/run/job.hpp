@@ -16,6 +16,9 @@ namespace hocket::run {
 /// The name given, or one made up; the secret of HOCKET_SECRET, or one made up.
 [[nodiscard]] wire::Credentials make_credentials(const std::string& name);
 
+/// The name given and the secret of HOCKET_SECRET; empty where there is none.
+[[nodiscard]] wire::Credentials given_credentials(const std::string& name);
+
 /// A port of this host that nobody listens on now.
 [[nodiscard]] Result<std::uint16_t> free_port();
 

@@ -94,13 +94,13 @@ Output::Output(Loop& loop, OutputOptions options)
     : options_(std::move(options)),
       output_(loop, STDOUT_FILENO),
       error_(loop, STDERR_FILENO),
-      sources_(2 * static_cast<std::size_t>(options_.world_size)) {}
+      sources_(2 * static_cast<std::size_t>(options_.ranks)) {}
 
 Status Output::open_files() {
   if (options_.folder.empty()) return {};
   std::error_code error;
   std::filesystem::create_directories(options_.folder, error);
-  for (int rank = 0; rank < options_.world_size; ++rank) {
+  for (int rank = options_.first_rank; knows(rank); ++rank) {
     for (const Stream stream : {Stream::output, Stream::error}) {
       const std::string path = fmt::format("{}/rank-{}.{}", options_.folder, rank,
                                            stream == Stream::output ? "out" : "err");
@@ -116,8 +116,13 @@ Status Output::open_files() {
   return {};
 }
 
+std::size_t Output::index(int rank, Stream stream) const noexcept {
+  return 2 * static_cast<std::size_t>(rank - options_.first_rank) +
+         static_cast<std::size_t>(stream);
+}
+
 Output::Source& Output::source(int rank, Stream stream) noexcept {
-  return sources_[2 * static_cast<std::size_t>(rank) + static_cast<std::size_t>(stream)];
+  return sources_[index(rank, stream)];
 }
 
 const Printer& Output::printer(Stream stream) const noexcept {
@@ -184,10 +189,14 @@ void Output::finish(int rank) {
   }
 }
 
+void Output::finish_all() {
+  for (int rank = options_.first_rank; knows(rank); ++rank) finish(rank);
+}
+
 void Output::say(std::string_view line) { error_.write(fmt::format("{}\n", line)); }
 
 std::string Output::last_lines(int rank) const {
-  const std::string& tail = sources_[2 * static_cast<std::size_t>(rank) + 1].tail;
+  const std::string& tail = sources_[index(rank, Stream::error)].tail;
   std::string_view kept = tail;
   if (kept.ends_with('\n')) kept.remove_suffix(1);
   std::size_t begin = kept.size();

@@ -53,7 +53,8 @@ class Printer final : public Watcher {
 };
 
 struct OutputOptions {
-  int world_size = 1;
+  int first_rank = 0;
+  int ranks = 1;
   bool tags = true;
   std::string folder = {};  // of the files rank-0.out, rank-0.err, …; empty for none
 };
@@ -70,6 +71,11 @@ class Output {
   void write(int rank, Stream stream, std::string_view bytes);
   /// The rank has written all; a last line without an end gets one.
   void finish(int rank);
+  void finish_all();
+  /// Whether it was told of this rank.
+  [[nodiscard]] bool knows(int rank) const noexcept {
+    return rank >= options_.first_rank && rank < options_.first_rank + options_.ranks;
+  }
 
   /// A line of the launcher itself.
   void say(std::string_view line);
@@ -91,6 +97,7 @@ class Output {
   Output(Loop& loop, OutputOptions options);
   Status open_files();
   [[nodiscard]] Source& source(int rank, Stream stream) noexcept;
+  [[nodiscard]] std::size_t index(int rank, Stream stream) const noexcept;
   [[nodiscard]] const Printer& printer(Stream stream) const noexcept;
   void print_lines(int rank, Stream stream, std::string_view bytes);
   void print_line(int rank, Stream stream, std::string_view line);
