@@ -13,97 +13,12 @@ import sys
 import tempfile
 import time
 import unittest
-import uuid
-from collections.abc import Callable
 from pathlib import Path
 
-HOCKET = ""  # the program: the first argument
-PATIENCE = 60  # seconds, for what takes a moment on a machine that has nothing else to do
-SOON = 20  # seconds, for what must not wait for the grace time or a sleep of the ranks
+import launcher
+from launcher import PATIENCE, SOON, Case, Job, wait_until
 
-# What ranks do when they are to be ended from outside.
-SLEEP = ["sleep", "600"]
 STUBBORN = ["sh", "-c", "trap '' TERM INT HUP; echo ready; while :; do sleep 1; done"]
-
-
-class Job:
-    """A launcher that runs. Everything it starts bears a mark by which it can be found."""
-
-    def __init__(self, *arguments: str, stdin: int | None = subprocess.DEVNULL,
-                 stdout: int | None = subprocess.PIPE, **variables: str) -> None:
-        self.mark = f"RUN_TEST_MARK={uuid.uuid4().hex}"
-        inherited = {name: text for name, text in os.environ.items() if "HOCKET" not in name}
-        name, text = self.mark.split("=")
-        self.process = subprocess.Popen([HOCKET, "run", *arguments], stdin=stdin, stdout=stdout,
-                                        stderr=subprocess.PIPE, process_group=0,
-                                        env={**inherited, **variables, name: text})
-
-    def finish(self, timeout: float = PATIENCE) -> tuple[int, bytes, bytes]:
-        try:
-            stdout, stderr = self.process.communicate(timeout=timeout)
-        finally:
-            self.clean()
-        return self.process.returncode, stdout or b"", stderr
-
-    def running(self) -> list[int]:
-        """The processes of the job, the launcher's two included."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:  # it has just gone
-                continue
-        return found
-
-    def worker(self) -> int:
-        """The launcher's child that does the work."""
-        pid = self.process.pid
-        (child,) = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
-        return int(child)
-
-    def clean(self) -> None:
-        for pid in self.running():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-
-
-def wait_until(holds: Callable[[], bool], what: str, timeout: float = SOON) -> None:
-    end = time.monotonic() + timeout
-    while not holds():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {timeout} s: {what}")
-        time.sleep(0.02)
-
-
-class Case(unittest.TestCase):
-    def job(self, *arguments: str, **options: object) -> Job:
-        job = Job(*arguments, **options)  # type: ignore[arg-type]
-        self.addCleanup(job.clean)
-        self.addCleanup(job.process.wait, SOON)
-        self.addCleanup(job.process.kill)
-        for stream in (job.process.stdout, job.process.stderr):
-            if stream:
-                self.addCleanup(stream.close)
-        return job
-
-    def ran(self, *arguments: str, **options: object) -> tuple[int, bytes, bytes]:
-        job = self.job(*arguments, **options)
-        result = job.finish()
-        return result
-
-    def started(self, *arguments: str, ranks: int, **options: object) -> Job:
-        """A job of which so many ranks have said something."""
-        job = self.job("-n", str(ranks), *arguments, **options)
-        assert job.process.stdout
-        for _ in range(ranks):
-            self.assertTrue(job.process.stdout.readline())
-        return job
-
-    def assert_gone(self, job: Job, timeout: float = SOON) -> None:
-        wait_until(lambda: job.running() == [], "nothing of the job runs", timeout)
 
 
 class Environment(Case):
@@ -241,17 +156,39 @@ class Output(Case):
         stdout, _ = job.process.communicate(b"typed\n", timeout=PATIENCE)
         self.assertEqual((job.process.returncode, stdout), (0, b"[0] typed\n"))
 
-    def test_a_terminal_can_be_read(self) -> None:
-        ours, theirs = pty.openpty()
-        job = self.job("sh", "-c", "read line; echo got $line", stdin=theirs, stdout=subprocess.PIPE)
-        os.close(theirs)
-        os.write(ours, b"typed\n")
-        # It is no foreground process of that terminal, whose input stays untouched.
-        time.sleep(0.5)
-        self.assertIsNone(job.process.poll())
-        job.process.send_signal(signal.SIGTERM)
-        self.assertEqual(job.finish(SOON)[0], 128 + signal.SIGTERM)
-        os.close(ours)
+    def on_terminal(self, *arguments: str) -> tuple[int, int]:
+        """A launcher in the foreground of a terminal of its own: its pid, and our end of that."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.execv(launcher.HOCKET, [launcher.HOCKET, "run", *arguments])
+        self.addCleanup(os.close, terminal)
+        return pid, terminal
+
+    def exit_status(self, pid: int) -> int:
+        end = time.monotonic() + SOON
+        while time.monotonic() < end:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.02)
+        os.kill(pid, signal.SIGKILL)
+        raise AssertionError("it does not end")
+
+    def test_what_is_typed_on_a_terminal_reaches_rank_0(self) -> None:
+        pid, terminal = self.on_terminal("-n", "2", "sh", "-c", "read line && echo got $line")
+        os.write(terminal, b"typed\n")
+        shown = b""
+        while b"got typed" not in shown:
+            shown += os.read(terminal, 1000)
+        self.assertEqual(self.exit_status(pid), 1)  # rank 1 has nothing to read
+
+    def test_an_interrupt_of_the_terminal_ends_the_job(self) -> None:
+        pid, terminal = self.on_terminal("-n", "2", "sh", "-c", "echo ready; exec sleep 600")
+        shown = b""
+        while shown.count(b"ready") < 2:
+            shown += os.read(terminal, 1000)
+        os.write(terminal, b"\x03")
+        self.assertEqual(self.exit_status(pid), 128 + signal.SIGINT)
 
     def test_when_nobody_reads_the_job_ends(self) -> None:
         job = self.job("-n", "2", "yes")
@@ -438,7 +375,7 @@ class Signals(Case):
         job = Job("sh", "-c", "true")
         job.finish()
         process = subprocess.Popen(
-            ["nohup", HOCKET, "run", "sh", "-c", "echo ready; sleep 1; echo done"],
+            ["nohup", launcher.HOCKET, "run", "sh", "-c", "echo ready; sleep 1; echo done"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         assert process.stdout
         process.stdout.readline()
@@ -497,12 +434,12 @@ class NothingIsLeft(Case):
         self.assertEqual(job.running(), [])
 
     def test_former_children_of_who_became_the_launcher_are_spared(self) -> None:
-        script = f"sleep 600 > /dev/null & echo $!; exec {HOCKET} run true"
+        script = f"sleep 600 > /dev/null & echo $!; exec {launcher.HOCKET} run true"
         shell = subprocess.run(["sh", "-c", script], stdout=subprocess.PIPE, timeout=PATIENCE,
                                check=True)
         os.kill(int(shell.stdout), signal.SIGKILL)  # it is still there
 
 
 if __name__ == "__main__":
-    HOCKET = sys.argv.pop(1)
+    launcher.HOCKET = sys.argv.pop(1)
     unittest.main()

@@ -48,24 +48,28 @@ void add_local_options(CLI::App& parser, run::Options& options) {
 void add_host_options(CLI::App& parser, run::Options& options) {
   parser.add_option("--hosts", options.hosts, "The hosts with their slots, as a:4,b:4")
       ->type_name("LIST");
-  parser.add_option("--hostfile", options.host_file,
-                    "The same as a file: a host a line, as \"a slots=4\" or \"a:4\"")
+  parser
+      .add_option("--hostfile", options.host_file,
+                  "The same as a file: a host a line, as \"a slots=4\" or \"a:4\"")
       ->type_name("FILE");
   parser.add_option("--rsh", options.rsh, "The remote shell (ssh, which may ask nothing)")
       ->type_name("COMMAND");
   parser.add_option("--hocket", options.hocket, "The path of hocket on the other hosts (as here)")
       ->type_name("PATH");
-  parser.add_option("-x,--export", options.exports,
-                    "A variable for all hosts: NAME, as it is here, or NAME=VALUE")
+  parser
+      .add_option("-x,--export", options.exports,
+                  "A variable for all hosts: NAME, as it is here, or NAME=VALUE")
       ->type_name("VARIABLE")
       ->allow_extra_args(false);
-  parser.add_option("--nnodes", options.nodes,
-                    "Nodes, when a scheduler starts this launcher on each of them")
+  parser
+      .add_option("--nnodes", options.nodes,
+                  "Nodes, when a scheduler starts this launcher on each of them")
       ->check(CLI::Range(1, limits::world_size_max));
   parser.add_option("--node-rank", options.node, "Which of them this one is")
       ->check(CLI::NonNegativeNumber);
-  parser.add_option("--master", options.master,
-                    "Where the first node serves the job's store; port 0 picks one")
+  parser
+      .add_option("--master", options.master,
+                  "Where the first node serves the job's store; port 0 picks one")
       ->type_name("HOST:PORT");
   add_duration(parser, "--timeout", options.timeout, "Time for all nodes to come together (5m)");
 }
@@ -106,7 +110,8 @@ Command run_command(CLI::App& program) {
   parser->parse_complete_callback([options, is_agent] {
     if (options->command.empty() && !*is_agent) throw CLI::RequiredError("the program to run");
   });
-  return {parser, [options, is_agent] { return *is_agent ? run::serve_as_agent() : run::launch(*options); },
+  return {parser,
+          [options, is_agent] { return *is_agent ? run::serve_as_agent() : run::launch(*options); },
           [parser, options](std::span<char* const> words) {
             return take_program(*parser, words, *options);
           }};

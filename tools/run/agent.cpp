@@ -92,9 +92,14 @@ class Agent final : public ChannelListener, public NodeListener, public UserList
 
   // Whoever else may end it.
   void on_signal(int signal) override {
-    if (ends_the_job(signal)) end(signal);
+    if (!ends_the_job(signal)) return;
+    channel_.send({{"is", "lost"}, {"why", "it was told to end by " + signal_name(signal)}});
+    end(signal);
   }
-  void on_guardian_death() override { end(SIGTERM); }
+  void on_guardian_death() override {
+    channel_.send({{"is", "lost"}, {"why", "its launcher there was killed"}});
+    end(SIGTERM);
+  }
 
  private:
   void end(int signal);
@@ -145,10 +150,10 @@ Status Agent::join(const Json& message) {
   if (!master_port.ok()) return master_port.status();
   Json ready = {{"is", "ready"}, {"store_port", 0}, {"master_port", *master_port}};
   if (const Json& serve = message.at("serve"); !serve.is_null()) {
-    auto store = JobStore::serve(
-        {.host = serve.at("host").get<std::string>(), .port = serve.at("port").get<std::uint16_t>()},
-        {.job = to_bytes(message.at("job").get<std::string>()),
-         .secret = to_bytes(message.at("secret").get<std::string>())});
+    auto store = JobStore::serve({.host = serve.at("host").get<std::string>(),
+                                  .port = serve.at("port").get<std::uint16_t>()},
+                                 {.job = to_bytes(message.at("job").get<std::string>()),
+                                  .secret = to_bytes(message.at("secret").get<std::string>())});
     if (!store.ok()) return store.status();
     store_.emplace(std::move(*store));
     ready["store_port"] = store_->port();
@@ -165,8 +170,8 @@ Status Agent::join(const Json& message) {
 void Agent::start(const Json& message) {
   Orders orders = {.command = to_words(message.at("command"))};
   for (const Json& each : message.at("ranks")) {
-    orders.ranks.push_back({.rank = each.at("rank").get<int>(),
-                            .environment = to_words(each.at("environment"))});
+    orders.ranks.push_back(
+        {.rank = each.at("rank").get<int>(), .environment = to_words(each.at("environment"))});
   }
   crew_->start(orders);
 }

@@ -2,10 +2,10 @@
 // and stdout of the remote shell.
 //
 // A message is a line of JSON; where it has "bytes", so many bytes of data follow the line. Texts
-// that need not be UTF-8 (words, variables) are JSON strings of one character, U+0000 to U+00FF, for
-// each byte. Before its first message the agent writes the line `greeting`; what comes before that is
-// the login shell's and is skipped. Who sees the other's end closed, or hears nothing of it for
-// `silence_max`, takes it for dead.
+// that need not be UTF-8 (words, variables) are JSON strings of one character, U+0000 to U+00FF,
+// for each byte. Before its first message the agent writes the line `greeting`; what comes before
+// that is the login shell's and is skipped. Who sees the other's end closed, or hears nothing of it
+// for `silence_max`, takes it for dead.
 //
 //   the head                                          the agent
 //   {"do": "join", "grace_ns", "directory",           {"is": "ready", "store_port", "master_port"}
@@ -15,12 +15,12 @@
 //   {"do": "signal", "signal"}                         "text", "lasted_ns"}
 //   {"do": "kill_after", "grace_ns"}                  {"is": "attempt_end"}
 //   {"do": "taken", "stream", "count"}                {"is": "taken"}
-//   {"do": "input", "bytes"}
+//   {"do": "input", "bytes"}                          {"is": "lost", "why"}
 //   {"do": "alive"}                                   {"is": "alive"}
 //
 // Data flows under a window, so that a message never waits behind much of it: the agent sends no
-// more output than `window_bytes` of a stream that were not "taken"; the head sends the next "input"
-// when the last was "taken". An input of no bytes is the end of it.
+// more output than `window_bytes` of a stream that were not "taken"; the head sends the next
+// "input" when the last was "taken". An input of no bytes is the end of it.
 #pragma once
 
 #include <cstddef>

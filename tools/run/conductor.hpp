@@ -36,7 +36,8 @@ class Conductor final : public NodeListener, private UserListener {
   void set_hosts(std::vector<std::string> hosts) { options_.hosts = std::move(hosts); }
   /// Where the ranks meet, where that is known only after the nodes were asked.
   void set_meeting_point(std::string store, std::string master_host, std::uint16_t master_port);
-  /// Waits until `is_met`, `deadline` has passed or the user wants an end. Returns whether it is met.
+  /// Waits until `is_met`, `deadline` has passed or the user wants an end. Returns whether it is
+  /// met.
   template <class Condition>
   bool wait_for(Condition is_met, Deadline deadline);
 

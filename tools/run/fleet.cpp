@@ -63,8 +63,8 @@ Status Fleet::missing() const {
     }
   }
   return Status(StatusCode::peer_lost, std::move(text))
-      .with_hint(fmt::format("does `{} {} true` work, without a question?", needs_.options.rsh,
-                             "HOST"));
+      .with_hint(
+          fmt::format("does `{} {} true` work, without a question?", needs_.options.rsh, "HOST"));
 }
 
 }  // namespace hocket::run

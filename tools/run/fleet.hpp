@@ -26,8 +26,8 @@ class Fleet {
   Fleet(Loop& loop, Conductor& conductor, Output& output, Needs needs)
       : loop_(loop), conductor_(conductor), output_(output), needs_(needs) {}
 
-  /// Starts an agent on every host and waits until all have answered: then the conductor has them as
-  /// its nodes. A failure names every host that did not answer, and no rank has been started.
+  /// Starts an agent on every host and waits until all have answered: then the conductor has them
+  /// as its nodes. A failure names every host that did not answer, and no rank has been started.
   [[nodiscard]] Status gather();
 
  private:

@@ -1,11 +1,11 @@
 #include "run/hosts.hpp"
 
 #include <algorithm>
-#include <climits>
 #include <optional>
 
 #include <unistd.h>
 
+#include <climits>
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
@@ -105,7 +105,8 @@ Result<std::vector<Host>> parse_host_file(std::string_view text, std::string_vie
       const std::string_view word = take_until(line, spaces);
       if (word.empty()) continue;
       const bool is_good = host ? read_setting(word, *host) : (host = parse_host(word)).has_value();
-      if (!is_good) return bad_host(fmt::format("{}:{}", name, number), fmt::format("\"{}\"", word));
+      if (!is_good)
+        return bad_host(fmt::format("{}:{}", name, number), fmt::format("\"{}\"", word));
     }
     if (host) add(hosts, *host);
   }

@@ -41,9 +41,8 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit
   if (!store.ok()) return store.status();
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
-  const auto output = Output::open(loop, {.ranks = plan.ranks_per_node,
-                                          .tags = options.tags,
-                                          .folder = options.output_folder});
+  const auto output = Output::open(
+      loop, {.ranks = plan.ranks_per_node, .tags = options.tags, .folder = options.output_folder});
   if (!output.ok()) return output.status();
   const Dispositions dispositions = ignore_nuisances();
   Conductor conductor(loop, **output,
@@ -86,7 +85,8 @@ Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline, int& 
 }
 
 bool is_loopback(const store::Endpoint& endpoint) {
-  return endpoint.host == "localhost" || endpoint.host.starts_with("127.") || endpoint.host == "::1";
+  return endpoint.host == "localhost" || endpoint.host.starts_with("127.") ||
+         endpoint.host == "::1";
 }
 
 /// What the launchers of all nodes agree on without a word: the secret comes from outside.

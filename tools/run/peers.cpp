@@ -12,8 +12,8 @@
 #include <fmt/ranges.h>
 
 #include "run/channel.hpp"
-#include "store/tcp_store.hpp"
 #include "run/signals.hpp"
+#include "store/tcp_store.hpp"
 
 namespace hocket::run {
 namespace {

@@ -54,7 +54,8 @@ struct MeetingOptions {
 };
 
 /// Waits for the launchers of all nodes, as long as `goes_on`, which is asked every second or so.
-/// Fails with the nodes that are missing, that are there twice or that want another number of ranks.
+/// Fails with the nodes that are missing, that are there twice or that want another number of
+/// ranks.
 [[nodiscard]] Result<Meeting> meet(const MeetingOptions& options,
                                    const std::function<bool()>& goes_on);
 
@@ -99,11 +100,11 @@ class Peers final : public Node, private NodeListener, private Watcher {
   int node_;
   Crew crew_;
   int attempt_ = -1;
-  bool is_told_ = false;        // the listener knows of a failure in this attempt
-  bool has_store_ = true;       // as long as node 0 lives
-  bool is_over_ = true;         // for all nodes
-  Fd bell_;                     // rung for news
-  std::mutex mutex_;            // of news_
+  bool is_told_ = false;   // the listener knows of a failure in this attempt
+  bool has_store_ = true;  // as long as node 0 lives
+  bool is_over_ = true;    // for all nodes
+  Fd bell_;                // rung for news
+  std::mutex mutex_;       // of news_
   std::deque<std::string> news_;
   std::atomic<bool> is_stopping_ = false;
   std::vector<std::pair<std::string, Instant>> alive_;  // of each node: the count, and since when

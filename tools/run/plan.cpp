@@ -113,8 +113,8 @@ std::vector<std::string> agent_command(const Options& options, const Host& host)
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   words.push_back(host.name);
-  words.push_back(
-      fmt::format("exec {} run --agent", shell_quoted(options.hocket.empty() ? here : options.hocket)));
+  words.push_back(fmt::format("exec {} run --agent",
+                              shell_quoted(options.hocket.empty() ? here : options.hocket)));
   return words;
 }
 
@@ -122,9 +122,8 @@ std::vector<std::string> exported_variables(const Options& options) {
   const std::vector<std::string> own = own_environment();
   std::vector<std::string> exported;
   for (const std::string& entry : own) {
-    const bool goes = std::ranges::any_of(exported_prefixes, [&](std::string_view prefix) {
-      return entry.starts_with(prefix);
-    });
+    const bool goes = std::ranges::any_of(
+        exported_prefixes, [&](std::string_view prefix) { return entry.starts_with(prefix); });
     if (goes && !entry.starts_with("HOCKET_SECRET=")) exported.push_back(entry);
   }
   std::vector<std::string> named;

@@ -18,7 +18,7 @@ struct Plan {
   bool has_agents = false;  // the hosts were named: an agent on each runs its ranks
   int nodes = 1;
   int ranks_per_node = 1;
-  store::Endpoint store = {};  // of the job: where clients find it, port 0 until it is known
+  store::Endpoint store = {};   // of the job: where clients find it, port 0 until it is known
   store::Endpoint listen = {};  // where node 0 serves it
 };
 

@@ -29,7 +29,9 @@ void RemoteNode::Complaints::ready() {
   const std::string_view text(chunk.data(), static_cast<std::size_t>(got));
   text_.append(text);
   if (text_.size() > kept_bytes_max) text_.erase(0, text_.size() - kept_bytes_max);
-  if (node_.is_ready_) node_.output_.say(fmt::format("{}: {}", node_.options_.host, text));
+  if (!node_.is_ready_) return;
+  const std::size_t end = text.find_last_not_of('\n');
+  node_.output_.say(fmt::format("{}: {}", node_.options_.host, text.substr(0, end + 1)));
 }
 
 void RemoteNode::Complaints::read_rest() {
@@ -82,8 +84,7 @@ void RemoteNode::Printed::due() {
 Result<std::unique_ptr<RemoteNode>> RemoteNode::start(Loop& loop, NodeListener& listener,
                                                       Output& output, RemoteNodeOptions options) {
   const std::vector<std::string> environment = own_environment();
-  const FoundProgram program =
-      find_program(options.command.front(), value_of(environment, "PATH"));
+  const FoundProgram program = find_program(options.command.front(), value_of(environment, "PATH"));
   if (program.failure) return Status(StatusCode::not_found, program.failure->text);
   auto [input, to] = make_pipe();
   auto process = start_process({.path = program.path,
@@ -92,8 +93,8 @@ Result<std::unique_ptr<RemoteNode>> RemoteNode::start(Loop& loop, NodeListener& 
                                 .input = input.get(),
                                 .dispositions = options.dispositions});
   if (!process.ok()) return process.status();
-  return std::unique_ptr<RemoteNode>(new RemoteNode(
-      loop, listener, output, std::move(options), std::move(*process), std::move(to)));
+  return std::unique_ptr<RemoteNode>(new RemoteNode(loop, listener, output, std::move(options),
+                                                    std::move(*process), std::move(to)));
 }
 
 RemoteNode::RemoteNode(Loop& loop, NodeListener& listener, Output& output,
@@ -131,6 +132,8 @@ void RemoteNode::on_message(const Json& message, std::string_view data) {
     input_.is_wanted = true;
   } else if (told == "refused") {
     failure_ = to_bytes(message.at("why").get<std::string>());
+  } else if (told == "lost") {
+    lose(to_bytes(message.at("why").get<std::string>()));
   } else if (told == "output") {
     const auto stream = message.at("stream").get<int>() == 0 ? Stream::output : Stream::error;
     printed_.counts[static_cast<std::size_t>(stream)] += data.size();
@@ -158,8 +161,12 @@ void RemoteNode::on_closed(std::string_view why) {
                                              describe_end(wait_status))
                                : std::string(why);
   if (!said.empty()) text += fmt::format("; it said: {}", said);
-  if (!failure_) failure_ = text;
-  if (std::exchange(is_ready_, false)) listener_.on_lost(options_.node, text);
+  lose(std::move(text));
+}
+
+void RemoteNode::lose(std::string why) {
+  if (!failure_) failure_ = why;
+  if (std::exchange(is_ready_, false)) listener_.on_lost(options_.node, why);
 }
 
 void RemoteNode::start(const Orders& orders) {

@@ -1,7 +1,9 @@
 // A host of several, seen from the head: the remote shell and the agent behind it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -106,6 +108,7 @@ class RemoteNode final : public Node, private ChannelListener {
              Process process, Fd to);
   void on_message(const Json& message, std::string_view data) override;
   void on_closed(std::string_view why) override;
+  void lose(std::string why);
 
   Loop& loop_;
   NodeListener& listener_;
