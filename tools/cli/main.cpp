@@ -14,7 +14,11 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "info.hpp"
+<<<<<<< HEAD
 #include "store.hpp"
+=======
+#include "run.hpp"
+>>>>>>> launcher
 
 namespace hocket::cli {
 namespace {
@@ -79,20 +83,34 @@ int help(CLI::App& program, std::span<char* const> words) {
   return exit_success;
 }
 
+/// How many words the parsers are to see: those behind them are for a program that is started.
+int words_to_parse(std::span<char* const> words, std::span<const Command> commands) {
+  std::size_t count = words.size();
+  for (const Command& command : commands) {
+    if (count < 2 || !command.leave_words || words[1] != command.parser->get_name()) continue;
+    count = 2 + command.leave_words(words.subspan(2));
+  }
+  return static_cast<int>(count);
+}
+
 int run(int argc, char** argv) {
   CLI::App program("Hocket: collective communication between processes.", "hocket");
   program.set_help_flag("-h,--help", "Show this help");
   program.set_version_flag("--version",
                            fmt::format("hocket {} (C ABI {})", version(), hocket_abi_version()),
                            "Show the version");
+<<<<<<< HEAD
   const Command commands[] = {info_command(program), store_command(program)};
+=======
+  const Command commands[] = {info_command(program), run_command(program)};
+>>>>>>> launcher
 
   const std::span words(argv, static_cast<std::size_t>(argc));
   if (words.size() > 1 && words[1] == std::string_view("help")) {
     return help(program, words.subspan(2));
   }
   try {
-    program.parse(argc, argv);
+    program.parse(words_to_parse(words, commands), argv);
   } catch (const CLI::ParseError& error) {
     // To be asked for help or the version is an "error" too.
     if (error.get_exit_code() == 0) return program.exit(error);

@@ -1,0 +1,70 @@
+#include "run/fleet.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace hocket::run {
+
+Status Fleet::gather() {
+  if (Status status = start_agents(); !status.ok()) return status;
+  const auto is_decided = [this] {
+    return std::ranges::all_of(
+        nodes_, [](const auto& node) { return node->is_ready() || node->failure(); });
+  };
+  const Deadline deadline = Deadline::after(loop_.clock(), needs_.options.timeout);
+  if (!conductor_.wait_for(is_decided, deadline) || has_failed()) return missing();
+  for (const auto& node : nodes_) conductor_.add(*node);
+  const RemoteNode& first = *nodes_.front();
+  const std::string& host = needs_.plan.store.host;
+  const store::Endpoint store = {.host = host, .port = first.store_port()};
+  conductor_.set_meeting_point(store.to_string(), host, first.master_port());
+  return {};
+}
+
+Status Fleet::start_agents() {
+  for (std::size_t i = 0; i < needs_.plan.hosts.size(); ++i) {
+    const Host& host = needs_.plan.hosts[i];
+    auto node = RemoteNode::start(loop_, conductor_, output_,
+                                  {.node = static_cast<int>(i),
+                                   .host = host.name,
+                                   .command = agent_command(needs_.options, host),
+                                   .dispositions = needs_.dispositions,
+                                   .input = i == 0 ? STDIN_FILENO : -1});
+    if (!node.ok()) return node.status();
+    nodes_.push_back(std::move(*node));
+    Joining joining = {.grace = needs_.options.grace,
+                       .folder = std::filesystem::current_path().string(),
+                       .environment = exported_variables(needs_.options),
+                       .credentials = needs_.credentials};
+    if (i == 0) joining.serve = needs_.plan.listen;
+    nodes_.back()->join(joining);
+  }
+  return {};
+}
+
+bool Fleet::has_failed() const {
+  return std::ranges::any_of(nodes_, [](const auto& node) { return node->failure().has_value(); });
+}
+
+Status Fleet::missing() const {
+  std::string text = "nothing was started:";
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const std::string& host = needs_.plan.hosts[i].name;
+    if (const auto& why = nodes_[i]->failure()) {
+      text += fmt::format("\n  {}: {}", host, *why);
+    } else if (!nodes_[i]->is_ready()) {
+      text += fmt::format("\n  {}: no answer within the time that --timeout gives", host);
+    }
+  }
+  return Status(StatusCode::peer_lost, std::move(text))
+      .with_hint(
+          fmt::format("does `{} {} true` work, without a question?", needs_.options.rsh, "HOST"));
+}
+
+}  // namespace hocket::run

@@ -1,0 +1,158 @@
+#include "run/guardian.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "run/descendants.hpp"
+#include "run/process.hpp"
+#include "run/signals.hpp"
+
+namespace hocket::run {
+namespace {
+
+/// Passes on what is typed, for the worker is no process of the foreground and may not read the
+/// terminal. While the launcher itself is in the background it leaves the terminal alone.
+class Keyboard {
+ public:
+  /// Where stdin is a terminal, makes a pipe of it for the worker.
+  Keyboard() {
+    if (isatty(STDIN_FILENO) != 1) return;
+    auto [read_end, write_end] = make_pipe();
+    for_worker_ = std::move(read_end);
+    to_worker_ = std::move(write_end);
+    fcntl(to_worker_.get(), F_SETFL, O_NONBLOCK);
+  }
+
+  void hand_to_worker() {
+    if (for_worker_) dup2(for_worker_.get(), STDIN_FILENO);
+    for_worker_.reset();
+    to_worker_.reset();
+  }
+
+  /// In the guardian, after the fork. Then a worker that is gone shows as a broken pipe.
+  void keep() { for_worker_.reset(); }
+
+  [[nodiscard]] pollfd wanted() const {
+    if (!pending().empty()) return {to_worker_.get(), POLLOUT, 0};
+    const bool may_read = to_worker_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
+    return {may_read ? STDIN_FILENO : -1, POLLIN, 0};
+  }
+
+  void ready() {
+    if (pending().empty()) {
+      begin_ = 0;
+      const ssize_t got = ::read(STDIN_FILENO, typed_.data(), typed_.size());
+      if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+      end_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+      if (end_ == 0) return to_worker_.reset();
+    }
+    const ssize_t put = ::write(to_worker_.get(), pending().data(), pending().size());
+    if (put > 0) begin_ += static_cast<std::size_t>(put);
+    if (put < 0 && errno != EAGAIN && errno != EINTR) {
+      begin_ = end_;
+      to_worker_.reset();
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string_view pending() const {
+    return std::string_view(typed_.data(), end_).substr(begin_);
+  }
+
+  Fd for_worker_;
+  Fd to_worker_;
+  std::array<char, 4096> typed_{};
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+/// Reaps what has died; the worker's wait status when it was among them.
+std::optional<int> reap(pid_t worker) {
+  std::optional<int> status;
+  int each_status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &each_status, WNOHANG)) > 0;) {
+    if (pid == worker) status = each_status;
+  }
+  return status;
+}
+
+void pass_on(int signal, pid_t worker) {
+  kill(worker, signal);
+  // The shell must see that its job has stopped; its SIGCONT comes to us as any signal.
+  if (signal == SIGTSTP) raise(SIGSTOP);
+}
+
+/// Until the worker has ended; its wait status.
+int watch(pid_t worker, SignalQueue& signals, SignalQueue& deaths, Keyboard& keyboard) {
+  // A background job that comes to the front may read the terminal, but nothing tells it.
+  constexpr int look_again_ms = 1000;
+  for (;;) {
+    pollfd waited[] = {
+        {signals.descriptor(), POLLIN, 0}, {deaths.descriptor(), POLLIN, 0}, keyboard.wanted()};
+    poll(waited, std::size(waited), isatty(STDIN_FILENO) == 1 ? look_again_ms : -1);
+    if (waited[2].revents != 0) keyboard.ready();
+    while (const auto signal = signals.take()) pass_on(*signal, worker);
+    while (deaths.take()) continue;
+    if (const auto status = reap(worker)) return *status;
+  }
+}
+
+int end_status(int wait_status, const std::vector<pid_t>& bystanders) {
+  if (WIFSIGNALED(wait_status)) {
+    fmt::print(stderr, "hocket run: its worker was killed by {}; killing what it left\n",
+               signal_name(WTERMSIG(wait_status)));
+  }
+  const auto left = kill_descendants(monotonic_clock(), bystanders);
+  if (!left.empty()) {
+    fmt::print(stderr, "hocket run: these processes can't be killed: {}\n", fmt::join(left, " "));
+  }
+  return exit_status(wait_status);
+}
+
+}  // namespace
+
+int guarded(const std::function<int(Fd lifeline)>& work) {
+  // Who became hocket by exec may have had children before.
+  const std::vector<pid_t> bystanders = children();
+  open_standard_streams();
+  adopt_orphans();
+  SignalQueue signals = SignalQueue::of_the_user();
+  SignalQueue deaths{SIGCHLD};
+  Keyboard keyboard;
+  auto [lifeline, guardian_end] = make_pipe();
+
+  const pid_t worker = fork();
+  if (worker < 0) {
+    fmt::print(stderr, "hocket run: no process can be started: {}\n", error_text(errno));
+    return 1;
+  }
+  if (worker == 0) {
+    // Out of the terminal's foreground group: what it sends there comes through the guardian.
+    setpgid(0, 0);
+    adopt_orphans();
+    guardian_end.reset();
+    keyboard.hand_to_worker();
+    return work(std::move(lifeline));
+  }
+  setpgid(worker, worker);
+  lifeline.reset();
+  keyboard.keep();
+  const Dispositions before = ignore_nuisances();
+  static_cast<void>(before);
+  return end_status(watch(worker, signals, deaths, keyboard), bystanders);
+}
+
+}  // namespace hocket::run

@@ -1,0 +1,52 @@
+#include "run/job.hpp"
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include "base/fd.hpp"
+#include "base/rng.hpp"
+
+namespace hocket::run {
+namespace {
+
+constexpr std::size_t name_bytes = 8;
+constexpr std::size_t secret_bytes = 32;
+
+}  // namespace
+
+wire::Credentials given_credentials(const std::string& name) {
+  const char* const secret = std::getenv("HOCKET_SECRET");
+  return {.job = name, .secret = secret == nullptr ? "" : secret};
+}
+
+wire::Credentials make_credentials(const std::string& name) {
+  wire::Credentials credentials = given_credentials(name);
+  if (credentials.job.empty()) credentials.job = random_hex(name_bytes);
+  if (credentials.secret.empty()) credentials.secret = random_hex(secret_bytes);
+  return credentials;
+}
+
+Result<std::uint16_t> free_port() {
+  const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  socklen_t size = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(socket.get(), generic, size) != 0 || getsockname(socket.get(), generic, &size) != 0) {
+    return Status(StatusCode::system_error, "no free port").with_system_error(errno);
+  }
+  return ntohs(address.sin_port);
+}
+
+Result<JobStore> JobStore::serve(const store::Endpoint& listen, wire::Credentials credentials) {
+  auto server = store::Server::start({.listen = listen, .credentials = std::move(credentials)});
+  if (!server.ok()) return server.status();
+  return JobStore(std::move(*server));
+}
+
+}  // namespace hocket::run

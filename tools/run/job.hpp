@@ -1,0 +1,39 @@
+// What makes a job one: its name, its secret and the store that its launcher serves.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "hocket/status.hpp"
+
+#include "store/endpoint.hpp"
+#include "store/server.hpp"
+#include "wire/credentials.hpp"
+
+namespace hocket::run {
+
+/// The name given, or one made up; the secret of HOCKET_SECRET, or one made up.
+[[nodiscard]] wire::Credentials make_credentials(const std::string& name);
+
+/// The name given and the secret of HOCKET_SECRET; empty where there is none.
+[[nodiscard]] wire::Credentials given_credentials(const std::string& name);
+
+/// A port of this host that nobody listens on now.
+[[nodiscard]] Result<std::uint16_t> free_port();
+
+/// A store for the job, served for as long as this lives.
+class JobStore {
+ public:
+  static Result<JobStore> serve(const store::Endpoint& listen, wire::Credentials credentials);
+
+  /// The port it listens on.
+  [[nodiscard]] std::uint16_t port() const noexcept { return server_->endpoint().port; }
+
+ private:
+  explicit JobStore(std::unique_ptr<store::Server> server) : server_(std::move(server)) {}
+
+  std::unique_ptr<store::Server> server_;
+};
+
+}  // namespace hocket::run

@@ -1,0 +1,164 @@
+#include "run/plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "run/environment.hpp"
+
+namespace hocket::run {
+namespace {
+
+constexpr std::array<std::string_view, 8> exported_prefixes = {
+    "HOCKET_", "NCCL_", "GLOO_", "UCX_", "TORCH_", "PYTORCH_", "OMP_", "CUDA_VISIBLE_DEVICES="};
+
+Status wrong(std::string what, std::string hint) {
+  return Status(StatusCode::invalid_argument, std::move(what)).with_hint(std::move(hint));
+}
+
+Result<std::vector<Host>> read_hosts(const Options& options) {
+  if (!options.hosts.empty()) return parse_hosts(options.hosts);
+  std::ifstream file(options.host_file, std::ios::binary);
+  if (!file) {
+    return wrong(fmt::format("{} can't be read", options.host_file),
+                 "--hostfile names a file with a host on each line");
+  }
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return parse_host_file(text, options.host_file);
+}
+
+Status check_combination(const Options& options) {
+  const bool names_hosts = !options.hosts.empty() || !options.host_file.empty();
+  if (!options.hosts.empty() && !options.host_file.empty()) {
+    return wrong("--hosts and --hostfile both name the hosts", "give one of them");
+  }
+  if (names_hosts && options.nodes > 1) {
+    return wrong("--nnodes and a list of hosts exclude each other",
+                 "with --nnodes a scheduler starts the launcher on every node");
+  }
+  if (options.node < 0 || options.node >= options.nodes) {
+    return wrong(fmt::format("there is no node {} among {}", options.node, options.nodes),
+                 "--node-rank counts from 0 to --nnodes less one");
+  }
+  if (options.nodes > 1 && options.master.empty()) {
+    return wrong("--nnodes needs --master HOST:PORT", "it is the address of node 0, for all nodes");
+  }
+  return {};
+}
+
+/// By which name the others reach the first host.
+std::string meeting_host(const std::vector<Host>& hosts) {
+  if (std::ranges::all_of(hosts, is_here)) return "127.0.0.1";
+  return is_here(hosts.front()) ? own_host_name() : address_of(hosts.front());
+}
+
+/// For a shell that takes it apart again.
+std::string shell_quoted(std::string_view word) {
+  std::string to = "'";
+  for (const char each : word) to += each == '\'' ? "'\\''" : std::string(1, each);
+  return to + "'";
+}
+
+std::string shown(std::string_view word) {
+  constexpr std::string_view plain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./@%";
+  const bool is_plain = !word.empty() && word.find_first_not_of(plain) == word.npos;
+  return is_plain ? std::string(word) : shell_quoted(word);
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const Options& options) {
+  if (Status status = check_combination(options); !status.ok()) return status;
+  Plan plan = {.has_agents = !options.hosts.empty() || !options.host_file.empty(),
+               .nodes = options.nodes};
+  if (plan.has_agents) {
+    auto hosts = read_hosts(options);
+    if (!hosts.ok()) return hosts.status();
+    plan.hosts = std::move(*hosts);
+    plan.nodes = static_cast<int>(plan.hosts.size());
+  } else {
+    plan.hosts = {{.name = own_host_name(), .slots = 1, .slots_max = options.ranks}};
+  }
+  const auto ranks = ranks_of_each(plan.hosts, options.ranks);
+  if (!ranks.ok()) return ranks.status();
+  plan.ranks_per_node = *ranks;
+  plan.store.host = plan.has_agents ? meeting_host(plan.hosts) : "127.0.0.1";
+  if (!options.master.empty()) {
+    const auto master = store::parse_endpoint(options.master);
+    if (!master.ok()) return master.status();
+    plan.store = *master;
+  }
+  const bool is_local = plan.store.host == "127.0.0.1" || plan.store.host == "localhost";
+  plan.listen = {.host = is_local ? "127.0.0.1" : "", .port = plan.store.port};
+  return plan;
+}
+
+std::vector<std::string> agent_command(const Options& options, const Host& host) {
+  const std::string here = std::filesystem::read_symlink("/proc/self/exe").string();
+  if (is_here(host)) return {here, "run", "--agent"};
+  std::vector<std::string> words;
+  std::string_view rest = options.rsh;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    if (end > 0) words.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  words.push_back(host.name);
+  words.push_back(fmt::format("exec {} run --agent",
+                              shell_quoted(options.hocket.empty() ? here : options.hocket)));
+  return words;
+}
+
+std::vector<std::string> exported_variables(const Options& options) {
+  const std::vector<std::string> own = own_environment();
+  std::vector<std::string> exported;
+  for (const std::string& entry : own) {
+    const bool goes = std::ranges::any_of(
+        exported_prefixes, [&](std::string_view prefix) { return entry.starts_with(prefix); });
+    if (goes && !entry.starts_with("HOCKET_SECRET=")) exported.push_back(entry);
+  }
+  std::vector<std::string> named;
+  for (const std::string& each : options.exports) {
+    const bool has_value = each.find('=') != std::string::npos;
+    named.push_back(has_value ? each : fmt::format("{}={}", each, value_of(own, each)));
+  }
+  return merge(exported, named);
+}
+
+void show(const Options& options, const Plan& plan) {
+  World world = {.job = options.job.empty() ? "(made up)" : options.job,
+                 .secret = "(not shown)",
+                 .store = plan.store.port == 0 ? fmt::format("{}:(picked)", plan.store.host)
+                                               : plan.store.to_string(),
+                 .master_host = plan.store.host,
+                 .nodes = plan.nodes,
+                 .ranks_per_node = plan.ranks_per_node,
+                 .restarts_max = options.restarts_max};
+  std::vector<std::string> words(options.command.size());
+  std::ranges::transform(options.command, words.begin(), shown);
+  for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
+    fmt::print("{}\n", plan.hosts[i].name);
+    if (plan.has_agents) {
+      fmt::print("  started by: {}\n", fmt::join(agent_command(options, plan.hosts[i]), " "));
+    }
+    const int node = plan.has_agents ? static_cast<int>(i) : options.node;
+    for (int local = 0; local < plan.ranks_per_node; ++local) {
+      fmt::print("  rank {}: {}\n", node * plan.ranks_per_node + local, fmt::join(words, " "));
+      for (const std::string& variable : rank_variables(world, node, local)) {
+        const bool is_picked = variable.starts_with("MASTER_PORT=");
+        fmt::print("    {}\n", is_picked ? "MASTER_PORT=(picked)" : variable);
+      }
+    }
+  }
+}
+
+}  // namespace hocket::run

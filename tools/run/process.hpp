@@ -1,0 +1,80 @@
+// Programs: to find, to start and to say how they ended.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "hocket/status.hpp"
+
+#include "base/fd.hpp"
+#include "run/signals.hpp"
+
+namespace hocket::run {
+
+// What a shell says of a program that can't be started.
+inline constexpr int exit_not_executable = 126;
+inline constexpr int exit_not_found = 127;
+
+/// The ends to read from and to write to; no other program gets them.
+[[nodiscard]] std::pair<Fd, Fd> make_pipe();
+
+/// Opens /dev/null in place of stdin, stdout or stderr where one is closed, lest another file
+/// becomes it.
+void open_standard_streams() noexcept;
+
+/// "No such file or directory"
+[[nodiscard]] std::string error_text(int error_number);
+
+/// As a shell shows it: the program's own, or 128 + the signal that ended it.
+[[nodiscard]] int exit_status(int wait_status) noexcept;
+
+/// "exit status 3", "killed by SIGSEGV (Segmentation fault)"
+[[nodiscard]] std::string describe_end(int wait_status);
+
+/// Why a program can't be started, with errno and, for a shell, exit status.
+struct CannotStart {
+  int error_number = 0;
+  std::string text;  // names the program
+
+  [[nodiscard]] int status() const noexcept;
+};
+[[nodiscard]] CannotStart cannot_start(std::string_view program, int error_number);
+
+/// The path of the program, searched as a shell does, or why there is none that can be started.
+struct FoundProgram {
+  std::string path;
+  std::optional<CannotStart> failure;
+};
+[[nodiscard]] FoundProgram find_program(const std::string& name, std::string_view search_path);
+
+struct ProcessOptions {
+  std::string path;
+  std::vector<std::string> words;        // argv
+  std::vector<std::string> environment;  // "NAME=value"
+  int input = -1;                        // what becomes its stdin; -1 for /dev/null
+  int error = -1;                        // what becomes its stderr; -1 for a new pipe
+  Dispositions dispositions = {};
+};
+
+struct Process {
+  pid_t pid = -1;  // its process group as well
+  Fd output;
+  Fd error;
+  /// Gives an errno if the program could not be executed (its exit status is 127 or 126 then), and
+  /// comes to its end when it was.
+  Fd failure;
+};
+
+/// Starts a program in a process group of its own. It is killed when the thread that called this
+/// dies.
+[[nodiscard]] Result<Process> start_process(const ProcessOptions& options);
+
+/// The errno with which the process failed to execute its program, if it did.
+[[nodiscard]] std::optional<int> execute_error(const Process& process) noexcept;
+
+}  // namespace hocket::run
