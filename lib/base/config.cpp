@@ -11,12 +11,14 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/private_file.hpp"
 #include "base/text.hpp"
 
 namespace hocket {
 namespace {
 
 constexpr std::string_view prefix = "HOCKET_";
+constexpr std::string_view hidden = "(set)";  // in place of a secret
 
 std::optional<std::string> parse(const Variable<std::string>&, std::string_view text) {
   return std::string(text);
@@ -51,7 +53,7 @@ void announce(const Config& config) {
     log::line(log::Level::warning, "{}", complaint);
   }
   for (const VariableInfo* variable : variables::all()) {
-    if (const auto text = config.text_of(*variable)) {
+    if (const auto text = config.shown(*variable)) {
       log::line(log::Level::info, "{}={}", variable->name, *text);
     }
   }
@@ -102,7 +104,9 @@ std::string_view name(ValueKind kind) noexcept {
 }
 
 std::span<const VariableInfo* const> variables::all() noexcept {
-  static constexpr const VariableInfo* list[] = {&log_level, &simd};
+  static constexpr const VariableInfo* list[] = {
+      &log_level, &simd,        &rendezvous,           &store,    &store_timeout, &job, &attempt,
+      &secret,    &secret_file, &allow_without_secret, &interface};
   return list;
 }
 
@@ -133,7 +137,8 @@ void Config::read(std::string_view name, std::string_view value) {
     complaints_.push_back(fmt::format("{} is longer than {} bytes; using \"{}\"", name,
                                       limits::variable_bytes_max, variable.fallback));
   } else if (!is_valid(variable, value)) {
-    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name, value,
+    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name,
+                                      variable.is_secret ? hidden : value,
                                       describe_values(variable), variable.fallback));
   } else {
     values_[variable.name] = value;
@@ -144,6 +149,11 @@ std::optional<std::string_view> Config::text_of(const VariableInfo& variable) co
   const auto found = values_.find(variable.name);
   if (found == values_.end()) return std::nullopt;
   return found->second;
+}
+
+std::optional<std::string_view> Config::shown(const VariableInfo& variable) const {
+  const auto text = text_of(variable);
+  return text && variable.is_secret ? hidden : text;
 }
 
 template <class T>
@@ -157,6 +167,22 @@ template std::int64_t Config::get(const Variable<std::int64_t>&) const;
 template std::uint64_t Config::get(const Variable<std::uint64_t>&) const;
 template Duration Config::get(const Variable<Duration>&) const;
 template Choice Config::get(const Variable<Choice>&) const;
+
+Result<std::string> read_secret(const Config& config) {
+  const auto path = config.text_of(variables::secret_file);
+  if (!path || config.text_of(variables::secret)) return config.get(variables::secret);
+  Result<std::string> content = read_private_file(std::string(*path));
+  if (!content.ok()) {
+    return Status(content.status().code(), "no secret from HOCKET_SECRET_FILE")
+        .caused_by(content.status());
+  }
+  while (content->ends_with('\n') || content->ends_with('\r')) content->pop_back();
+  if (content->empty()) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("HOCKET_SECRET_FILE names {}, which is empty", *path));
+  }
+  return content;
+}
 
 const Config& process_config() {
   // Never destroyed: the destructors of a program's globals may still call Hocket.

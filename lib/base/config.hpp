@@ -30,9 +30,10 @@ struct Choice {
 struct VariableInfo {
   std::string_view name;
   ValueKind kind = ValueKind::text;
-  std::string_view fallback;  // written as a person would write it
+  std::string_view fallback = {};  // written as a person would write it
   std::span<const std::string_view> choices = {};
   std::string_view help;
+  bool is_secret = false;  // its text is shown to nobody
 };
 
 template <class T>
@@ -72,6 +73,53 @@ inline constexpr Variable<Choice> simd{{
     .help = "the widest vector instructions that reductions use; results are the same with all",
 }};
 
+inline constexpr Variable<std::string> rendezvous{{
+    .name = "HOCKET_RENDEZVOUS",
+    .help = "the URL by which the ranks meet: env://, tcp://HOST:PORT or file:///PATH; without it "
+            "the launcher is asked",
+}};
+inline constexpr Variable<std::string> store{{
+    .name = "HOCKET_STORE",
+    .help = "HOST:PORT of the store that the launcher serves; every rank is its client",
+}};
+inline constexpr Variable<Duration> store_timeout{{
+    .name = "HOCKET_STORE_TIMEOUT",
+    .fallback = "5m",
+    .help = "for all ranks to arrive, and for each later request to the store",
+}};
+inline constexpr Variable<std::string> job{{
+    .name = "HOCKET_JOB",
+    .help = "the name of this run, the same for all its ranks; those of another run are refused",
+}};
+inline constexpr Variable<std::int64_t> attempt{{
+    .name = "HOCKET_ATTEMPT",
+    .fallback = "0",
+    .help = "how often this job was started anew; ranks of different attempts don't meet",
+}};
+inline constexpr Variable<std::string> secret{{
+    .name = "HOCKET_SECRET",
+    .help = "what all ranks of a job know and nobody else does; they prove it to each other",
+    .is_secret = true,
+}};
+inline constexpr Variable<std::string> secret_file{{
+    .name = "HOCKET_SECRET_FILE",
+    .help = "the file that holds the secret, if HOCKET_SECRET is not set; only its owner may read "
+            "it",
+}};
+inline constexpr Variable<bool> allow_without_secret{{
+    .name = "HOCKET_ALLOW_WITHOUT_SECRET",
+    .fallback = "0",
+    .help = "serve other hosts without a secret: everybody who reaches the port may join",
+}};
+inline constexpr Variable<std::string> interface {
+  {
+    .name = "HOCKET_INTERFACE",
+    .help =
+        "the network interface by which other ranks reach this one: names, beginnings of "
+        "names, =NAME, networks such as 10.0.0.0/8; ^ before the list excludes",
+  }
+};
+
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;
 
@@ -93,6 +141,9 @@ class Config {
   /// The text that was set; nothing when the default holds.
   [[nodiscard]] std::optional<std::string_view> text_of(const VariableInfo& variable) const;
 
+  /// The same for a person to read: "(set)" in place of a secret.
+  [[nodiscard]] std::optional<std::string_view> shown(const VariableInfo& variable) const;
+
   /// One sentence each: which variable, what is wrong, what it could be.
   [[nodiscard]] const std::vector<std::string>& complaints() const noexcept { return complaints_; }
 
@@ -103,6 +154,10 @@ class Config {
   std::map<std::string_view, std::string> values_;  // keys live in the registry
   std::vector<std::string> complaints_;
 };
+
+/// The job's secret: HOCKET_SECRET, else what HOCKET_SECRET_FILE names holds, less the end of its
+/// last line. Empty for none.
+[[nodiscard]] Result<std::string> read_secret(const Config& config);
 
 /// This process's environment, read at the first call, which also sets the log's level, echoes
 /// every variable that is set (level info) and warns of complaints.

@@ -17,8 +17,17 @@ inline constexpr std::size_t last_error_bytes_max = 4096;
 /// The value of a HOCKET_* variable.
 inline constexpr std::size_t variable_bytes_max = 4096;
 
+/// A file that holds a secret, or the place where the ranks of a host meet.
+inline constexpr std::size_t private_file_bytes_max = 4096;
+
 /// Ranks of a world.
 inline constexpr int world_size_max = 1 << 20;
+
+/// Of the time in which all ranks must arrive: for saying, at its end, who did not.
+inline constexpr std::chrono::seconds entry_farewell{2};
+
+/// A list of ranks in a message; what is longer is cut and ends in "…".
+inline constexpr std::size_t rank_list_bytes_max = 160;
 
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
@@ -31,6 +40,8 @@ inline constexpr std::size_t store_error_bytes_max = 2048;
 // One store.
 /// All keys and values together, each counted with what keeping it costs.
 inline constexpr std::size_t store_bytes_max = std::size_t{1} << 30;
+/// The file of a store: every change since its beginning.
+inline constexpr std::size_t file_store_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t store_connections_max = 16 << 10;
 /// Connections that have not proved yet who they are; a further one pushes out the oldest.
 inline constexpr std::size_t store_strangers_max = 1024;

@@ -53,7 +53,8 @@ Reply Store::ask(Request request, std::optional<Duration> timeout) {
   if (!reply.status.ok()) {
     reply.status = Status(reply.status.code(),
                           fmt::format("{}: {}: {}", describe(), what, reply.status.what()))
-                       .with_hint(std::string(reply.status.hint()));
+                       .with_hint(std::string(reply.status.hint()))
+                       .with_system_error(reply.status.system_error());
   }
   return reply;
 }

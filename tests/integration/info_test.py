@@ -11,7 +11,19 @@ import sys
 import unittest
 
 HOCKET = ""  # the program: the first argument
-VARIABLES = {"HOCKET_LOG_LEVEL", "HOCKET_SIMD"}
+VARIABLES = {
+    "HOCKET_LOG_LEVEL",
+    "HOCKET_SIMD",
+    "HOCKET_RENDEZVOUS",
+    "HOCKET_STORE",
+    "HOCKET_STORE_TIMEOUT",
+    "HOCKET_JOB",
+    "HOCKET_ATTEMPT",
+    "HOCKET_SECRET",
+    "HOCKET_SECRET_FILE",
+    "HOCKET_ALLOW_WITHOUT_SECRET",
+    "HOCKET_INTERFACE",
+}
 
 
 def run(*arguments: str, **variables: str | bytes) -> subprocess.CompletedProcess[str]:
@@ -74,6 +86,21 @@ class Info(unittest.TestCase):
         for each in transports.values():
             self.assertTrue(each["available"] or each["reason"])
 
+    def test_the_interfaces_are_listed(self) -> None:
+        listed = self.document()["interfaces"]
+        loopback = [each for each in listed if each["loopback"] and ":" not in each["address"]]
+        self.assertEqual(loopback[0]["address"], "127.0.0.1")
+        shown = run("info").stdout
+        for each in listed:
+            self.assertIn(f"{each['address']}/{each['prefix_bits']}", shown)
+
+    def test_the_launcher_is_told(self) -> None:
+        place = {"RANK": "1", "WORLD_SIZE": "4", "MASTER_ADDR": "node7", "MASTER_PORT": "29500"}
+        launcher = self.document(**place)["launcher"]
+        self.assertEqual((launcher["rank"], launcher["store"]), ("1 of 4", "node7:29500"))
+        self.assertRegex(run("info", **place).stdout, r"\n  rank +1 of 4\n")
+        self.assertEqual(self.document(RANK="")["launcher"], {"name": "none"})
+
     def test_json_lists_the_environment(self) -> None:
         document = self.document(HOCKET_LOG_LEVEL="error")
         self.assertEqual({each["name"] for each in document["environment"]}, VARIABLES)
@@ -106,6 +133,18 @@ class Info(unittest.TestCase):
                 self.assertIn(shown, ran.stdout)
         self.assertRegex(ran.stdout, r"HOCKET_SIMD\n(  .*\n)*  set to +none\n")
         self.assertEqual(ran.stdout.count("  set to "), 1)
+
+    def test_a_secret_is_not_shown(self) -> None:
+        secret = "correct-horse-battery"
+        for arguments in (["info"], ["info", "--env"], ["info", "--json"]):
+            for value in (secret, 50 * secret * 10):
+                ran = run(*arguments, HOCKET_LOG_LEVEL="debug", HOCKET_SECRET=value)
+                self.assertEqual(ran.returncode, 0)
+                self.assertNotIn(secret, ran.stdout + ran.stderr)
+        document = self.document(HOCKET_SECRET=secret)
+        self.assertEqual(self.variable(document, "HOCKET_SECRET")["value"], "(set)")
+        self.assertIn("HOCKET_SECRET=(set)",
+                      run("info", HOCKET_LOG_LEVEL="info", HOCKET_SECRET=secret).stderr)
 
     def test_an_unknown_variable_is_warned_of_with_the_nearest_name(self) -> None:
         ran = run("info", "--json", HOCKET_LOGLEVEL="info")

@@ -30,7 +30,10 @@ constexpr Variable<std::uint64_t> size{{.name = "HOCKET_SIZE", .fallback = "64K"
 constexpr Variable<Duration> duration{{.name = "HOCKET_DURATION", .fallback = "2s", .help = ""}};
 constexpr Variable<Choice> choice{
     {.name = "HOCKET_CHOICE", .fallback = "green", .choices = colours, .help = ""}};
-constexpr const VariableInfo* registry[] = {&text, &boolean, &integer, &size, &duration, &choice};
+constexpr Variable<std::int64_t> pin{
+    {.name = "HOCKET_PIN", .fallback = "0", .help = "", .is_secret = true}};
+constexpr const VariableInfo* registry[] = {&text,     &boolean, &integer, &size,
+                                            &duration, &choice,  &pin};
 
 /// A Config of our registry that has read these entries.
 Config read(const std::vector<std::string>& entries) {
@@ -108,6 +111,16 @@ TEST_CASE("a value that is none is complained of and counts as unset") {
   REQUIRE(read({"HOCKET_SIZE=64Q"}).get(size) == 65536);
 }
 
+TEST_CASE("a secret is read but not shown") {
+  const Config config = read({"HOCKET_PIN=4711", "HOCKET_SIZE=1"});
+  REQUIRE(config.get(pin) == 4711);
+  REQUIRE(config.shown(pin) == "(set)");
+  REQUIRE(config.shown(size) == "1");
+  REQUIRE_FALSE(config.shown(text));
+  REQUIRE(only_complaint(read({"HOCKET_PIN=hush"})) ==
+          R"-(HOCKET_PIN="(set)" is not a whole number; using "0")-");
+}
+
 TEST_CASE("a value may have as many bytes as the limit says, and no more") {
   const std::string longest(hocket::limits::variable_bytes_max, 'x');
   REQUIRE(read({"HOCKET_TEXT=" + longest}).get(text) == longest);
@@ -162,7 +175,7 @@ TEST_CASE("our own registry is in order") {
     const char* const environment[] = {entry.c_str(), nullptr};
     const Config config(environment);
     REQUIRE(config.complaints().empty());
-    REQUIRE(config.text_of(*variable) == variable->fallback);
+    REQUIRE(config.text_of(*variable).value_or("") == variable->fallback);
   }
 }
 

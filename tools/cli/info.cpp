@@ -18,8 +18,11 @@
 #include "hocket/hocket.hpp"
 
 #include "base/config.hpp"
+#include "base/environment.hpp"
 #include "page.hpp"
 #include "reduce/kernel.hpp"
+#include "store/interfaces.hpp"
+#include "store/launcher.hpp"
 
 namespace hocket::cli {
 namespace {
@@ -80,6 +83,35 @@ std::vector<Transport> transports() {
           {"nccl", false, reason}};
 }
 
+std::vector<store::Interface> interfaces() {
+  auto listed = store::list_interfaces();
+  return listed.ok() ? std::move(*listed) : std::vector<store::Interface>();
+}
+
+/// "up, 10000 Mb/s"
+std::string describe(const store::Interface& interface) {
+  std::string text = interface.is_up ? "up" : "down";
+  if (interface.is_loopback) text += ", loopback";
+  if (interface.is_link_local) text += ", link-local";
+  if (interface.speed_mbps > 0) text += fmt::format(", {} Mb/s", interface.speed_mbps);
+  return text;
+}
+
+/// Who started us: for each thing that the launcher says, its name and its text.
+std::vector<std::vector<std::string>> launcher_rows() {
+  const auto found = store::detect_launcher(process_environment());
+  if (!found.ok()) {
+    const bool is_none = found.status().code() == StatusCode::not_found;
+    return {{"name", is_none ? "none" : fmt::format("none: {}", found.status().what())}};
+  }
+  const store::Place& place = found->place;
+  std::vector<std::vector<std::string>> rows = {{"name", std::string(place.launcher)}};
+  if (place.rank >= 0) rows.push_back({"rank", fmt::format("{} of {}", place.rank, place.size)});
+  if (place.master) rows.push_back({"store", place.master->to_string()});
+  for (const std::string& each : found->disagreements) rows.push_back({"but", each});
+  return rows;
+}
+
 std::vector<std::string_view> simd_available() {
   const auto sets = reduce::instruction_sets();
   std::vector<std::string_view> names(sets.size());
@@ -123,6 +155,15 @@ void print_overview() {
         {std::string(each.name), each.is_available ? "yes" : fmt::format("no: {}", each.reason)});
   }
   page.table(rows);
+  page.heading("Interfaces");
+  rows.clear();
+  for (const store::Interface& each : interfaces()) {
+    rows.push_back(
+        {each.name, fmt::format("{}/{}", each.address, each.prefix_bits), describe(each)});
+  }
+  page.table(rows);
+  page.heading("Launcher");
+  page.table(launcher_rows());
 }
 
 void print_environment() {
@@ -130,9 +171,10 @@ void print_environment() {
   for (const VariableInfo* variable : variables::all()) {
     std::string type(name(variable->kind));
     if (!variable->choices.empty()) type += fmt::format(": {}", fmt::join(variable->choices, ", "));
-    std::vector<std::vector<std::string>> rows = {{"type", type},
-                                                  {"default", std::string(variable->fallback)}};
-    if (const auto value = process_config().text_of(*variable)) {
+    std::vector<std::vector<std::string>> rows = {
+        {"type", type},
+        {"default", std::string(variable->fallback.empty() ? "none" : variable->fallback)}};
+    if (const auto value = process_config().shown(*variable)) {
       rows.push_back({"set to", std::string(*value)});
     }
     page.heading(variable->name);
@@ -144,7 +186,7 @@ void print_environment() {
 Json environment_json() {
   Json list = Json::array();
   for (const VariableInfo* variable : variables::all()) {
-    const auto value = process_config().text_of(*variable);
+    const auto value = process_config().shown(*variable);
     list.push_back({{"name", variable->name},
                     {"type", name(variable->kind)},
                     {"default", variable->fallback},
@@ -153,6 +195,25 @@ Json environment_json() {
                     {"help", variable->help}});
   }
   return list;
+}
+
+Json interfaces_json() {
+  Json list = Json::array();
+  for (const store::Interface& each : interfaces()) {
+    list.push_back({{"name", each.name},
+                    {"address", each.address},
+                    {"prefix_bits", each.prefix_bits},
+                    {"up", each.is_up},
+                    {"loopback", each.is_loopback},
+                    {"speed_mbps", each.speed_mbps > 0 ? Json(each.speed_mbps) : Json()}});
+  }
+  return list;
+}
+
+Json launcher_json() {
+  Json object = Json::object();
+  for (const auto& row : launcher_rows()) object[row.front()] = row.back();
+  return object;
 }
 
 void print_json() {
@@ -176,6 +237,8 @@ void print_json() {
         {"cpus_usable", here.cpus_usable}}},
       {"simd", {{"available", simd_available()}, {"used", simd_used()}, {"wanted", simd_wanted()}}},
       {"transports", list},
+      {"interfaces", interfaces_json()},
+      {"launcher", launcher_json()},
       {"environment", environment_json()},
       {"complaints", process_config().complaints()},
   };

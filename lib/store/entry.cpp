@@ -1,0 +1,288 @@
+#include "store/entry.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <vector>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "wire/fields.hpp"
+
+namespace hocket::store {
+namespace {
+
+constexpr std::string_view go = "go";
+
+// --- a fault, as it travels
+// -----------------------------------------------------------------------
+
+std::string encode_fault(const Status& fault) {
+  std::string bytes;
+  wire::FieldWriter writer(bytes);
+  writer.integer(static_cast<std::uint32_t>(fault.code()));
+  writer.integer(static_cast<std::uint32_t>(fault.peer()));
+  writer.text(fault.what());
+  writer.text(fault.hint());
+  return bytes;
+}
+
+Status decode_fault(std::string_view bytes) {
+  wire::FieldReader reader(bytes);
+  const auto code = static_cast<StatusCode>(reader.integer<std::uint32_t>());
+  const auto peer = static_cast<int>(reader.integer<std::uint32_t>());
+  const std::string what(reader.text());
+  const std::string hint(reader.text());
+  if (!reader.ended_well() || name(code) == "unknown" || code == StatusCode::ok) {
+    return {StatusCode::protocol_error, "the key of the world's verdict holds something else"};
+  }
+  return Status(code, what).with_peer(peer).with_hint(hint);
+}
+
+Status size_fault(const Entry& who, std::string_view first) {
+  return Status(StatusCode::mismatch,
+                fmt::format("ranks disagree on the size of the world: {}, but {} for rank {} ({})",
+                            first, who.size, who.rank, who.process))
+      .with_peer(who.rank)
+      .with_hint("start all ranks with the same size (WORLD_SIZE)");
+}
+
+Status duplicate_fault(const Entry& who, std::string_view first) {
+  return Status(StatusCode::already_exists,
+                fmt::format("two processes are rank {}: {} and {}", who.rank, first, who.process))
+      .with_peer(who.rank)
+      .with_hint("give each process a RANK of its own; is an earlier run still there?");
+}
+
+Status loopback_fault(std::string_view lonely) {
+  return Status(StatusCode::invalid_argument,
+                fmt::format("the ranks are on several hosts, and {} has only a loopback address",
+                            lonely))
+      .with_hint(
+          "let MASTER_ADDR be a name or address that other hosts reach, or choose with "
+          "HOCKET_INTERFACE");
+}
+
+// --- coming in
+// ------------------------------------------------------------------------------------
+
+/// "17" of "entry/0/rank/17".
+std::optional<int> last_number(std::string_view key) {
+  const auto number = parse_integer(key.substr(key.rfind('/') + 1));
+  return number && *number >= 0 && *number < limits::world_size_max
+             ? std::optional(static_cast<int>(*number))
+             : std::nullopt;
+}
+
+class Porch {
+ public:
+  Porch(Store& store, const Entry& who) : store_(store), who_(who) {}
+
+  Result<Seat> enter(Deadline deadline);
+
+ private:
+  [[nodiscard]] std::string key(std::string_view name) const {
+    return fmt::format("entry/{}/{}", who_.attempt, name);
+  }
+
+  Status claim_rank();
+  Status take_seat();
+  Status announce_arrival();
+  /// What all ranks are told: the first verdict that anybody has.
+  Result<std::string> propose(const std::string& verdict);
+  Status blame(const Status& fault);
+  Status wait_for_verdict(Deadline deadline);
+  Status give_up();
+  Result<std::vector<int>> missing();
+  Result<Seat> find_seat();
+
+  Store& store_;
+  const Entry& who_;
+};
+
+Status Porch::claim_rank() {
+  const std::string opinion =
+      fmt::format("{} for rank {} ({})", who_.size, who_.rank, who_.process);
+  Result<Swap> size = store_.compare_set(key("size"), "", opinion);
+  if (!size.ok()) return size.status();
+  const std::string first = size->value.value_or("");
+  if (!first.starts_with(fmt::format("{} ", who_.size))) return blame(size_fault(who_, first));
+
+  Result<Swap> rank = store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
+  if (!rank.ok()) return rank.status();
+  return rank->is_set ? Status() : blame(duplicate_fault(who_, rank->value.value_or("")));
+}
+
+Status Porch::take_seat() {
+  if (who_.is_loopback) {
+    Result<Swap> set =
+        store_.compare_set(key("loopback"), "",
+                           fmt::format("rank {} ({}, {})", who_.rank, who_.process, who_.address));
+    if (!set.ok()) return set.status();
+  }
+  return store_.append(key("host/" + who_.host), fmt::format("{} ", who_.rank));
+}
+
+Status Porch::announce_arrival() {
+  Result<std::int64_t> arrived = store_.add(key("arrived"), 1);
+  if (!arrived.ok()) return arrived.status();
+  if (*arrived != who_.size) return {};
+  // The last one sees what all have written.
+  Result<Seat> seat = find_seat();
+  if (!seat.ok()) return seat.status();
+  if (seat->local_size < who_.size) {
+    Result<bool> is_lonely = store_.check({key("loopback")});
+    if (!is_lonely.ok()) return is_lonely.status();
+    if (*is_lonely) {
+      Result<std::string> lonely = store_.get(key("loopback"));
+      return lonely.ok() ? blame(loopback_fault(*lonely)) : lonely.status();
+    }
+  }
+  return propose(std::string(go)).status();
+}
+
+Result<std::string> Porch::propose(const std::string& verdict) {
+  Result<Swap> swap = store_.compare_set(key("verdict"), "", verdict);
+  if (!swap.ok()) return swap.status();
+  return swap->value.value_or("");
+}
+
+/// The fault, or one found earlier; ours alone when the world is complete without us.
+Status Porch::blame(const Status& fault) {
+  Result<std::string> verdict = propose(encode_fault(fault));
+  if (!verdict.ok() || *verdict == go) return fault;
+  return decode_fault(*verdict);
+}
+
+Result<std::vector<int>> Porch::missing() {
+  Result<std::vector<std::string>> keys = store_.keys(key("rank/"));
+  if (!keys.ok()) return keys.status();
+  std::vector<bool> is_there(static_cast<std::size_t>(who_.size));
+  for (const std::string& each : *keys) {
+    const auto rank = last_number(each);
+    if (rank && *rank < who_.size) is_there[static_cast<std::size_t>(*rank)] = true;
+  }
+  std::vector<int> ranks;
+  for (int rank = 0; rank < who_.size; ++rank) {
+    if (!is_there[static_cast<std::size_t>(rank)]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+Status Porch::give_up() {
+  const Result<std::vector<int>> ranks = missing();
+  if (!ranks.ok()) return ranks.status();
+  const std::string who = fmt::format("rank {} ({}) waits no longer", who_.rank, who_.process);
+  const Status fault =
+      ranks->empty()
+          ? Status(
+                StatusCode::timeout,
+                fmt::format("all {} ranks came, but one stopped at the door; {}", who_.size, who))
+                .with_hint("look at the output of all ranks: did one end early?")
+          : Status(StatusCode::timeout,
+                   fmt::format("{} of {} ranks {} missing: {}; {}", ranks->size(), who_.size,
+                               ranks->size() == 1 ? "is" : "are", list_ranks(*ranks), who))
+                .with_hint(
+                    "look at the output of those ranks: were they started, and with the same "
+                    "MASTER_ADDR and MASTER_PORT? HOCKET_STORE_TIMEOUT waits longer");
+  Result<std::string> verdict = propose(encode_fault(fault));
+  if (!verdict.ok()) return fault;
+  return *verdict == go ? Status() : decode_fault(*verdict);
+}
+
+Status Porch::wait_for_verdict(Deadline deadline) {
+  const Duration left = deadline.remaining(monotonic_clock().now());
+  // The rest is for finding out who is missing, and for telling the others.
+  const Duration rest = std::min<Duration>(left / 8, limits::entry_farewell);
+  Result<std::string> verdict = store_.get(key("verdict"), left - rest);
+  if (verdict.ok()) return *verdict == go ? Status() : decode_fault(*verdict);
+  return verdict.status().code() == StatusCode::timeout ? give_up() : verdict.status();
+}
+
+Result<Seat> Porch::find_seat() {
+  Result<std::string> list = store_.get(key("host/" + who_.host));
+  if (!list.ok()) return list.status();
+  Seat seat = {.local_rank = 0, .local_size = 0};
+  std::string_view rest = *list;
+  while (!rest.empty()) {
+    const std::string_view number = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), number.size() + 1));
+    seat.local_rank += parse_integer(number).value_or(who_.size) < who_.rank ? 1 : 0;
+    ++seat.local_size;
+  }
+  return seat;
+}
+
+Result<Seat> Porch::enter(Deadline deadline) {
+  Status status = claim_rank();
+  if (status.ok()) status = take_seat();
+  if (status.ok()) status = announce_arrival();
+  if (status.ok()) status = wait_for_verdict(deadline);
+  if (!status.ok()) return std::move(status).with_rank(who_.rank);
+  return find_seat();
+}
+
+/// Gives a store another timeout for as long as it lives.
+class TimeoutScope {
+ public:
+  TimeoutScope(Store& store, Duration timeout) : store_(store), before_(store.timeout()) {
+    store.set_timeout(timeout);
+  }
+  TimeoutScope(const TimeoutScope&) = delete;
+  TimeoutScope& operator=(const TimeoutScope&) = delete;
+  ~TimeoutScope() { store_.set_timeout(before_); }
+
+ private:
+  Store& store_;
+  Duration before_;
+};
+
+std::string read_line(const char* path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+}  // namespace
+
+Entry describe_process() {
+  char hostname[256] = {};
+  if (::gethostname(hostname, sizeof hostname - 1) != 0) hostname[0] = '?';
+  struct stat network {};
+  const bool is_known = ::stat("/proc/self/ns/net", &network) == 0;
+  return {
+      .host = fmt::format("{}-{}", read_line("/proc/sys/kernel/random/boot_id"),
+                          is_known ? network.st_ino : 0),
+      .process = fmt::format("pid {} on {}", ::getpid(), hostname),
+  };
+}
+
+Result<Seat> enter(Store& store, const Entry& who, Deadline deadline) {
+  const Duration left = deadline.remaining(monotonic_clock().now());
+  const TimeoutScope scope(store, std::min(left, store.timeout()));
+  return Porch(store, who).enter(deadline);
+}
+
+std::string list_ranks(const std::vector<int>& sorted) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < sorted.size();) {
+    std::size_t end = i + 1;
+    while (end < sorted.size() && sorted[end] == sorted[end - 1] + 1) ++end;
+    if (end - i > 2) {
+      parts.push_back(fmt::format("{}-{}", sorted[i], sorted[end - 1]));
+    } else {
+      for (std::size_t j = i; j < end; ++j) parts.push_back(fmt::format("{}", sorted[j]));
+    }
+    i = end;
+  }
+  return cut(fmt::format("{}", fmt::join(parts, ", ")), limits::rank_list_bytes_max);
+}
+
+}  // namespace hocket::store

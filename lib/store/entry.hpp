@@ -1,0 +1,45 @@
+// How the ranks of a world come together over a store, or all learn why they can't.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "store/store.hpp"
+
+namespace hocket::store {
+
+struct Entry {
+  int rank = 0;
+  int size = 1;
+  int attempt = 0;           // ranks of different attempts don't see each other
+  std::string host = {};     // the same for two processes when they reach each other by loopback
+  std::string process = {};  // "pid 12 on node7", for messages
+  std::string address = {};  // by which others reach this rank
+  bool is_loopback = false;  // the address is
+};
+
+/// The entry of this process, without rank, size and address.
+[[nodiscard]] Entry describe_process();
+
+/// Where a rank stands among those of its host, in the order of their ranks.
+struct Seat {
+  int local_rank = 0;
+  int local_size = 1;
+};
+
+/// Returns when all ranks are there. The first fault that any of them finds ends it for all, with
+/// the same message: two ranks of one number, two opinions of the size, a loopback address where
+/// the ranks are on several hosts, or a rank that gives up because others are missing. Who comes
+/// when the world is complete already is refused, and harms nobody.
+///
+/// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
+/// "entry/".
+[[nodiscard]] Result<Seat> enter(Store& store, const Entry& who, Deadline deadline);
+
+/// Ranks for a message: "2, 5-7, 9"; of a long list the beginning and "…".
+[[nodiscard]] std::string list_ranks(const std::vector<int>& sorted);
+
+}  // namespace hocket::store

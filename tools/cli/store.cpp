@@ -1,0 +1,224 @@
+#include "store.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/text.hpp"
+#include "store/server.hpp"
+#include "store/tcp_store.hpp"
+
+namespace hocket::cli {
+namespace {
+
+struct Options {
+  std::string listen = "127.0.0.1:29500";
+  std::string memory = "1G";
+  std::string at;
+  std::string job;
+  std::string timeout = "10s";
+  std::string key;
+  std::string value;
+  std::vector<std::string> keys;
+  std::int64_t amount = 0;
+};
+
+int fail(const Status& status) {
+  fmt::print(stderr, "hocket store: {}\n", status.to_string());
+  return exit_failure;
+}
+
+/// The command line goes before the environment; the secret is never on the command line.
+Result<wire::Credentials> credentials(const Options& options) {
+  const Config& config = process_config();
+  auto secret = read_secret(config);
+  if (!secret.ok()) return secret.status();
+  return wire::Credentials{.job = options.job.empty() ? config.get(variables::job) : options.job,
+                           .secret = std::move(*secret)};
+}
+
+/// Every client is an open file.
+void raise_open_files_max() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+/// Returns when somebody wants us to end.
+void await_end() {
+  sigset_t ends;
+  sigemptyset(&ends);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  int received = 0;
+  sigwait(&ends, &received);
+}
+
+int serve(const Options& options) {
+  const auto endpoint = store::parse_endpoint(options.listen);
+  if (!endpoint.ok()) return fail(endpoint.status());
+  const auto memory = parse_size(options.memory);
+  if (!memory) {
+    return fail(Status(StatusCode::invalid_argument,
+                       fmt::format("--memory {} is no size such as 64M or 1G", options.memory)));
+  }
+  auto who = credentials(options);
+  if (!who.ok()) return fail(who.status());
+  raise_open_files_max();
+  const bool is_open = process_config().get(variables::allow_without_secret);
+  const std::string_view proof = who->secret.empty() ? "no secret" : "a secret";
+  const auto server = store::Server::start({.listen = *endpoint,
+                                            .credentials = std::move(*who),
+                                            .allow_without_secret = is_open,
+                                            .bytes_max = *memory});
+  if (!server.ok()) return fail(server.status());
+  fmt::print("serving a store at {} with {}\n", (*server)->endpoint().to_string(), proof);
+  std::fflush(stdout);
+  await_end();
+  return exit_success;
+}
+
+Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
+  const std::string at = options.at.empty() ? process_config().get(variables::store) : options.at;
+  if (at.empty()) {
+    return Status(StatusCode::invalid_argument, "which store?")
+        .with_hint("give --at HOST:PORT, or set HOCKET_STORE");
+  }
+  auto endpoint = store::parse_endpoint(at);
+  if (!endpoint.ok()) return endpoint.status();
+  const auto timeout = parse_duration(options.timeout);
+  if (!timeout) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("--timeout {} is no duration such as 10s", options.timeout));
+  }
+  auto who = credentials(options);
+  if (!who.ok()) return who.status();
+  return store::TcpStore::connect(
+      {.server = std::move(*endpoint), .credentials = std::move(*who), .timeout = *timeout});
+}
+
+/// The bytes as they are, and the end of a line where a person reads them.
+void write(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+}
+
+Status show_time_of_trip(store::Store& store) {
+  constexpr int trips = 100;
+  const Instant start = monotonic_clock().now();
+  for (int i = 0; i < trips; ++i) {
+    if (Status status = store.ping(); !status.ok()) return status;
+  }
+  const std::chrono::duration<double, std::micro> time = monotonic_clock().now() - start;
+  write(fmt::format("{} answers in {:.0f} us", store.describe(), time.count() / trips));
+  return {};
+}
+
+Status get(store::Store& store, const Options& options) {
+  auto value = store.get(options.key);
+  if (value.ok()) write(*value);
+  return value.status();
+}
+
+Status add(store::Store& store, const Options& options) {
+  auto sum = store.add(options.key, options.amount);
+  if (sum.ok()) write(std::to_string(*sum));
+  return sum.status();
+}
+
+Status list_keys(store::Store& store, const Options& options) {
+  auto keys = store.keys(options.key);
+  if (!keys.ok()) return keys.status();
+  for (const std::string& key : *keys) write(key);
+  return {};
+}
+
+Status delete_key(store::Store& store, const Options& options) {
+  const auto existed = store.delete_key(options.key);
+  if (!existed.ok() || *existed) return existed.status();
+  return Status(StatusCode::not_found, fmt::format("there is no key {}", quote(options.key)));
+}
+
+/// What is asked of a store, and the parser of its words.
+struct Question {
+  CLI::App* parser;
+  Status (*ask)(store::Store& store, const Options& options);
+};
+
+std::vector<Question> questions(CLI::App& parser, Options& options) {
+  const auto add_parser = [&parser](const char* name, const char* help) {
+    return parser.add_subcommand(name, help)->fallthrough();
+  };
+  CLI::App* const getting = add_parser("get", "Print a value, once it is there");
+  getting->add_option("key", options.key)->required();
+  CLI::App* const setting = add_parser("set", "Set a value");
+  setting->add_option("key", options.key)->required();
+  setting->add_option("value", options.value)->required();
+  CLI::App* const adding = add_parser("add", "Add to a number and print the sum");
+  adding->add_option("key", options.key)->required();
+  adding->add_option("amount", options.amount)->required();
+  CLI::App* const listing = add_parser("keys", "List the keys");
+  listing->add_option("prefix", options.key, "only those that begin with it");
+  CLI::App* const waiting = add_parser("wait", "Wait until the keys are there");
+  waiting->add_option("keys", options.keys)->required();
+  CLI::App* const deleting = add_parser("delete", "Delete a key");
+  deleting->add_option("key", options.key)->required();
+  CLI::App* const pinging = add_parser("ping", "Tell how long the store takes to answer");
+  return {
+      {getting, get},
+      {setting,
+       [](store::Store& store, const Options& given) { return store.set(given.key, given.value); }},
+      {adding, add},
+      {listing, list_keys},
+      {waiting, [](store::Store& store, const Options& given) { return store.wait(given.keys); }},
+      {deleting, delete_key},
+      {pinging, [](store::Store& store, const Options&) { return show_time_of_trip(store); }},
+  };
+}
+
+int ask(const std::vector<Question>& questions, const Options& options) {
+  for (const Question& question : questions) {
+    if (!question.parser->parsed()) continue;
+    const auto store = open(options);
+    if (!store.ok()) return fail(store.status());
+    const Status status = question.ask(**store, options);
+    return status.ok() ? exit_success : fail(status);
+  }
+  return exit_usage;
+}
+
+}  // namespace
+
+Command store_command(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const parser = program.add_subcommand("store", "Serve a store, or look into one");
+  parser->require_subcommand(1);
+  parser->footer("The secret is taken from HOCKET_SECRET or HOCKET_SECRET_FILE.");
+  parser->add_option("--job", options->job, "The store's job (default: HOCKET_JOB)");
+  parser->add_option("--at", options->at, "HOST:PORT of the store (default: HOCKET_STORE)");
+  parser->add_option("--timeout", options->timeout, "For the store to answer")
+      ->capture_default_str();
+  CLI::App* const serving = parser->add_subcommand("serve", "Serve a store until told to end");
+  serving->fallthrough();
+  serving->add_option("--listen", options->listen, "HOST:PORT; port 0 picks a free one")
+      ->capture_default_str();
+  serving->add_option("--memory", options->memory, "The most that the store may hold")
+      ->capture_default_str();
+  const auto asked = questions(*parser, *options);
+  return {parser, [options, serving, asked] {
+            return serving->parsed() ? serve(*options) : ask(asked, *options);
+          }};
+}
+
+}  // namespace hocket::cli
