@@ -66,6 +66,23 @@ Status compare(const Json& other, int node, const MeetingOptions& options) {
   return {};
 }
 
+/// What every node says of itself.
+template <class TryAgain>
+Result<std::vector<std::string>> await_nodes(store::Store& store, int nodes, TryAgain try_again) {
+  std::vector<std::string> keys;
+  for (int node = 0; node < nodes; ++node) keys.push_back(node_key(node));
+  auto values = store.multi_get(keys, slice);
+  while (try_again(values.status())) values = store.multi_get(keys, slice);
+  if (!values.ok()) return name_missing(store, nodes, values.status());
+  return values;
+}
+
+/// Node 0 serves the store: it goes last, unless somebody takes too long.
+void take_leave(store::Store& store, int nodes) {
+  const Status status = store.barrier("launch/farewell", nodes, farewell);
+  static_cast<void>(status.ok());
+}
+
 }  // namespace
 
 Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>& goes_on) {
@@ -82,17 +99,19 @@ Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>&
   (*store)->set_timeout(patience);
   if (Status status = come(**store, options); !status.ok()) return status;
 
-  std::vector<std::string> keys;
-  for (int node = 0; node < options.nodes; ++node) keys.push_back(node_key(node));
-  auto values = (*store)->multi_get(keys, slice);
-  while (try_again(values.status())) values = (*store)->multi_get(keys, slice);
-  if (!values.ok()) return name_missing(**store, options.nodes, values.status());
+  auto values = await_nodes(**store, options.nodes, try_again);
+  Status status = values.status();
   Meeting meeting;
-  for (int node = 0; node < options.nodes; ++node) {
+  for (int node = 0; node < options.nodes && status.ok(); ++node) {
     const Json other = Json::parse((*values)[static_cast<std::size_t>(node)]);
-    if (Status status = compare(other, node, options); !status.ok()) return status;
+    status = compare(other, node, options);
     meeting.hosts.push_back(to_bytes(other.at("host").get<std::string>()));
     if (node == 0) meeting.master_port = other.at("master_port").get<std::uint16_t>();
+  }
+  if (!status.ok()) {
+    // The others are to find out as well, and not only that the store is gone.
+    if (goes_on()) take_leave(**store, options.nodes);
+    return status;
   }
   meeting.store = std::move(*store);
   return meeting;
@@ -113,10 +132,7 @@ Peers::~Peers() {
   is_stopping_ = true;
   if (thread_.joinable()) thread_.join();
   if (!has_store_ || !is_over_) return;
-  // Node 0 serves the store: it goes last, unless somebody takes too long.
-  const auto size = static_cast<std::int64_t>(meeting_.hosts.size());
-  const Status status = meeting_.store->barrier("launch/farewell", size, farewell);
-  static_cast<void>(status.ok());
+  take_leave(*meeting_.store, static_cast<int>(meeting_.hosts.size()));
 }
 
 std::string Peers::key(std::string_view name) const {

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +14,21 @@
 #include "run/environment.hpp"
 
 namespace hocket::run {
+namespace {
+
+/// The wait status of a child that closed its stdout, and so should end in a moment.
+std::optional<int> await_end(pid_t pid) {
+  constexpr int looks = 50;
+  constexpr int pause_ms = 10;
+  int wait_status = 0;
+  for (int i = 0; i < looks; ++i) {
+    if (waitpid(pid, &wait_status, WNOHANG) == pid) return wait_status;
+    poll(nullptr, 0, pause_ms);
+  }
+  return {};
+}
+
+}  // namespace
 
 RemoteNode::Complaints::Complaints(RemoteNode& node, Fd fd) : node_(node), fd_(std::move(fd)) {
   node_.loop_.add(*this);
@@ -153,13 +169,12 @@ void RemoteNode::on_message(const Json& message, std::string_view data) {
 }
 
 void RemoteNode::on_closed(std::string_view why) {
+  const auto wait_status = await_end(shell_);
   complaints_.read_rest();
-  int wait_status = 0;
-  const bool has_ended = waitpid(shell_, &wait_status, WNOHANG) == shell_;
   const std::string said = complaints_.text();
-  std::string text = has_ended ? fmt::format("{} has ended: {}", options_.command.front(),
-                                             describe_end(wait_status))
-                               : std::string(why);
+  std::string text = wait_status ? fmt::format("{} has ended: {}", options_.command.front(),
+                                               describe_end(*wait_status))
+                                 : std::string(why);
   if (!said.empty()) text += fmt::format("; it said: {}", said);
   lose(std::move(text));
 }
