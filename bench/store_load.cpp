@@ -21,8 +21,8 @@
 #include "base/clock.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "net/socket.hpp"
 #include "store/server.hpp"
-#include "store/socket.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -65,7 +65,7 @@ void end_child(pid_t pid) {
 
 void write_line(int socket, std::string line) {
   line += '\n';
-  require(store::send_all(socket, line, Deadline::never()));
+  require(net::send_all(socket, line, Deadline::never()));
 }
 
 /// Empty at the end.
@@ -76,23 +76,23 @@ std::string read_line(int socket) {
   return line;
 }
 
-store::Endpoint read_endpoint(int socket) {
-  auto endpoint = store::parse_endpoint(read_line(socket));
+net::Endpoint read_endpoint(int socket) {
+  auto endpoint = net::parse_endpoint(read_line(socket));
   require(endpoint.status());
   return *endpoint;
 }
 
 void serve_echo(int report) {
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  auto addresses = store::resolve({"127.0.0.1", 0}, Deadline::never());
+  auto addresses = net::resolve({"127.0.0.1", 0}, Deadline::never());
   require(addresses.status());
   if (::bind(listener.get(), addresses->front().get(), addresses->front().bytes) != 0 ||
       ::listen(listener.get(), 1) != 0) {
     throw std::runtime_error("can't listen");
   }
-  write_line(report, store::local_address(listener.get()).endpoint().to_string());
+  write_line(report, net::local_address(listener.get()).endpoint().to_string());
   const Fd client(::accept(listener.get(), nullptr, nullptr));
-  store::set_options(client.get());
+  net::set_options(client.get());
   char bytes[small_request_bytes];
   for (;;) {
     const ssize_t count = ::recv(client.get(), bytes, sizeof bytes, 0);
@@ -188,9 +188,9 @@ std::size_t ServerProcess::resident_bytes() const {
 EchoProcess::EchoProcess() {
   auto [pid, socket] = fork_child(serve_echo);
   pid_ = pid;
-  const auto addresses = store::resolve(read_endpoint(socket.get()), Deadline::never());
+  const auto addresses = net::resolve(read_endpoint(socket.get()), Deadline::never());
   require(addresses.status());
-  auto connected = store::connect_to(addresses->front(), Deadline::never());
+  auto connected = net::connect_to(addresses->front(), Deadline::never());
   require(connected.status());
   socket_ = std::move(*connected);
 }
@@ -199,8 +199,8 @@ EchoProcess::~EchoProcess() { end_child(pid_); }
 
 void EchoProcess::trip() {
   char bytes[small_request_bytes] = {};
-  require(store::send_all(socket_.get(), {bytes, sizeof bytes}, Deadline::never()));
-  require(store::receive_exactly(socket_.get(), sizeof bytes, Deadline::never()).status());
+  require(net::send_all(socket_.get(), {bytes, sizeof bytes}, Deadline::never()));
+  require(net::receive_exactly(socket_.get(), sizeof bytes, Deadline::never()).status());
 }
 
 std::unique_ptr<TorchStore> TorchStore::start() {

@@ -9,8 +9,8 @@
 #include <sys/types.h>
 
 #include "base/fd.hpp"
+#include "net/endpoint.hpp"
 #include "store/connection.hpp"
-#include "store/endpoint.hpp"
 
 namespace hocket::bench {
 
@@ -28,7 +28,7 @@ class ServerProcess {
  private:
   pid_t pid_ = -1;
   std::string secret_;
-  store::Endpoint endpoint_;
+  net::Endpoint endpoint_;
 };
 
 /// A process that sends back what it gets, with blocking calls: the least that a trip over TCP

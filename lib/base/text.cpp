@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -26,16 +25,21 @@ std::optional<std::pair<double, std::string_view>> split_unit(std::string_view t
   return std::pair(number, std::string_view(rest, static_cast<std::size_t>(end - rest)));
 }
 
-/// How many letters must be changed, added or removed to make b of a.
+/// How many letters must be changed, added, removed or swapped with the next to make b of a.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
+  std::vector<std::size_t> older(b.size() + 1), old(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
   for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
+    older.swap(old);
+    old.swap(row);
+    row[0] = i + 1;
     for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t change = diagonal + (to_lower(a[i]) == to_lower(b[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({change, row[j] + 1, row[j + 1] + 1});
+      const auto same = [&](std::size_t x, std::size_t y) {
+        return to_lower(a[x]) == to_lower(b[y]);
+      };
+      row[j + 1] = std::min({old[j] + (same(i, j) ? 0 : 1), row[j] + 1, old[j + 1] + 1});
+      const bool is_swapped = i > 0 && j > 0 && same(i, j - 1) && same(i - 1, j);
+      if (is_swapped) row[j + 1] = std::min(row[j + 1], older[j - 1] + 1);
     }
   }
   return row.back();

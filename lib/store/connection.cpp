@@ -11,7 +11,7 @@
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
-#include "store/socket.hpp"
+#include "net/socket.hpp"
 #include "wire/handshake.hpp"
 
 namespace hocket::store {
@@ -31,27 +31,28 @@ Status shake_hands(int socket, const wire::Credentials& credentials, Deadline de
   wire::Nonce nonce{};
   random_bytes(nonce);
   wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce);
-  if (Status status = send_all(socket, handshake.hello(), deadline); !status.ok()) return status;
-  const auto challenge = receive_exactly(socket, wire::challenge_bytes, deadline);
+  if (Status status = net::send_all(socket, handshake.hello(), deadline); !status.ok())
+    return status;
+  const auto challenge = net::receive_exactly(socket, wire::challenge_bytes, deadline);
   if (!challenge.ok()) return challenge.status();
   const auto proof = handshake.on_challenge(*challenge);
   if (!proof.ok()) return proof.status();
-  if (Status status = send_all(socket, *proof, deadline); !status.ok()) return status;
-  const auto answer = receive_exactly(socket, wire::answer_bytes, deadline);
+  if (Status status = net::send_all(socket, *proof, deadline); !status.ok()) return status;
+  const auto answer = net::receive_exactly(socket, wire::answer_bytes, deadline);
   if (!answer.ok()) return answer.status();
   return handshake.on_answer(*answer);
 }
 
 /// One attempt at each address of the server.
 Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
-  const auto addresses = resolve(options.server, deadline);
+  const auto addresses = net::resolve(options.server, deadline);
   if (!addresses.ok()) return addresses.status();
   Status failure;
-  for (const Address& address : *addresses) {
+  for (const net::Address& address : *addresses) {
     // What swallows everything that is sent to it must not take all the time.
     const Deadline cap =
         Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline);
-    auto socket = connect_to(address, cap);
+    auto socket = net::connect_to(address, cap);
     failure = socket.ok() ? shake_hands(socket->get(), options.credentials, cap) : socket.status();
     if (failure.ok()) return socket;
     if (is_final(failure.code())) break;
@@ -134,7 +135,7 @@ Result<std::uint64_t> Connection::send(const Request& request, Deadline deadline
     awaited_.emplace(id, std::nullopt);
   }
   wire::close_frame(bytes, start, id);
-  Status status = send_all(socket_.get(), bytes, deadline);
+  Status status = net::send_all(socket_.get(), bytes, deadline);
   if (status.ok()) return id;
   const std::lock_guard lock(mutex_);
   awaited_.erase(id);
@@ -182,7 +183,7 @@ void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
 
 Status Connection::read_some(Deadline deadline, Replies& replies) {
   scratch_.resize(read_bytes_max);  // most connections of a crowd never get here
-  const auto received = receive_some(socket_.get(), scratch_, deadline);
+  const auto received = net::receive_some(socket_.get(), scratch_, deadline);
   if (!received.ok()) return received.status();
   incoming_.append({scratch_.data(), *received});
   for (;;) {
@@ -208,6 +209,8 @@ Status Connection::lost() const {
       .with_hint("see why the process that serves the store, rank 0 or the launcher, has ended");
 }
 
-std::string Connection::local_host() const { return local_address(socket_.get()).endpoint().host; }
+std::string Connection::local_host() const {
+  return net::local_address(socket_.get()).endpoint().host;
+}
 
 }  // namespace hocket::store

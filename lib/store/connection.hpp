@@ -17,7 +17,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 #include "store/message.hpp"
 #include "wire/credentials.hpp"
 #include "wire/frame.hpp"
@@ -25,7 +25,7 @@
 namespace hocket::store {
 
 struct ConnectOptions {
-  Endpoint server = {};
+  net::Endpoint server = {};
   wire::Credentials credentials = {};
   /// To be connected, and of later calls that give none.
   Duration timeout = std::chrono::minutes(5);

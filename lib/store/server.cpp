@@ -24,9 +24,9 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "net/socket.hpp"
 #include "store/keyspace.hpp"
 #include "store/session.hpp"
-#include "store/socket.hpp"
 
 namespace hocket::store {
 namespace {
@@ -57,7 +57,7 @@ class StrangerLog {
   int left_out_ = 0;
 };
 
-Status listen_failure(const Endpoint& endpoint, int error) {
+Status listen_failure(const net::Endpoint& endpoint, int error) {
   const std::string where = endpoint.to_string();
   if (error == EADDRINUSE) {
     return Status(StatusCode::already_exists,
@@ -69,8 +69,8 @@ Status listen_failure(const Endpoint& endpoint, int error) {
       .with_hint("the address must be one of this host");
 }
 
-Address any_address(int family, std::uint16_t port) {
-  Address address;
+net::Address any_address(int family, std::uint16_t port) {
+  net::Address address;
   if (family == AF_INET6) {
     auto& v6 = *reinterpret_cast<sockaddr_in6*>(&address.storage);
     v6.sin6_family = AF_INET6;
@@ -86,7 +86,7 @@ Address any_address(int family, std::uint16_t port) {
 }
 
 /// A listening socket, or errno.
-std::pair<Fd, int> listen_at(const Address& address) {
+std::pair<Fd, int> listen_at(const net::Address& address) {
   Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   const int off = 0;
@@ -103,18 +103,18 @@ std::pair<Fd, int> listen_at(const Address& address) {
   return {std::move(socket), 0};
 }
 
-Result<std::vector<Address>> addresses_of(const Endpoint& listen) {
+Result<std::vector<net::Address>> addresses_of(const net::Endpoint& listen) {
   if (listen.host.empty()) {
     return std::vector{any_address(AF_INET6, listen.port), any_address(AF_INET, listen.port)};
   }
-  return resolve(listen, Deadline::after(monotonic_clock(), limits::handshake_timeout));
+  return net::resolve(listen, Deadline::after(monotonic_clock(), limits::handshake_timeout));
 }
 
 Result<Fd> listen_on(const ServerOptions& options) {
   const auto addresses = addresses_of(options.listen);
   if (!addresses.ok()) return addresses.status();
   const bool is_open = std::ranges::any_of(
-      *addresses, [](const Address& address) { return !address.is_loopback(); });
+      *addresses, [](const net::Address& address) { return !address.is_loopback(); });
   if (is_open && options.credentials.secret.empty() && !options.allow_without_secret) {
     return Status(StatusCode::permission_denied,
                   fmt::format("without a secret the store is served on loopback only, not at {}",
@@ -122,7 +122,7 @@ Result<Fd> listen_on(const ServerOptions& options) {
         .with_hint("give every rank the same HOCKET_SECRET, or set HOCKET_ALLOW_WITHOUT_SECRET=1");
   }
   int error = EADDRNOTAVAIL;
-  for (const Address& address : *addresses) {
+  for (const net::Address& address : *addresses) {
     auto [socket, failed] = listen_at(address);
     if (socket) return std::move(socket);
     error = failed;
@@ -155,7 +155,7 @@ class Server::Hub final : public SessionHost {
   Hub(ServerOptions options, Fd listener);
   ~Hub() override;
 
-  [[nodiscard]] const Endpoint& endpoint() const noexcept { return options_.listen; }
+  [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return options_.listen; }
   [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
 
   [[nodiscard]] const wire::Credentials& credentials() const noexcept override {
@@ -212,7 +212,7 @@ class Server::Hub final : public SessionHost {
 
 Server::Hub::Hub(ServerOptions options, Fd listener)
     : options_(std::move(options)), keyspace_(options_.bytes_max) {
-  const Address here = local_address(listener.get());
+  const net::Address here = net::local_address(listener.get());
   options_.listen.port = here.endpoint().port;
   const bool is_v6 = here.storage.ss_family == AF_INET6;
   acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get());
@@ -275,13 +275,13 @@ void Server::Hub::accept() {
 
 /// False, and errno, when there is none.
 bool Server::Hub::accept_one() {
-  Address there;
+  net::Address there;
   Fd socket(::accept4(acceptor_.native_handle(), there.get(), &there.bytes,
                       SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (!socket) return errno == ECONNABORTED || errno == EINTR;
   if (sessions_.size() >= options_.connections_max) {
     static_cast<void>(
-        send_all(socket.get(), wire::refusal(wire::Verdict::full), Deadline(Instant())));
+        net::send_all(socket.get(), wire::refusal(wire::Verdict::full), Deadline(Instant())));
     stranger_log_.warn(there.endpoint().to_string(),
                        Status(StatusCode::limit_exceeded, "there are too many connections"));
     return true;
@@ -405,7 +405,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
 
 Server::Server(std::unique_ptr<Hub> hub) noexcept : hub_(std::move(hub)) {}
 Server::~Server() = default;
-const Endpoint& Server::endpoint() const noexcept { return hub_->endpoint(); }
+const net::Endpoint& Server::endpoint() const noexcept { return hub_->endpoint(); }
 std::size_t Server::connections() const noexcept { return hub_->connections(); }
 
 }  // namespace hocket::store

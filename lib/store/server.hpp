@@ -9,14 +9,14 @@
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 #include "wire/credentials.hpp"
 
 namespace hocket::store {
 
 struct ServerOptions {
   /// Where to listen; port 0 picks a free one, an empty host listens on every address.
-  Endpoint listen = {.host = "127.0.0.1", .port = 0};
+  net::Endpoint listen = {.host = "127.0.0.1", .port = 0};
   wire::Credentials credentials = {};
   /// Without a secret only loopback is listened on, unless this is set.
   bool allow_without_secret = false;
@@ -40,7 +40,7 @@ class Server {
   ~Server();
 
   /// Where it listens, with the port that was picked.
-  [[nodiscard]] const Endpoint& endpoint() const noexcept;
+  [[nodiscard]] const net::Endpoint& endpoint() const noexcept;
 
   /// Connections open now, before and after they proved who they are. Any thread.
   [[nodiscard]] std::size_t connections() const noexcept;

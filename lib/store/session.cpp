@@ -10,7 +10,7 @@
 
 #include "base/limits.hpp"
 #include "base/rng.hpp"
-#include "store/socket.hpp"
+#include "net/socket.hpp"
 
 namespace hocket::store {
 namespace {
@@ -86,7 +86,7 @@ Session::Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::u
       serial_(serial),
       host_(host),
       handshake_(std::in_place, host.credentials(), wire::Purpose::store, fresh_nonce()) {
-  set_options(socket.get());
+  net::set_options(socket.get());
   socket_.assign(protocol, socket.get());
   static_cast<void>(socket.release());
   socket_.non_blocking(true);
@@ -96,7 +96,7 @@ std::string Session::peer() const {
   asio::error_code error;
   const auto there = socket_.remote_endpoint(error);
   return error ? "a client that has gone"
-               : Endpoint{there.address().to_string(), there.port()}.to_string();
+               : net::Endpoint{there.address().to_string(), there.port()}.to_string();
 }
 
 template <class Action>
@@ -165,7 +165,7 @@ void Session::take_hello() {
   const auto step = handshake_->on_hello(greeting_.substr(0, wire::hello_bytes));
   greeting_.erase(0, wire::hello_bytes);
   // So few bytes always fit into a connection that has carried none before.
-  static_cast<void>(send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  static_cast<void>(net::send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
   if (step.is_refused()) return close(step.why);
   has_greeted_ = true;
 }
@@ -173,7 +173,7 @@ void Session::take_hello() {
 void Session::take_proof() {
   if (greeting_.size() < wire::proof_bytes) return;
   const auto step = handshake_->on_proof(greeting_.substr(0, wire::proof_bytes));
-  static_cast<void>(send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  static_cast<void>(net::send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
   if (step.is_refused()) return close(step.why);
   handshake_.reset();
   host_.admit(*this);

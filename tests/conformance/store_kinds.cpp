@@ -60,7 +60,7 @@ std::unique_ptr<store::Store> reach(const std::string& address) {
   const auto [kind, place] = split(address);
   if (kind == "file") return require(store::FileStore::open({.path = place}));
   if (kind == "tcp") {
-    return require(store::TcpStore::connect({.server = require(store::parse_endpoint(place))}));
+    return require(store::TcpStore::connect({.server = require(net::parse_endpoint(place))}));
   }
   FAIL("no store at " << address);
   return nullptr;

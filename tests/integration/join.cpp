@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include "store/rendezvous.hpp"
+#include "world/rendezvous.hpp"
 
 int main(int argc, char** argv) {
   using namespace hocket;
-  auto world = store::rendezvous({.url = argc > 1 ? argv[1] : ""});
+  auto world = world::rendezvous({.url = argc > 1 ? argv[1] : ""});
   Status status = world.status();
   if (status.ok()) {
     fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",

@@ -1,4 +1,4 @@
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 
 #include <string>
 #include <string_view>
@@ -7,8 +7,8 @@
 #include "support/catch.hpp"
 
 using hocket::StatusCode;
-using hocket::store::Endpoint;
-using hocket::store::parse_endpoint;
+using hocket::net::Endpoint;
+using hocket::net::parse_endpoint;
 
 TEST_CASE("an endpoint is read and written alike") {
   constexpr std::pair<std::string_view, std::string_view> rows[] = {

@@ -1,4 +1,4 @@
-#include "store/entry.hpp"
+#include "world/entry.hpp"
 
 #include <chrono>
 #include <memory>
@@ -23,11 +23,11 @@ using hocket::monotonic_clock;
 using hocket::Result;
 using hocket::Status;
 using hocket::StatusCode;
-using hocket::store::enter;
-using hocket::store::Entry;
 using hocket::store::HashStore;
-using hocket::store::list_ranks;
-using hocket::store::Seat;
+using hocket::world::enter;
+using hocket::world::Entry;
+using hocket::world::list_ranks;
+using hocket::world::Seat;
 
 namespace {
 
@@ -234,11 +234,11 @@ TEST_CASE("no time at all is a timeout, at once") {
 }
 
 TEST_CASE("a process describes itself") {
-  const Entry mine = hocket::store::describe_process();
+  const Entry mine = hocket::world::describe_process();
   REQUIRE(has(mine.process, "pid "));
   REQUIRE(has(mine.process, " on "));
   REQUIRE(mine.host.size() > 36);
-  REQUIRE(hocket::store::describe_process().host == mine.host);
+  REQUIRE(hocket::world::describe_process().host == mine.host);
 }
 
 TEST_CASE("ranks are listed in short") {

@@ -1,4 +1,4 @@
-#include "store/interfaces.hpp"
+#include "net/interfaces.hpp"
 
 #include <algorithm>
 #include <string>
@@ -9,11 +9,11 @@
 #include "support/catch.hpp"
 
 using hocket::StatusCode;
-using hocket::store::choose_interface;
-using hocket::store::Interface;
-using hocket::store::is_loopback;
-using hocket::store::list_interfaces;
-using hocket::store::Wish;
+using hocket::net::choose_interface;
+using hocket::net::Interface;
+using hocket::net::is_loopback;
+using hocket::net::list_interfaces;
+using hocket::net::Wish;
 
 namespace {
 

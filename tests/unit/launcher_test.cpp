@@ -1,4 +1,4 @@
-#include "store/launcher.hpp"
+#include "world/launcher.hpp"
 
 #include <iterator>
 #include <string>
@@ -11,11 +11,11 @@
 using hocket::Environment;
 using hocket::Result;
 using hocket::StatusCode;
-using hocket::store::detect_launcher;
-using hocket::store::Detection;
-using hocket::store::first_host;
-using hocket::store::Place;
-using hocket::store::read_env;
+using hocket::world::detect_launcher;
+using hocket::world::Detection;
+using hocket::world::first_host;
+using hocket::world::Place;
+using hocket::world::read_env;
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "store/rendezvous.hpp"
+#include "world/rendezvous.hpp"
 
 #include <chrono>
 #include <string>
@@ -17,11 +17,11 @@ using hocket::Environment;
 using hocket::Result;
 using hocket::Status;
 using hocket::StatusCode;
-using hocket::store::rendezvous;
-using hocket::store::RendezvousOptions;
 using hocket::store::Server;
-using hocket::store::World;
 using hocket::testing::TemporaryFolder;
+using hocket::world::rendezvous;
+using hocket::world::RendezvousOptions;
+using hocket::world::World;
 
 namespace {
 

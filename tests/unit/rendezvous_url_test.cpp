@@ -1,4 +1,4 @@
-#include "store/rendezvous_url.hpp"
+#include "world/rendezvous_url.hpp"
 
 #include <chrono>
 #include <string>
@@ -9,8 +9,8 @@
 
 using namespace std::chrono_literals;
 using hocket::StatusCode;
-using hocket::store::parse_rendezvous_url;
-using hocket::store::RendezvousUrl;
+using hocket::world::parse_rendezvous_url;
+using hocket::world::RendezvousUrl;
 using Scheme = RendezvousUrl::Scheme;
 
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/limits.hpp"
 #include "base/rng.hpp"
+#include "net/socket.hpp"
 #include "store/server.hpp"
-#include "store/socket.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "wire/handshake.hpp"
@@ -66,15 +66,15 @@ Duration time_of(auto&& work) {
 
 /// A socket that has said nothing yet.
 Fd stranger(const Server& server) {
-  const auto addresses = hocket::store::resolve(server.endpoint(), in(5s));
+  const auto addresses = hocket::net::resolve(server.endpoint(), in(5s));
   REQUIRE(addresses.ok());
-  auto socket = hocket::store::connect_to(addresses->front(), in(5s));
+  auto socket = hocket::net::connect_to(addresses->front(), in(5s));
   REQUIRE(socket.status().to_string() == "ok");
   return std::move(*socket);
 }
 
 void send(const Fd& socket, std::string_view bytes) {
-  REQUIRE(hocket::store::send_all(socket.get(), bytes, in(5s)).ok());
+  REQUIRE(hocket::net::send_all(socket.get(), bytes, in(5s)).ok());
 }
 
 /// Whether the other side closes within this time; what it sends before is dropped.
@@ -82,7 +82,7 @@ bool is_closed_within(const Fd& socket, Duration time) {
   std::vector<char> dropped(4096);
   const Deadline deadline = in(time);
   for (;;) {
-    const auto received = hocket::store::receive_some(socket.get(), dropped, deadline);
+    const auto received = hocket::net::receive_some(socket.get(), dropped, deadline);
     if (!received.ok()) return received.status().code() == StatusCode::peer_lost;
   }
 }
@@ -95,13 +95,13 @@ Fd insider(const Server& server) {
   ClientHandshake handshake(ours, hocket::wire::Purpose::store, nonce);
   send(socket, handshake.hello());
   const auto challenge =
-      hocket::store::receive_exactly(socket.get(), hocket::wire::challenge_bytes, in(5s));
+      hocket::net::receive_exactly(socket.get(), hocket::wire::challenge_bytes, in(5s));
   REQUIRE(challenge.ok());
   const auto proof = handshake.on_challenge(*challenge);
   REQUIRE(proof.ok());
   send(socket, *proof);
   const auto answer =
-      hocket::store::receive_exactly(socket.get(), hocket::wire::answer_bytes, in(5s));
+      hocket::net::receive_exactly(socket.get(), hocket::wire::answer_bytes, in(5s));
   REQUIRE(answer.ok());
   REQUIRE(handshake.on_answer(*answer).ok());
   return socket;
@@ -229,10 +229,10 @@ TEST_CASE("a handshake that is replayed is refused") {
   Fd first = stranger(*server);
   send(first, handshake.hello());
   const auto challenge =
-      hocket::store::receive_exactly(first.get(), hocket::wire::challenge_bytes, in(5s));
+      hocket::net::receive_exactly(first.get(), hocket::wire::challenge_bytes, in(5s));
   const auto proof = handshake.on_challenge(*challenge);
   send(first, *proof);
-  REQUIRE(hocket::store::receive_exactly(first.get(), hocket::wire::answer_bytes, in(5s)).ok());
+  REQUIRE(hocket::net::receive_exactly(first.get(), hocket::wire::answer_bytes, in(5s)).ok());
 
   const Fd second = stranger(*server);
   send(second, handshake.hello());
@@ -251,7 +251,7 @@ TEST_CASE("a relay between two jobs gets nowhere") {
   ClientHandshake handshake(ours, hocket::wire::Purpose::store, nonce);
   send(victim, handshake.hello());
   const auto challenge =
-      hocket::store::receive_exactly(victim.get(), hocket::wire::challenge_bytes, in(5s));
+      hocket::net::receive_exactly(victim.get(), hocket::wire::challenge_bytes, in(5s));
   REQUIRE(challenge.ok());
   const auto proof = handshake.on_challenge(*challenge);
   REQUIRE(proof.status().code() == StatusCode::mismatch);
@@ -304,7 +304,7 @@ TEST_CASE("an unknown request is answered, and the connection goes on") {
   hocket::wire::FrameBuffer buffer(4096);
   std::vector<StatusCode> codes;
   while (codes.size() < 2) {
-    const auto count = hocket::store::receive_some(socket.get(), bytes, in(5s));
+    const auto count = hocket::net::receive_some(socket.get(), bytes, in(5s));
     REQUIRE(count.ok());
     buffer.append({bytes.data(), *count});
     for (auto next = buffer.next(); next.ok() && *next; next = buffer.next()) {
@@ -324,7 +324,7 @@ TEST_CASE("who is slow to prove who he is gets dropped, and holds up nobody") {
   const Instant start = monotonic_clock().now();
   // Byte by byte, each well within the timeout.
   for (std::size_t i = 0; i < hello.size(); ++i) {
-    if (!hocket::store::send_all(slow.get(), hello.substr(i, 1), in(5s)).ok()) break;
+    if (!hocket::net::send_all(slow.get(), hello.substr(i, 1), in(5s)).ok()) break;
     REQUIRE(slowest_trip(*store, 1) < soon);
     std::this_thread::sleep_for(50ms);
     if (monotonic_clock().now() - start > soon) break;
@@ -388,7 +388,7 @@ TEST_CASE("who does not read his replies is not served further, and holds up nob
   std::vector<char> bytes(1 << 20);
   std::size_t total = 0;
   while (total < std::size_t{1000} << 20) {
-    const auto count = hocket::store::receive_some(greedy.get(), bytes, in(20s));
+    const auto count = hocket::net::receive_some(greedy.get(), bytes, in(20s));
     REQUIRE(count.status().to_string() == "ok");
     total += *count;
   }
@@ -499,11 +499,11 @@ TEST_CASE("a server that is not there is waited for, as long as was said") {
 TEST_CASE("a server that is stopped is not waited for longer than was said") {
   // It accepts, as the system does for it, and never says a word.
   Fd silent(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  hocket::store::Address address = hocket::store::resolve({"127.0.0.1", 0}, in(5s))->front();
+  hocket::net::Address address = hocket::net::resolve({"127.0.0.1", 0}, in(5s))->front();
   REQUIRE(::bind(silent.get(), address.get(), address.bytes) == 0);
   REQUIRE(::listen(silent.get(), 8) == 0);
   ConnectOptions options;
-  options.server = hocket::store::local_address(silent.get()).endpoint();
+  options.server = hocket::net::local_address(silent.get()).endpoint();
   options.timeout = 300ms;
   Status status;
   const Duration time = time_of([&] { status = TcpStore::connect(options).status(); });

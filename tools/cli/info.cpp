@@ -19,10 +19,10 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "net/interfaces.hpp"
 #include "page.hpp"
 #include "reduce/kernel.hpp"
-#include "store/interfaces.hpp"
-#include "store/launcher.hpp"
+#include "world/launcher.hpp"
 
 namespace hocket::cli {
 namespace {
@@ -83,13 +83,13 @@ std::vector<Transport> transports() {
           {"nccl", false, reason}};
 }
 
-std::vector<store::Interface> interfaces() {
-  auto listed = store::list_interfaces();
-  return listed.ok() ? std::move(*listed) : std::vector<store::Interface>();
+std::vector<net::Interface> interfaces() {
+  auto listed = net::list_interfaces();
+  return listed.ok() ? std::move(*listed) : std::vector<net::Interface>();
 }
 
 /// "up, 10000 Mb/s"
-std::string describe(const store::Interface& interface) {
+std::string describe(const net::Interface& interface) {
   std::string text = interface.is_up ? "up" : "down";
   if (interface.is_loopback) text += ", loopback";
   if (interface.is_link_local) text += ", link-local";
@@ -99,12 +99,12 @@ std::string describe(const store::Interface& interface) {
 
 /// Who started us: for each thing that the launcher says, its name and its text.
 std::vector<std::vector<std::string>> launcher_rows() {
-  const auto found = store::detect_launcher(process_environment());
+  const auto found = world::detect_launcher(process_environment());
   if (!found.ok()) {
     const bool is_none = found.status().code() == StatusCode::not_found;
     return {{"name", is_none ? "none" : fmt::format("none: {}", found.status().what())}};
   }
-  const store::Place& place = found->place;
+  const world::Place& place = found->place;
   std::vector<std::vector<std::string>> rows = {{"name", std::string(place.launcher)}};
   if (place.rank >= 0) rows.push_back({"rank", fmt::format("{} of {}", place.rank, place.size)});
   if (place.master) rows.push_back({"store", place.master->to_string()});
@@ -157,7 +157,7 @@ void print_overview() {
   page.table(rows);
   page.heading("Interfaces");
   rows.clear();
-  for (const store::Interface& each : interfaces()) {
+  for (const net::Interface& each : interfaces()) {
     rows.push_back(
         {each.name, fmt::format("{}/{}", each.address, each.prefix_bits), describe(each)});
   }
@@ -199,7 +199,7 @@ Json environment_json() {
 
 Json interfaces_json() {
   Json list = Json::array();
-  for (const store::Interface& each : interfaces()) {
+  for (const net::Interface& each : interfaces()) {
     list.push_back({{"name", each.name},
                     {"address", each.address},
                     {"prefix_bits", each.prefix_bits},

@@ -65,7 +65,7 @@ sigset_t hold_end_signals() {
 }
 
 int serve(const Options& options) {
-  const auto endpoint = store::parse_endpoint(options.listen);
+  const auto endpoint = net::parse_endpoint(options.listen);
   if (!endpoint.ok()) return fail(endpoint.status());
   const auto memory = parse_size(options.memory);
   if (!memory) {
@@ -96,7 +96,7 @@ Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
     return Status(StatusCode::invalid_argument, "which store?")
         .with_hint("give --at HOST:PORT, or set HOCKET_STORE");
   }
-  auto endpoint = store::parse_endpoint(at);
+  auto endpoint = net::parse_endpoint(at);
   if (!endpoint.ok()) return endpoint.status();
   const auto timeout = parse_duration(options.timeout);
   if (!timeout) {

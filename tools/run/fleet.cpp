@@ -22,7 +22,7 @@ Status Fleet::gather() {
   for (const auto& node : nodes_) conductor_.add(*node);
   const RemoteNode& first = *nodes_.front();
   const std::string& host = needs_.plan.store.host;
-  const store::Endpoint store = {.host = host, .port = first.store_port()};
+  const net::Endpoint store = {.host = host, .port = first.store_port()};
   conductor_.set_meeting_point(store.to_string(), host, first.master_port());
   return {};
 }

@@ -43,7 +43,7 @@ Result<std::uint16_t> free_port() {
   return ntohs(address.sin_port);
 }
 
-Result<JobStore> JobStore::serve(const store::Endpoint& listen, wire::Credentials credentials) {
+Result<JobStore> JobStore::serve(const net::Endpoint& listen, wire::Credentials credentials) {
   auto server = store::Server::start({.listen = listen, .credentials = std::move(credentials)});
   if (!server.ok()) return server.status();
   return JobStore(std::move(*server));

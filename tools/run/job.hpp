@@ -7,7 +7,7 @@
 
 #include "hocket/status.hpp"
 
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 #include "store/server.hpp"
 #include "wire/credentials.hpp"
 
@@ -25,7 +25,7 @@ namespace hocket::run {
 /// A store for the job, served for as long as this lives.
 class JobStore {
  public:
-  static Result<JobStore> serve(const store::Endpoint& listen, wire::Credentials credentials);
+  static Result<JobStore> serve(const net::Endpoint& listen, wire::Credentials credentials);
 
   /// The port it listens on.
   [[nodiscard]] std::uint16_t port() const noexcept { return server_->endpoint().port; }

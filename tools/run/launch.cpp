@@ -51,7 +51,7 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit
                        .hosts = {plan.hosts.front().name},
                        .grace = options.grace},
                       std::move(lifeline));
-  const store::Endpoint at = {.host = plan.store.host, .port = store->port()};
+  const net::Endpoint at = {.host = plan.store.host, .port = store->port()};
   conductor.set_meeting_point(at.to_string(), plan.store.host, *master_port);
   Crew crew(loop, conductor,
             {.environment = merge(own_environment(), exported_variables(options)),
@@ -84,7 +84,7 @@ Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline, int& 
   return {};
 }
 
-bool is_loopback(const store::Endpoint& endpoint) {
+bool is_loopback(const net::Endpoint& endpoint) {
   return endpoint.host == "localhost" || endpoint.host.starts_with("127.") ||
          endpoint.host == "::1";
 }

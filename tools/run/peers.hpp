@@ -26,10 +26,10 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "net/endpoint.hpp"
 #include "run/crew.hpp"
 #include "run/loop.hpp"
 #include "run/node.hpp"
-#include "store/endpoint.hpp"
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
 
@@ -43,7 +43,7 @@ struct Meeting {
 };
 
 struct MeetingOptions {
-  store::Endpoint server = {};
+  net::Endpoint server = {};
   wire::Credentials credentials = {};
   int node = 0;
   int nodes = 1;

@@ -93,7 +93,7 @@ Result<Plan> make_plan(const Options& options) {
   plan.ranks_per_node = *ranks;
   plan.store.host = plan.has_agents ? meeting_host(plan.hosts) : "127.0.0.1";
   if (!options.master.empty()) {
-    const auto master = store::parse_endpoint(options.master);
+    const auto master = net::parse_endpoint(options.master);
     if (!master.ok()) return master.status();
     plan.store = *master;
   }

@@ -6,9 +6,9 @@
 
 #include "hocket/status.hpp"
 
+#include "net/endpoint.hpp"
 #include "run/hosts.hpp"
 #include "run/options.hpp"
-#include "store/endpoint.hpp"
 
 namespace hocket::run {
 
@@ -18,8 +18,8 @@ struct Plan {
   bool has_agents = false;  // the hosts were named: an agent on each runs its ranks
   int nodes = 1;
   int ranks_per_node = 1;
-  store::Endpoint store = {};   // of the job: where clients find it, port 0 until it is known
-  store::Endpoint listen = {};  // where node 0 serves it
+  net::Endpoint store = {};   // of the job: where clients find it, port 0 until it is known
+  net::Endpoint listen = {};  // where node 0 serves it
 };
 
 [[nodiscard]] Result<Plan> make_plan(const Options& options);

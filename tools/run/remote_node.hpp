@@ -13,13 +13,13 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "net/endpoint.hpp"
 #include "run/channel.hpp"
 #include "run/loop.hpp"
 #include "run/node.hpp"
 #include "run/output.hpp"
 #include "run/process.hpp"
 #include "run/signals.hpp"
-#include "store/endpoint.hpp"
 #include "wire/credentials.hpp"
 
 namespace hocket::run {
@@ -30,7 +30,7 @@ struct Joining {
   std::string folder = {};                    // that the ranks start in
   std::vector<std::string> environment = {};  // beside what the host has itself
   wire::Credentials credentials = {};
-  std::optional<store::Endpoint> serve = {};  // where it is to serve the job's store
+  std::optional<net::Endpoint> serve = {};  // where it is to serve the job's store
 };
 
 struct RemoteNodeOptions {

@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base wire store reduce plan engine comm capi"
+LIB = "base net wire store world reduce plan engine comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -28,12 +28,14 @@ ARROWS = {
     "wire": f"{COMMON} base",
     "reduce": f"{COMMON} base",
     "plan": f"{COMMON} base",
-    "store": f"{COMMON} base wire",
+    "net": f"{COMMON} base",
+    "store": f"{COMMON} base net wire",
+    "world": f"{COMMON} base net wire store",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
-    "comm": "hocket/* base wire store reduce plan engine",
-    "capi": "hocket/* base wire store reduce plan engine comm",
-    "transports/*": f"{COMMON} base wire hocket/transport.hpp",
-    "transports/*/conformance.cpp": "hocket/* base wire own tests",
+    "comm": "hocket/* base net wire store world reduce plan engine",
+    "capi": "hocket/* base net wire store world reduce plan engine comm",
+    "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
+    "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
     "bench": f"hocket/* {LIB}",
     "tools": f"hocket/* {LIB}",

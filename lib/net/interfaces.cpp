@@ -1,4 +1,4 @@
-#include "store/interfaces.hpp"
+#include "net/interfaces.hpp"
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,7 @@
 
 #include "base/text.hpp"
 
-namespace hocket::store {
+namespace hocket::net {
 namespace {
 
 // --- what there is ---
@@ -234,4 +234,4 @@ bool is_loopback(std::string_view host) noexcept {
          (host.starts_with("127.") && parse_network(host).has_value());
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::net

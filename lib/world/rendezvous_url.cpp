@@ -1,4 +1,4 @@
-#include "store/rendezvous_url.hpp"
+#include "world/rendezvous_url.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 namespace {
 
 using Scheme = RendezvousUrl::Scheme;
@@ -102,7 +102,7 @@ Status read_place(std::string_view text, RendezvousUrl& url) {
   }
   if (text.ends_with('/')) text.remove_suffix(1);
   if (text.find('@') != std::string_view::npos) return refused("has \"@\": no user is named in it");
-  Result<Endpoint> endpoint = parse_endpoint(text);
+  Result<net::Endpoint> endpoint = net::parse_endpoint(text);
   if (!endpoint.ok()) return refused("names no HOST:PORT").caused_by(endpoint.status());
   url.endpoint = *std::move(endpoint);
   return {};
@@ -143,4 +143,4 @@ Result<RendezvousUrl> parse_rendezvous_url(std::string_view text) {
   return url;
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::world

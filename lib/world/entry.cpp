@@ -1,4 +1,4 @@
-#include "store/entry.hpp"
+#include "world/entry.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -15,7 +15,7 @@
 #include "base/text.hpp"
 #include "wire/fields.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 namespace {
 
 constexpr std::string_view go = "go";
@@ -92,7 +92,7 @@ std::optional<int> last_number(std::string_view key) {
 
 class Porch {
  public:
-  Porch(Store& store, const Entry& who) : store_(store), who_(who) {}
+  Porch(store::Store& store, const Entry& who) : store_(store), who_(who) {}
 
   Result<Seat> enter(Deadline deadline);
 
@@ -110,19 +110,20 @@ class Porch {
   Result<Seat> find_seat();
   [[nodiscard]] Seat seat_in(std::string_view list) const;
 
-  Store& store_;
+  store::Store& store_;
   const Entry& who_;
 };
 
 Status Porch::claim_rank() {
   const std::string opinion =
       fmt::format("{} for rank {} ({})", who_.size, who_.rank, who_.process);
-  Result<Swap> size = store_.compare_set(key("size"), "", opinion);
+  Result<store::Swap> size = store_.compare_set(key("size"), "", opinion);
   if (!size.ok()) return size.status();
   const std::string first = size->value.value_or("");
   if (!first.starts_with(fmt::format("{} ", who_.size))) return blame(size_fault(who_, first));
 
-  Result<Swap> rank = store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
+  Result<store::Swap> rank =
+      store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
   if (!rank.ok()) return rank.status();
   if (!rank->is_set) return blame(duplicate_fault(who_, rank->value.value_or("")));
   return who_.fault.ok() ? Status() : blame(own_fault(who_));
@@ -130,7 +131,7 @@ Status Porch::claim_rank() {
 
 Status Porch::take_seat() {
   if (who_.is_loopback) {
-    Result<Swap> set =
+    Result<store::Swap> set =
         store_.compare_set(key("loopback"), "",
                            fmt::format("rank {} ({}, {})", who_.rank, who_.process, who_.address));
     if (!set.ok()) return set.status();
@@ -157,7 +158,7 @@ Status Porch::announce_arrival() {
 }
 
 Result<std::string> Porch::propose(const std::string& verdict) {
-  Result<Swap> swap = store_.compare_set(key("verdict"), "", verdict);
+  Result<store::Swap> swap = store_.compare_set(key("verdict"), "", verdict);
   if (!swap.ok()) return swap.status();
   return swap->value.value_or("");
 }
@@ -232,7 +233,7 @@ Result<Seat> Porch::enter(Deadline deadline) {
 /// Gives a store another timeout for as long as it lives.
 class TimeoutScope {
  public:
-  TimeoutScope(Store& store, Duration timeout) : store_(store), before_(store.timeout()) {
+  TimeoutScope(store::Store& store, Duration timeout) : store_(store), before_(store.timeout()) {
     store.set_timeout(timeout);
   }
   TimeoutScope(const TimeoutScope&) = delete;
@@ -240,7 +241,7 @@ class TimeoutScope {
   ~TimeoutScope() { store_.set_timeout(before_); }
 
  private:
-  Store& store_;
+  store::Store& store_;
   Duration before_;
 };
 
@@ -265,13 +266,13 @@ Entry describe_process() {
   };
 }
 
-Result<Seat> enter(Store& store, const Entry& who, Deadline deadline) {
+Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   const TimeoutScope scope(store, std::min(left, store.timeout()));
   return Porch(store, who).enter(deadline);
 }
 
-Result<std::vector<int>> missing_ranks(Store& store, const Entry& who) {
+Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who) {
   Result<std::vector<std::string>> keys = store.keys(key_of(who, "rank/"));
   if (!keys.ok()) return keys.status();
   std::vector<bool> is_there(static_cast<std::size_t>(who.size));
@@ -301,4 +302,4 @@ std::string list_ranks(const std::vector<int>& sorted) {
   return cut(fmt::format("{}", fmt::join(parts, ", ")), limits::rank_list_bytes_max);
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::world

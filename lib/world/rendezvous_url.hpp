@@ -8,9 +8,9 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 
 /// env://, tcp://HOST:PORT or file:///PATH, and behind "?" what is known of rank=, size= (or
 /// world_size=), job= and timeout=; served=1 where a store listens already at HOST:PORT.
@@ -18,9 +18,9 @@ struct RendezvousUrl {
   enum class Scheme { env, tcp, file };
 
   Scheme scheme = Scheme::env;
-  Endpoint endpoint = {};  // of tcp
-  std::string path = {};   // of file
-  int rank = -1;           // both given, or neither
+  net::Endpoint endpoint = {};  // of tcp
+  std::string path = {};        // of file
+  int rank = -1;                // both given, or neither
   int size = -1;
   bool is_served = false;
   std::string job = {};
@@ -31,4 +31,4 @@ struct RendezvousUrl {
 /// message shows a value that might be one.
 [[nodiscard]] Result<RendezvousUrl> parse_rendezvous_url(std::string_view text);
 
-}  // namespace hocket::store
+}  // namespace hocket::world

@@ -7,7 +7,7 @@
 
 #include "hocket/status.hpp"
 
-namespace hocket::store {
+namespace hocket::net {
 
 struct Endpoint {
   std::string host;  // a name or an address, without brackets
@@ -20,4 +20,4 @@ struct Endpoint {
 /// The reverse of to_string. A port must be there.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text);
 
-}  // namespace hocket::store
+}  // namespace hocket::net

@@ -1,4 +1,4 @@
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 
 #include "base/text.hpp"
 
-namespace hocket::store {
+namespace hocket::net {
 namespace {
 
 constexpr std::size_t name_bytes_max = 253;  // of a host, as DNS has it
@@ -63,4 +63,4 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
   return Endpoint{.host = std::string(host), .port = static_cast<std::uint16_t>(*port)};
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::net

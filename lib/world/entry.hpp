@@ -9,7 +9,7 @@
 #include "base/clock.hpp"
 #include "store/store.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 
 struct Entry {
   int rank = 0;
@@ -38,12 +38,12 @@ struct Seat {
 ///
 /// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
 /// "entry/".
-[[nodiscard]] Result<Seat> enter(Store& store, const Entry& who, Deadline deadline);
+[[nodiscard]] Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline);
 
 /// The ranks that have not come yet.
-[[nodiscard]] Result<std::vector<int>> missing_ranks(Store& store, const Entry& who);
+[[nodiscard]] Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who);
 
 /// Ranks for a message: "2, 5-7, 9"; of a long list the beginning and "…".
 [[nodiscard]] std::string list_ranks(const std::vector<int>& sorted);
 
-}  // namespace hocket::store
+}  // namespace hocket::world

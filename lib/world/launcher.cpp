@@ -1,4 +1,4 @@
-#include "store/launcher.hpp"
+#include "world/launcher.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 namespace {
 
 constexpr std::uint16_t default_port = 29500;  // torch's
@@ -42,14 +42,14 @@ class Numbers {
 
 // --- what each launcher says ---
 
-std::optional<Endpoint> read_master(const Environment& environment, Numbers& numbers,
-                                    std::uint16_t port = default_port) {
+std::optional<net::Endpoint> read_master(const Environment& environment, Numbers& numbers,
+                                         std::uint16_t port = default_port) {
   const int told = numbers.take("MASTER_PORT", 0, UINT16_MAX);
   if (!environment.has("MASTER_ADDR")) return std::nullopt;
   std::string_view host = environment.get("MASTER_ADDR");
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  return Endpoint{.host = std::string(host),
-                  .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
+  return net::Endpoint{.host = std::string(host),
+                       .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
 }
 
 Result<Place> read_ranks(const Environment& environment, Numbers& numbers) {
@@ -72,7 +72,7 @@ Result<Place> read_hocket_run(const Environment& environment, Numbers& numbers) 
                   "HOCKET_STORE is set, but not both RANK and WORLD_SIZE")
         .with_hint("hocket run sets all three; set the others too, or unset HOCKET_STORE");
   }
-  Result<Endpoint> master = parse_endpoint(environment.get("HOCKET_STORE"));
+  Result<net::Endpoint> master = net::parse_endpoint(environment.get("HOCKET_STORE"));
   if (!master.ok()) {
     return Status(StatusCode::invalid_argument, "HOCKET_STORE is wrong").caused_by(master.status());
   }
@@ -162,8 +162,8 @@ Result<Place> read_slurm(const Environment& environment, Numbers& numbers) {
   for (const std::string_view list : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
     if (place.master || !environment.has(list)) continue;
     const int told = numbers.take("MASTER_PORT", 0, UINT16_MAX);
-    place.master = Endpoint{.host = first_host(environment.get(list)),
-                            .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
+    place.master = net::Endpoint{.host = first_host(environment.get(list)),
+                                 .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
   }
   return place;
 }
@@ -308,4 +308,4 @@ std::string first_host(std::string_view list) {
   return host;
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::world

@@ -13,9 +13,9 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 
-namespace hocket::store {
+namespace hocket::net {
 
 struct Address {
   sockaddr_storage storage = {};
@@ -54,4 +54,4 @@ void set_options(int socket) noexcept;
 /// Exactly that many bytes.
 [[nodiscard]] Result<std::string> receive_exactly(int socket, std::size_t bytes, Deadline deadline);
 
-}  // namespace hocket::store
+}  // namespace hocket::net

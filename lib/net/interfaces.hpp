@@ -8,7 +8,7 @@
 
 #include "hocket/status.hpp"
 
-namespace hocket::store {
+namespace hocket::net {
 
 /// One address of an interface.
 struct Interface {
@@ -45,4 +45,4 @@ struct Wish {
 /// Whether only this host reaches it: 127.0.0.0/8, ::1, "localhost" and names that end in it.
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;
 
-}  // namespace hocket::store
+}  // namespace hocket::net

@@ -1,4 +1,4 @@
-#include "store/socket.hpp"
+#include "net/socket.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +19,7 @@
 
 #include <fmt/format.h>
 
-namespace hocket::store {
+namespace hocket::net {
 namespace {
 
 Status system_failure(std::string what, int error = errno) {
@@ -197,4 +197,4 @@ Result<std::string> receive_exactly(int socket, std::size_t bytes, Deadline dead
   return received;
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::net

@@ -10,9 +10,9 @@
 #include "hocket/status.hpp"
 
 #include "base/environment.hpp"
-#include "store/endpoint.hpp"
+#include "net/endpoint.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 
 /// -1 and empty stand for what the launcher did not say.
 struct Place {
@@ -22,7 +22,7 @@ struct Place {
   int local_rank = -1;
   int local_size = -1;
   /// The store: served by rank 0, or by the launcher.
-  std::optional<Endpoint> master = {};
+  std::optional<net::Endpoint> master = {};
   bool master_is_served = false;
   std::string job = {};
   int attempt = 0;
@@ -50,4 +50,4 @@ struct Detection {
 /// The first host of a list as Slurm writes it: "node01" of "node[01-03,7],login".
 [[nodiscard]] std::string first_host(std::string_view list);
 
-}  // namespace hocket::store
+}  // namespace hocket::world

@@ -14,13 +14,13 @@
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 
 struct World {
   /// Where this rank serves the store: it must outlive the other ranks' use of theirs.
-  std::unique_ptr<Server> server = {};
+  std::unique_ptr<store::Server> server = {};
   /// Keys of this job and attempt alone.
-  std::unique_ptr<Store> store = {};
+  std::unique_ptr<store::Store> store = {};
   int rank = 0;
   int size = 1;
   int local_rank = 0;  // among the ranks of this host
@@ -48,4 +48,4 @@ struct RendezvousOptions {
 /// wrong, and comes within the timeout.
 [[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options = {});
 
-}  // namespace hocket::store
+}  // namespace hocket::world

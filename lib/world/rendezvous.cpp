@@ -1,4 +1,4 @@
-#include "store/rendezvous.hpp"
+#include "world/rendezvous.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,16 +16,16 @@
 #include "base/private_file.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
-#include "store/entry.hpp"
+#include "net/interfaces.hpp"
+#include "net/socket.hpp"
 #include "store/file_store.hpp"
-#include "store/interfaces.hpp"
-#include "store/launcher.hpp"
 #include "store/prefix_store.hpp"
-#include "store/rendezvous_url.hpp"
-#include "store/socket.hpp"
 #include "store/tcp_store.hpp"
+#include "world/entry.hpp"
+#include "world/launcher.hpp"
+#include "world/rendezvous_url.hpp"
 
-namespace hocket::store {
+namespace hocket::world {
 namespace {
 
 using namespace std::chrono_literals;
@@ -172,9 +172,9 @@ class Meeting {
   Status open_store();
   Status open_file();
   Status open_meeting();
-  Status serve(const Endpoint& at);
-  Status connect(const Endpoint& to);
-  Result<Interface> choose_address();
+  Status serve(const net::Endpoint& at);
+  Status connect(const net::Endpoint& to);
+  Result<net::Interface> choose_address();
   [[nodiscard]] std::string own_route(std::string loopback);
   /// Lets the others come for a moment, and hear the verdict, before the store goes.
   void linger(const Entry& who);
@@ -187,13 +187,13 @@ class Meeting {
   const Config& config_;
   std::string published_;
   std::string route_;
-  std::unique_ptr<Server> server_;
-  std::unique_ptr<Store> store_;
+  std::unique_ptr<store::Server> server_;
+  std::unique_ptr<store::Store> store_;
 };
 
-Status Meeting::serve(const Endpoint& at) {
-  const bool is_local = is_loopback(at.host);
-  auto server = Server::start({
+Status Meeting::serve(const net::Endpoint& at) {
+  const bool is_local = net::is_loopback(at.host);
+  auto server = store::Server::start({
       .listen = {.host = is_local ? at.host : "", .port = at.port},
       .credentials = credentials_,
       .allow_without_secret = config_.get(variables::allow_without_secret),
@@ -206,12 +206,13 @@ Status Meeting::serve(const Endpoint& at) {
   server_ = *std::move(server);
   const std::uint16_t port = server_->endpoint().port;
   log::line(log::Level::info, "rank 0 serves the store at {}",
-            Endpoint{.host = at.host, .port = port}.to_string());
+            net::Endpoint{.host = at.host, .port = port}.to_string());
   return connect({.host = is_local ? at.host : std::string(own_loopback), .port = port});
 }
 
-Status Meeting::connect(const Endpoint& to) {
-  auto store = TcpStore::connect({.server = to, .credentials = credentials_, .timeout = left()});
+Status Meeting::connect(const net::Endpoint& to) {
+  auto store =
+      store::TcpStore::connect({.server = to, .credentials = credentials_, .timeout = left()});
   if (store.ok()) {
     (*store)->set_timeout(terms_.timeout);
     route_ = server_ ? own_route((*store)->local_host()) : (*store)->local_host();
@@ -227,13 +228,14 @@ Status Meeting::connect(const Endpoint& to) {
 
 /// The address by which the others came to the store that we serve; empty when it is not ours.
 std::string Meeting::own_route(std::string loopback) {
-  if (!place_.master || is_loopback(place_.master->host)) return loopback;
-  const auto interfaces = list_interfaces();
-  const auto addresses = resolve(*place_.master, deadline_);
+  if (!place_.master || net::is_loopback(place_.master->host)) return loopback;
+  const auto interfaces = net::list_interfaces();
+  const auto addresses = net::resolve(*place_.master, deadline_);
   if (!interfaces.ok() || !addresses.ok()) return {};
-  for (const Address& address : *addresses) {
+  for (const net::Address& address : *addresses) {
     std::string host = address.endpoint().host;
-    if (std::ranges::find(*interfaces, host, &Interface::address) != interfaces->end()) return host;
+    if (std::ranges::find(*interfaces, host, &net::Interface::address) != interfaces->end())
+      return host;
   }
   log::line(log::Level::warning,
             "rank 0 serves the store, but {} is no address of this host; if others can't reach it, "
@@ -267,8 +269,8 @@ Status Meeting::open_meeting() {
 }
 
 Status Meeting::open_file() {
-  auto store =
-      FileStore::open({.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
+  auto store = store::FileStore::open(
+      {.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
   if (store.ok()) {
     store_ = *std::move(store);
     return {};
@@ -283,7 +285,7 @@ Status Meeting::open_store() {
   if (!place_.master) return open_meeting();
   if (place_.master_is_served) return connect(*place_.master);
   // Ranks that share a host need no network, and no secret.
-  if (place_.is_on_one_host() && !is_loopback(place_.master->host)) {
+  if (place_.is_on_one_host() && !net::is_loopback(place_.master->host)) {
     place_.master->host = own_loopback;
   }
   if (place_.rank == 0) return serve(*place_.master);
@@ -294,15 +296,15 @@ Status Meeting::open_store() {
       .with_hint("give the other ranks the port that rank 0 logs (HOCKET_LOG_LEVEL=info)");
 }
 
-Result<Interface> Meeting::choose_address() {
-  const auto interfaces = list_interfaces();
+Result<net::Interface> Meeting::choose_address() {
+  const auto interfaces = net::list_interfaces();
   if (!interfaces.ok()) return interfaces.status();
   const std::string pattern = config_.get(variables::interface);
   // A host's own name often leads to its loopback: for those on other hosts that is no address.
   const bool is_local =
-      place_.is_on_one_host() || !place_.master || is_loopback(place_.master->host);
-  if (is_loopback(route_) && !is_local) route_.clear();
-  auto chosen = choose_interface(*interfaces, {.pattern = pattern, .route = route_});
+      place_.is_on_one_host() || !place_.master || net::is_loopback(place_.master->host);
+  if (net::is_loopback(route_) && !is_local) route_.clear();
+  auto chosen = net::choose_interface(*interfaces, {.pattern = pattern, .route = route_});
   if (chosen.ok()) {
     log::line(log::Level::info, "other ranks reach this one at {} (interface {}{})",
               chosen->address, chosen->name,
@@ -328,7 +330,7 @@ Result<World> Meeting::hold() {
   entry.rank = place_.rank;
   entry.size = place_.size;
   entry.attempt = place_.attempt;
-  const Result<Interface> chosen = choose_address();
+  const Result<net::Interface> chosen = choose_address();
   entry.fault = chosen.status();
   if (chosen.ok()) {
     entry.address = chosen->address;
@@ -341,8 +343,8 @@ Result<World> Meeting::hold() {
   }
   return World{
       .server = std::move(server_),
-      .store =
-          std::make_unique<PrefixStore>(std::move(store_), fmt::format("world/{}", place_.attempt)),
+      .store = std::make_unique<store::PrefixStore>(std::move(store_),
+                                                    fmt::format("world/{}", place_.attempt)),
       .rank = place_.rank,
       .size = place_.size,
       .local_rank = place_.local_rank >= 0 ? place_.local_rank : seat->local_rank,
@@ -387,4 +389,4 @@ Result<World> rendezvous(const RendezvousOptions& options) {
   return rendezvous(options, *options.environment, Config(options.environment->entries()));
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::world
