@@ -104,8 +104,8 @@ std::vector<Contestant> contestants(const Options& options) {
       {"MPICH", {"mpirun.mpich", "-n", ranks, mpich}},
   };
   if (launcher.empty()) all[0].absence = "the program hocket is not beside this one";
-  if (open_mpi.empty()) all[1].absence = "it was not there when this program was built";
-  if (mpich.empty()) all[2].absence = all[1].absence;
+  if (open_mpi.empty()) all[1].absence = "mpicc.openmpi was not there for the build";
+  if (mpich.empty()) all[2].absence = "mpicc.mpich was not there for the build";
   return all;
 }
 
