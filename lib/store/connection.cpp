@@ -19,32 +19,50 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t read_bytes_max = 64 << 10;
-
 /// Whether to try again is in vain.
 bool is_final(StatusCode code) noexcept {
   return code == StatusCode::permission_denied || code == StatusCode::mismatch ||
          code == StatusCode::protocol_error || code == StatusCode::unsupported;
 }
 
-Status shake_hands(int socket, const wire::Credentials& credentials, Deadline deadline) {
+Result<std::unique_ptr<wire::TlsContext>> make_tls(const ConnectOptions& options) {
+  if (options.tls.mode == wire::TlsMode::off) return std::unique_ptr<wire::TlsContext>();
+  return wire::TlsContext::make(wire::TlsContext::Role::client, options.tls, options.credentials);
+}
+
+Status shake_hands(Channel& channel, const wire::Credentials& credentials, Deadline deadline) {
+  const auto binding = channel.binding();
+  if (!binding.ok()) return binding.status();
   wire::Nonce nonce{};
   random_bytes(nonce);
-  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce);
-  if (Status status = net::send_all(socket, handshake.hello(), deadline); !status.ok())
-    return status;
-  const auto challenge = net::receive_exactly(socket, wire::challenge_bytes, deadline);
+  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce, *binding);
+  if (Status status = channel.send(handshake.hello(), deadline); !status.ok()) return status;
+  const auto challenge = channel.receive_exactly(wire::challenge_bytes, deadline);
   if (!challenge.ok()) return challenge.status();
   const auto proof = handshake.on_challenge(*challenge);
   if (!proof.ok()) return proof.status();
-  if (Status status = net::send_all(socket, *proof, deadline); !status.ok()) return status;
-  const auto answer = net::receive_exactly(socket, wire::answer_bytes, deadline);
+  if (Status status = channel.send(*proof, deadline); !status.ok()) return status;
+  const auto answer = channel.receive_exactly(wire::answer_bytes, deadline);
   if (!answer.ok()) return answer.status();
   return handshake.on_answer(*answer);
 }
 
+Result<std::unique_ptr<Channel>> try_address(const net::Address& address,
+                                             const ConnectOptions& options,
+                                             const wire::TlsContext* tls, Deadline deadline) {
+  auto socket = net::connect_to(address, deadline);
+  if (!socket.ok()) return socket.status();
+  auto channel = Channel::open(std::move(*socket), tls, deadline);
+  if (!channel.ok()) return channel;
+  if (Status status = shake_hands(**channel, options.credentials, deadline); !status.ok()) {
+    return status;
+  }
+  return channel;
+}
+
 /// One attempt at each address of the server.
-Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
+Result<std::unique_ptr<Channel>> try_once(const ConnectOptions& options,
+                                          const wire::TlsContext* tls, Deadline deadline) {
   const auto addresses = net::resolve(options.server, deadline);
   if (!addresses.ok()) return addresses.status();
   Status failure;
@@ -52,9 +70,9 @@ Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
     // What swallows everything that is sent to it must not take all the time.
     const Deadline cap =
         Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline);
-    auto socket = net::connect_to(address, cap);
-    failure = socket.ok() ? shake_hands(socket->get(), options.credentials, cap) : socket.status();
-    if (failure.ok()) return socket;
+    auto channel = try_address(address, options, tls, cap);
+    if (channel.ok()) return channel;
+    failure = channel.status();
     if (is_final(failure.code())) break;
   }
   return failure;
@@ -98,19 +116,22 @@ class Connection::Turn {
   std::unique_lock<std::mutex>& lock_;
 };
 
-Connection::Connection(Fd socket, std::string server)
-    : socket_(std::move(socket)), server_(std::move(server)) {}
+Connection::Connection(std::unique_ptr<wire::TlsContext> tls, std::unique_ptr<Channel> channel,
+                       std::string server)
+    : tls_(std::move(tls)), channel_(std::move(channel)), server_(std::move(server)) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
   constexpr Duration pause_max = 100ms;
   const Deadline deadline = Deadline::after(monotonic_clock(), options.timeout);
+  auto tls = make_tls(options);
+  if (!tls.ok()) return refused(options, tls.status());
   for (Duration pause = 1ms;; pause = std::min(2 * pause, pause_max)) {
-    auto socket = try_once(options, deadline);
-    if (socket.ok()) {
+    auto channel = try_once(options, tls->get(), deadline);
+    if (channel.ok()) {
       return std::unique_ptr<Connection>(
-          new Connection(std::move(*socket), options.server.to_string()));
+          new Connection(std::move(*tls), std::move(*channel), options.server.to_string()));
     }
-    Status failure = socket.status();
+    Status failure = channel.status();
     if (is_final(failure.code())) return refused(options, std::move(failure));
     if (deadline.remaining(monotonic_clock().now()) <= pause) {
       return not_there(options, std::move(failure));
@@ -135,7 +156,7 @@ Result<std::uint64_t> Connection::send(const Request& request, Deadline deadline
     awaited_.emplace(id, std::nullopt);
   }
   wire::close_frame(bytes, start, id);
-  Status status = net::send_all(socket_.get(), bytes, deadline);
+  Status status = channel_->send(bytes, deadline);
   if (status.ok()) return id;
   const std::lock_guard lock(mutex_);
   awaited_.erase(id);
@@ -182,10 +203,9 @@ void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
 }
 
 Status Connection::read_some(Deadline deadline, Replies& replies) {
-  scratch_.resize(read_bytes_max);  // most connections of a crowd never get here
-  const auto received = net::receive_some(socket_.get(), scratch_, deadline);
+  const auto received = channel_->receive(deadline);
   if (!received.ok()) return received.status();
-  incoming_.append({scratch_.data(), *received});
+  incoming_.append(*received);
   for (;;) {
     auto frame = incoming_.next();
     if (!frame.ok()) return frame.status();
@@ -199,7 +219,7 @@ Status Connection::read_some(Deadline deadline, Replies& replies) {
 void Connection::fail(Status why) {
   if (!failure_.ok()) return;
   failure_ = std::move(why);
-  ::shutdown(socket_.get(), SHUT_RDWR);  // wakes the thread that reads
+  ::shutdown(channel_->socket(), SHUT_RDWR);  // wakes the thread that reads
   changed_.notify_all();
 }
 
@@ -210,7 +230,7 @@ Status Connection::lost() const {
 }
 
 std::string Connection::local_host() const {
-  return net::local_address(socket_.get()).endpoint().host;
+  return net::local_address(channel_->socket()).endpoint().host;
 }
 
 }  // namespace hocket::store

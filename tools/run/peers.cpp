@@ -91,8 +91,10 @@ Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>&
     return status.code() == StatusCode::timeout && !deadline.passed(monotonic_clock().now()) &&
            goes_on();
   };
-  store::ConnectOptions connect = {
-      .server = options.server, .credentials = options.credentials, .timeout = slice};
+  store::ConnectOptions connect = {.server = options.server,
+                                   .credentials = options.credentials,
+                                   .tls = options.tls,
+                                   .timeout = slice};
   auto store = store::TcpStore::connect(connect);
   while (try_again(store.status())) store = store::TcpStore::connect(connect);
   if (!store.ok()) return store.status();
