@@ -46,9 +46,14 @@ class Relay:
         with suppress(OSError):
             while True:
                 client, _ = self.listener.accept()
-                server = socket.create_connection(self.there, timeout=WAIT_S)
-                for source, sink in ((client, server), (server, client)):
-                    threading.Thread(target=self.carry, args=(source, sink), daemon=True).start()
+                threading.Thread(target=self.join, args=(client,), daemon=True).start()
+
+    def join(self, client: socket.socket) -> None:
+        with client, socket.create_connection(self.there, timeout=WAIT_S) as server:
+            back = threading.Thread(target=self.carry, args=(server, client), daemon=True)
+            back.start()
+            self.carry(client, server)
+            back.join()
 
     def carry(self, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
@@ -59,7 +64,8 @@ class Relay:
             sink.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        self.listener.close()
+        with self.listener:
+            self.listener.shutdown(socket.SHUT_RDWR)  # or accept() would not hear of it
 
 
 class Case(unittest.TestCase):
@@ -180,7 +186,7 @@ class World(Case):
                       f"echo $HOCKET_TLS && exec {JOIN}", **variables)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertEqual(ran.stdout.count("psk"), 2)
-            self.assertEqual(ran.stdout.count("size=2"), 2)
+            self.assertEqual(ran.stdout.count(" size=2"), 2)
 
     def test_launchers_of_several_nodes_meet_over_tls(self) -> None:
         port = self.free_port()
