@@ -7,6 +7,7 @@
 #include "hocket/hocket.hpp"
 
 #include "kernels.hpp"
+#include "start.hpp"
 #include "store.hpp"
 
 int main(int argc, char** argv) {
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(1);
   hocket::bench::add_kernels_command(program);
   hocket::bench::add_store_command(program);
+  hocket::bench::add_start_command(program);
   try {
     program.parse(argc, argv);
     if (std::fflush(stdout) == 0) return 0;

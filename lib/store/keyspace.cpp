@@ -19,7 +19,7 @@ std::size_t cost(std::string_view key, std::size_t value_bytes) noexcept {
 
 std::size_t cost(const Request& request) noexcept {
   std::size_t sum = overhead_bytes;
-  for (const std::string& key : request.keys) sum += key.size() + sizeof key;
+  for (const std::string& key : request.keys) sum += key.size() + sizeof(std::string);
   return sum;
 }
 

@@ -52,9 +52,10 @@ Reply at_once(Keyspace& keyspace, Request request) {
   return *reply;
 }
 
-void park(Keyspace& keyspace, Ticket ticket, Request request, Instant now = start) {
+void park(Keyspace& keyspace, Ticket ticket, const Request& request, Instant now = start) {
   const std::size_t before = keyspace.parked();
-  REQUIRE_FALSE(keyspace.execute(ticket, std::move(request), now).has_value());
+  const bool is_parked = !keyspace.execute(ticket, request, now).has_value();
+  REQUIRE(is_parked);
   REQUIRE(keyspace.parked() == before + 1);
 }
 
@@ -257,9 +258,9 @@ TEST_CASE("after anything at all nothing is held when all of it is gone") {
     Request request{.kind = static_cast<Kind>(any(hocket::store::kind_count)),
                     .number = any(5) - 1,
                     .timeout = any(300) * 1ms};
-    request.keys.assign(static_cast<std::size_t>(1 + any(3)), "");
+    request.keys.assign(1 + static_cast<std::size_t>(any(3)), "");
     for (std::string& key : request.keys) key = name();
-    request.values.assign(static_cast<std::size_t>(1 + any(3)), std::to_string(any(50)));
+    request.values.assign(1 + static_cast<std::size_t>(any(3)), std::to_string(any(50)));
     if (!hocket::store::check(request).ok()) continue;
     const Instant now = start + static_cast<int>(ticket) * 1ms;
     (void)keyspace.execute(ticket, std::move(request), now);

@@ -224,9 +224,9 @@ TEST_CASE("a reply's code must be one, its counts true, its error short") {
   bytes[0] = 99;
   REQUIRE_FALSE(decode_reply(bytes).ok());
   bytes = encoded(with_values(2));
-  bytes[bytes.size() - 2 * 5 - 4] = 3;
+  bytes[bytes.size() - 14] = 3;
   REQUIRE_FALSE(decode_reply(bytes).ok());
-  bytes[bytes.size() - 2 * 5 - 1] = '\x7f';
+  bytes[bytes.size() - 11] = '\x7f';
   REQUIRE_FALSE(decode_reply(bytes).ok());
 
   const Reply wordy{.status = Status(StatusCode::internal, std::string(100'000, 'w'))};

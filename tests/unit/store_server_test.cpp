@@ -527,7 +527,7 @@ TEST_CASE("a request given up does not confuse the next ones") {
   for (int i = 0; i < 20; ++i) {
     REQUIRE(store->get("k" + std::to_string(i), 5ms).status().code() == StatusCode::timeout);
     REQUIRE(store->set("k" + std::to_string(i), "").ok());
-    REQUIRE(*store->add("n", 5) == 5 * (i + 1));
+    REQUIRE(*store->add("n", 5) == std::int64_t{5} * (i + 1));
   }
 }
 

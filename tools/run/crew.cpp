@@ -71,13 +71,13 @@ class Crew::Pipe final : public Watcher {
 };
 
 struct Crew::Member {
-  Member(Crew& crew, int rank_, std::string program_, Process started, Instant now)
-      : rank(rank_),
-        program(std::move(program_)),
+  Member(Crew& crew, int number, std::string name, Process started, Instant now)
+      : rank(number),
+        program(std::move(name)),
         process(std::move(started)),
         born(now),
-        output(crew, rank_, Stream::output, std::move(process.output)),
-        error(crew, rank_, Stream::error, std::move(process.error)) {}
+        output(crew, number, Stream::output, std::move(process.output)),
+        error(crew, number, Stream::error, std::move(process.error)) {}
 
   int rank;
   std::string program;

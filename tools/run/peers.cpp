@@ -34,7 +34,8 @@ Status name_missing(store::Store& store, int nodes, Status why) {
     if (!is_there.ok()) return why;
     if (!*is_there) missing.push_back(node);
   }
-  return Status(why.code(), fmt::format("no launcher has come for node {} of {}",
+  const StatusCode code = why.code();
+  return Status(code, fmt::format("no launcher has come for node {} of {}",
                                         fmt::join(missing, ", "), nodes))
       .with_hint("each node runs `hocket run --node-rank …` with the same --nnodes and --master")
       .caused_by(std::move(why));

@@ -66,7 +66,7 @@ struct Ready {
 
 }  // namespace
 
-std::pair<Fd, Fd> make_pipe() {
+PipeEnds make_pipe() {
   int ends[2] = {-1, -1};
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw_error(Status(StatusCode::system_error, "no pipe can be made")
@@ -132,15 +132,20 @@ FoundProgram find_program(const std::string& name, std::string_view search_path)
 }
 
 Result<Process> start_process(const ProcessOptions& options) {
-  auto [output, output_end] = make_pipe();
-  auto [error, error_end] = make_pipe();
-  auto [failure, failure_end] = make_pipe();
+  PipeEnds output = make_pipe();
+  PipeEnds error = make_pipe();
+  PipeEnds failure = make_pipe();
   std::vector<char*> words = pointers(options.words);
   std::vector<char*> environment = pointers(options.environment);
-  const Ready ready = {
-      options.path.c_str(), words.data(),     environment.data(),
-      options.input,        output_end.get(), options.error >= 0 ? options.error : error_end.get(),
-      failure_end.get(),    getpid(),         &options.dispositions};
+  const Ready ready = {.path = options.path.c_str(),
+                       .words = words.data(),
+                       .environment = environment.data(),
+                       .input = options.input,
+                       .output = output.writer.get(),
+                       .error = options.error >= 0 ? options.error : error.writer.get(),
+                       .failure = failure.writer.get(),
+                       .parent = getpid(),
+                       .dispositions = &options.dispositions};
   const pid_t pid = fork();
   if (pid == 0) become(ready);
   if (pid < 0) {
@@ -148,10 +153,15 @@ Result<Process> start_process(const ProcessOptions& options) {
         .with_system_error(errno)
         .with_hint("`ulimit -u` limits the processes");
   }
-  setpgid(pid,
-          pid);  // whoever of the two comes first: nobody may signal the group before it is there
-  for (const Fd* each : {&output, &error, &failure}) fcntl(each->get(), F_SETFL, O_NONBLOCK);
-  return Process{pid, std::move(output), std::move(error), std::move(failure)};
+  // Whoever of the two comes first: nobody may signal the group before it is there.
+  setpgid(pid, pid);
+  for (const PipeEnds* each : {&output, &error, &failure}) {
+    fcntl(each->reader.get(), F_SETFL, O_NONBLOCK);
+  }
+  return Process{.pid = pid,
+                 .output = std::move(output.reader),
+                 .error = std::move(error.reader),
+                 .failure = std::move(failure.reader)};
 }
 
 std::optional<int> execute_error(const Process& process) noexcept {

@@ -4,7 +4,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <sys/types.h>
@@ -20,8 +19,12 @@ namespace hocket::run {
 inline constexpr int exit_not_executable = 126;
 inline constexpr int exit_not_found = 127;
 
-/// The ends to read from and to write to; no other program gets them.
-[[nodiscard]] std::pair<Fd, Fd> make_pipe();
+/// Its ends; no other program gets them.
+struct PipeEnds {
+  Fd reader;
+  Fd writer;
+};
+[[nodiscard]] PipeEnds make_pipe();
 
 /// Opens /dev/null in place of stdin, stdout or stderr where one is closed, lest another file
 /// becomes it.

@@ -176,10 +176,10 @@ void RemoteNode::on_closed(std::string_view why) {
                                                describe_end(*wait_status))
                                  : std::string(why);
   if (!said.empty()) text += fmt::format("; it said: {}", said);
-  lose(std::move(text));
+  lose(text);
 }
 
-void RemoteNode::lose(std::string why) {
+void RemoteNode::lose(const std::string& why) {
   if (!failure_) failure_ = why;
   if (std::exchange(is_ready_, false)) listener_.on_lost(options_.node, why);
 }

@@ -108,7 +108,7 @@ class RemoteNode final : public Node, private ChannelListener {
              Process process, Fd to);
   void on_message(const Json& message, std::string_view data) override;
   void on_closed(std::string_view why) override;
-  void lose(std::string why);
+  void lose(const std::string& why);
 
   Loop& loop_;
   NodeListener& listener_;
