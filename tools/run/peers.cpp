@@ -36,7 +36,7 @@ Status name_missing(store::Store& store, int nodes, Status why) {
   }
   const StatusCode code = why.code();
   return Status(code, fmt::format("no launcher has come for node {} of {}",
-                                        fmt::join(missing, ", "), nodes))
+                                  fmt::join(missing, ", "), nodes))
       .with_hint("each node runs `hocket run --node-rank …` with the same --nnodes and --master")
       .caused_by(std::move(why));
 }
