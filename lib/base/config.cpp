@@ -104,9 +104,14 @@ std::string_view name(ValueKind kind) noexcept {
 }
 
 std::span<const VariableInfo* const> variables::all() noexcept {
-  static constexpr const VariableInfo* list[] = {
-      &log_level, &simd,        &rendezvous,           &store,    &store_timeout, &job, &attempt,
-      &secret,    &secret_file, &allow_without_secret, &interface};
+  static constexpr const VariableInfo* list[] = {&log_level,     &simd,
+                                                 &rendezvous,    &store,
+                                                 &store_timeout, &job,
+                                                 &attempt,       &secret,
+                                                 &secret_file,   &allow_without_secret,
+                                                 &tls,           &tls_certificate_file,
+                                                 &tls_key_file,  &tls_ca_file,
+                                                 &interface};
   return list;
 }
 
@@ -133,22 +138,27 @@ void Config::read(std::string_view name, std::string_view value) {
   }
   if (value.empty()) return;
   const VariableInfo& variable = **found;
-  if (value.size() > limits::variable_bytes_max) {
-    complaints_.push_back(fmt::format("{} is longer than {} bytes; using \"{}\"", name,
-                                      limits::variable_bytes_max, variable.fallback));
-  } else if (!is_valid(variable, value)) {
-    complaints_.push_back(fmt::format("{}=\"{}\" is not {}; using \"{}\"", name,
-                                      variable.is_secret ? hidden : value,
-                                      describe_values(variable), variable.fallback));
-  } else {
+  if (value.size() <= limits::variable_bytes_max && is_valid(variable, value)) {
     values_[variable.name] = value;
+    return;
   }
+  invalid_.insert(variable.name);
+  complaints_.push_back(value.size() > limits::variable_bytes_max
+                            ? fmt::format("{} is longer than {} bytes; using \"{}\"", name,
+                                          limits::variable_bytes_max, variable.fallback)
+                            : fmt::format("{}=\"{}\" is not {}; using \"{}\"", name,
+                                          variable.is_secret ? hidden : value,
+                                          describe_values(variable), variable.fallback));
 }
 
 std::optional<std::string_view> Config::text_of(const VariableInfo& variable) const {
   const auto found = values_.find(variable.name);
   if (found == values_.end()) return std::nullopt;
   return found->second;
+}
+
+bool Config::is_invalid(const VariableInfo& variable) const {
+  return invalid_.contains(variable.name);
 }
 
 std::optional<std::string_view> Config::shown(const VariableInfo& variable) const {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -111,6 +112,26 @@ inline constexpr Variable<bool> allow_without_secret{{
     .fallback = "0",
     .help = "serve other hosts without a secret: everybody who reaches the port may join",
 }};
+inline constexpr std::string_view tls_modes[] = {"off", "psk", "certificate"};
+inline constexpr Variable<Choice> tls{{
+    .name = "HOCKET_TLS",
+    .fallback = "off",
+    .choices = tls_modes,
+    .help = "encrypt the connections of a job with TLS 1.3: psk by its secret, certificate by the "
+            "files below; the same for all its ranks",
+}};
+inline constexpr Variable<std::string> tls_certificate_file{{
+    .name = "HOCKET_TLS_CERTIFICATE_FILE",
+    .help = "this side's certificate for HOCKET_TLS=certificate, in PEM",
+}};
+inline constexpr Variable<std::string> tls_key_file{{
+    .name = "HOCKET_TLS_KEY_FILE",
+    .help = "the key of that certificate, without a passphrase",
+}};
+inline constexpr Variable<std::string> tls_ca_file{{
+    .name = "HOCKET_TLS_CA_FILE",
+    .help = "the authorities from which the other side's certificate may come",
+}};
 inline constexpr Variable<std::string> interface {
   {
     .name = "HOCKET_INTERFACE",
@@ -141,6 +162,9 @@ class Config {
   /// The text that was set; nothing when the default holds.
   [[nodiscard]] std::optional<std::string_view> text_of(const VariableInfo& variable) const;
 
+  /// Set to what is no value of it. For those of which the default would be a danger then.
+  [[nodiscard]] bool is_invalid(const VariableInfo& variable) const;
+
   /// The same for a person to read: "(set)" in place of a secret.
   [[nodiscard]] std::optional<std::string_view> shown(const VariableInfo& variable) const;
 
@@ -152,6 +176,7 @@ class Config {
 
   std::span<const VariableInfo* const> known_;
   std::map<std::string_view, std::string> values_;  // keys live in the registry
+  std::set<std::string_view> invalid_;              // names; so do they
   std::vector<std::string> complaints_;
 };
 

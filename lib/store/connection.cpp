@@ -19,7 +19,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t read_bytes_max = 64 << 10;
+/// At once: condition variables add what they are given to the clock, which may overflow.
+constexpr Duration wait_max = 1min;
 
 /// Whether to try again is in vain.
 bool is_final(StatusCode code) noexcept {
@@ -27,24 +28,44 @@ bool is_final(StatusCode code) noexcept {
          code == StatusCode::protocol_error || code == StatusCode::unsupported;
 }
 
-Status shake_hands(int socket, const wire::Credentials& credentials, Deadline deadline) {
+Result<std::unique_ptr<wire::TlsContext>> make_tls(const ConnectOptions& options) {
+  if (options.tls.mode == wire::TlsMode::off) return std::unique_ptr<wire::TlsContext>();
+  return wire::TlsContext::make(wire::TlsContext::Role::client, options.tls, options.credentials);
+}
+
+Status shake_hands(Channel& channel, const wire::Credentials& credentials, Deadline deadline) {
+  const auto binding = channel.binding();
+  if (!binding.ok()) return binding.status();
   wire::Nonce nonce{};
   random_bytes(nonce);
-  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce);
-  if (Status status = net::send_all(socket, handshake.hello(), deadline); !status.ok())
-    return status;
-  const auto challenge = net::receive_exactly(socket, wire::challenge_bytes, deadline);
+  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce, *binding);
+  if (Status status = channel.send(handshake.hello(), deadline); !status.ok()) return status;
+  const auto challenge = channel.receive_exactly(wire::challenge_bytes, deadline);
   if (!challenge.ok()) return challenge.status();
   const auto proof = handshake.on_challenge(*challenge);
   if (!proof.ok()) return proof.status();
-  if (Status status = net::send_all(socket, *proof, deadline); !status.ok()) return status;
-  const auto answer = net::receive_exactly(socket, wire::answer_bytes, deadline);
+  if (Status status = channel.send(*proof, deadline); !status.ok()) return status;
+  const auto answer = channel.receive_exactly(wire::answer_bytes, deadline);
   if (!answer.ok()) return answer.status();
   return handshake.on_answer(*answer);
 }
 
+Result<std::unique_ptr<Channel>> try_address(const net::Address& address,
+                                             const ConnectOptions& options,
+                                             const wire::TlsContext* tls, Deadline deadline) {
+  auto socket = net::connect_to(address, deadline);
+  if (!socket.ok()) return socket.status();
+  auto channel = Channel::open(std::move(*socket), tls, deadline);
+  if (!channel.ok()) return channel;
+  if (Status status = shake_hands(**channel, options.credentials, deadline); !status.ok()) {
+    return status;
+  }
+  return channel;
+}
+
 /// One attempt at each address of the server.
-Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
+Result<std::unique_ptr<Channel>> try_once(const ConnectOptions& options,
+                                          const wire::TlsContext* tls, Deadline deadline) {
   const auto addresses = net::resolve(options.server, deadline);
   if (!addresses.ok()) return addresses.status();
   Status failure;
@@ -52,9 +73,9 @@ Result<Fd> try_once(const ConnectOptions& options, Deadline deadline) {
     // What swallows everything that is sent to it must not take all the time.
     const Deadline cap =
         Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline);
-    auto socket = net::connect_to(address, cap);
-    failure = socket.ok() ? shake_hands(socket->get(), options.credentials, cap) : socket.status();
-    if (failure.ok()) return socket;
+    auto channel = try_address(address, options, tls, cap);
+    if (channel.ok()) return channel;
+    failure = channel.status();
     if (is_final(failure.code())) break;
   }
   return failure;
@@ -77,40 +98,45 @@ Status refused(const ConnectOptions& options, Status why) {
 
 }  // namespace
 
-/// The turn of a thread to read; whatever ends it, another thread can have the next.
+/// The turn of a thread to do what one thread does at a time, without the lock; whatever ends it,
+/// another thread can have the next.
 class Connection::Turn {
  public:
-  Turn(Connection& connection, std::unique_lock<std::mutex>& lock)
-      : connection_(connection), lock_(lock) {
-    connection_.is_reading_ = true;
+  Turn(bool& is_taken, std::condition_variable& over, std::unique_lock<std::mutex>& lock)
+      : is_taken_(is_taken), over_(over), lock_(lock) {
+    is_taken_ = true;
     lock_.unlock();
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
   ~Turn() {
     if (!lock_.owns_lock()) lock_.lock();
-    connection_.is_reading_ = false;
-    connection_.changed_.notify_all();
+    is_taken_ = false;
+    over_.notify_all();
   }
 
  private:
-  Connection& connection_;
+  bool& is_taken_;
+  std::condition_variable& over_;
   std::unique_lock<std::mutex>& lock_;
 };
 
-Connection::Connection(Fd socket, std::string server)
-    : socket_(std::move(socket)), server_(std::move(server)) {}
+Connection::Connection(std::unique_ptr<wire::TlsContext> tls, std::unique_ptr<Channel> channel,
+                       std::string server)
+    : tls_(std::move(tls)), channel_(std::move(channel)), server_(std::move(server)) {}
 
 Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& options) {
   constexpr Duration pause_max = 100ms;
   const Deadline deadline = Deadline::after(monotonic_clock(), options.timeout);
+  auto tls = make_tls(options);
+  if (!tls.ok()) return refused(options, tls.status());
   for (Duration pause = 1ms;; pause = std::min(2 * pause, pause_max)) {
-    auto socket = try_once(options, deadline);
-    if (socket.ok()) {
+    auto channel = try_once(options, tls->get(), deadline);
+    if (channel.ok()) {
       return std::unique_ptr<Connection>(
-          new Connection(std::move(*socket), options.server.to_string()));
+          new Connection(std::move(*tls), std::move(*channel), options.server.to_string()));
     }
-    Status failure = socket.status();
+    Status failure = channel.status();
     if (is_final(failure.code())) return refused(options, std::move(failure));
     if (deadline.remaining(monotonic_clock().now()) <= pause) {
       return not_there(options, std::move(failure));
@@ -123,21 +149,22 @@ Result<std::uint64_t> Connection::send(const Request& request, Deadline deadline
   std::string bytes;
   const std::size_t start = wire::open_frame(bytes);
   encode(request, bytes);
-  std::unique_lock sending(sending_, deadline.at());
-  if (!sending.owns_lock()) {
-    return Status(StatusCode::timeout, "earlier requests are still being sent");
+  std::unique_lock lock(mutex_);
+  while (is_sending_) {
+    const Duration remaining = deadline.remaining(monotonic_clock().now());
+    if (remaining <= Duration::zero()) {
+      return Status(StatusCode::timeout, "earlier requests are still being sent");
+    }
+    sent_.wait_for(lock, std::min<Duration>(remaining, wait_max));
   }
-  std::uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return lost();
-    id = next_id_++;
-    awaited_.emplace(id, std::nullopt);
-  }
+  if (!failure_.ok()) return lost();
+  const std::uint64_t id = next_id_++;
+  awaited_.emplace(id, std::nullopt);
   wire::close_frame(bytes, start, id);
-  Status status = net::send_all(socket_.get(), bytes, deadline);
+  const Turn turn(is_sending_, sent_, lock);
+  Status status = channel_->send(bytes, deadline);
   if (status.ok()) return id;
-  const std::lock_guard lock(mutex_);
+  lock.lock();
   awaited_.erase(id);
   fail(status);
   return status;
@@ -160,7 +187,7 @@ Reply Connection::receive(std::uint64_t id, Deadline deadline) {
                             .with_hint("see whether its process is stopped or its host is gone")};
     }
     if (is_reading_) {
-      changed_.wait_for(lock, std::min<Duration>(deadline.remaining(now), 1min));
+      read_.wait_for(lock, std::min<Duration>(deadline.remaining(now), wait_max));
     } else {
       read(lock, deadline);
     }
@@ -168,7 +195,7 @@ Reply Connection::receive(std::uint64_t id, Deadline deadline) {
 }
 
 void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  const Turn turn(*this, lock);
+  const Turn turn(is_reading_, read_, lock);
   Replies replies;
   Status status = read_some(deadline, replies);
   lock.lock();
@@ -182,10 +209,9 @@ void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
 }
 
 Status Connection::read_some(Deadline deadline, Replies& replies) {
-  scratch_.resize(read_bytes_max);  // most connections of a crowd never get here
-  const auto received = net::receive_some(socket_.get(), scratch_, deadline);
+  const auto received = channel_->receive(deadline);
   if (!received.ok()) return received.status();
-  incoming_.append({scratch_.data(), *received});
+  incoming_.append(*received);
   for (;;) {
     auto frame = incoming_.next();
     if (!frame.ok()) return frame.status();
@@ -199,8 +225,8 @@ Status Connection::read_some(Deadline deadline, Replies& replies) {
 void Connection::fail(Status why) {
   if (!failure_.ok()) return;
   failure_ = std::move(why);
-  ::shutdown(socket_.get(), SHUT_RDWR);  // wakes the thread that reads
-  changed_.notify_all();
+  ::shutdown(channel_->socket(), SHUT_RDWR);  // wakes the thread that reads
+  read_.notify_all();
 }
 
 Status Connection::lost() const {
@@ -210,7 +236,7 @@ Status Connection::lost() const {
 }
 
 std::string Connection::local_host() const {
-  return net::local_address(socket_.get()).endpoint().host;
+  return net::local_address(channel_->socket()).endpoint().host;
 }
 
 }  // namespace hocket::store

@@ -16,17 +16,19 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
-#include "base/fd.hpp"
 #include "net/endpoint.hpp"
+#include "store/channel.hpp"
 #include "store/message.hpp"
 #include "wire/credentials.hpp"
 #include "wire/frame.hpp"
+#include "wire/tls.hpp"
 
 namespace hocket::store {
 
 struct ConnectOptions {
   net::Endpoint server = {};
   wire::Credentials credentials = {};
+  wire::TlsOptions tls = {};  // as the server's
   /// To be connected, and of later calls that give none.
   Duration timeout = std::chrono::minutes(5);
 };
@@ -34,7 +36,9 @@ struct ConnectOptions {
 class Connection {
  public:
   /// Tries again until the server is there and lets us in, or the timeout is over. To be refused
-  /// ends it at once: permission_denied for a wrong secret, mismatch for another job.
+  /// ends it at once: permission_denied for a wrong secret, mismatch for another job,
+  /// protocol_error where one side alone has TLS. TLS that can't be is unsupported or
+  /// invalid_argument.
   [[nodiscard]] static Result<std::unique_ptr<Connection>> open(const ConnectOptions& options);
 
   /// Sends a request, which passed check(); gives the id to receive its reply with. A connection
@@ -51,7 +55,8 @@ class Connection {
   using Replies = std::vector<std::pair<std::uint64_t, Reply>>;
   class Turn;
 
-  Connection(Fd socket, std::string server);
+  Connection(std::unique_ptr<wire::TlsContext> tls, std::unique_ptr<Channel> channel,
+             std::string server);
 
   /// Waits for bytes, as the only thread that does, and hands out the replies among them.
   void read(std::unique_lock<std::mutex>& lock, Deadline deadline);
@@ -60,20 +65,21 @@ class Connection {
   void fail(Status why);
   [[nodiscard]] Status lost() const;
 
-  const Fd socket_;
+  const std::unique_ptr<wire::TlsContext> tls_;  // null without TLS
+  const std::unique_ptr<Channel> channel_;
   const std::string server_;  // for messages
-  std::timed_mutex sending_;
 
   std::mutex mutex_;  // of what follows
-  std::condition_variable changed_;
-  bool is_reading_ = false;  // some thread is
+  bool is_sending_ = false;
+  std::condition_variable sent_;  // nobody is sending any more
+  bool is_reading_ = false;
+  std::condition_variable read_;  // nobody is reading any more, or the connection is lost
   std::uint64_t next_id_ = 0;
   std::unordered_map<std::uint64_t, std::optional<Reply>> awaited_;
   Status failure_;
 
   // Of the thread that reads.
   wire::FrameBuffer incoming_{encoded_bytes_max};
-  std::vector<char> scratch_;
 };
 
 }  // namespace hocket::store

@@ -152,7 +152,7 @@ class SignalsBlocked {
 /// All that the thread works on.
 class Server::Hub final : public SessionHost {
  public:
-  Hub(ServerOptions options, Fd listener);
+  Hub(ServerOptions options, std::unique_ptr<wire::TlsContext> tls, Fd listener);
   ~Hub() override;
 
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return options_.listen; }
@@ -161,6 +161,7 @@ class Server::Hub final : public SessionHost {
   [[nodiscard]] const wire::Credentials& credentials() const noexcept override {
     return options_.credentials;
   }
+  [[nodiscard]] const wire::TlsContext* tls() const noexcept override { return tls_.get(); }
   [[nodiscard]] std::span<char> scratch() noexcept override { return scratch_; }
   [[nodiscard]] bool hold(std::ptrdiff_t bytes) noexcept override;
   void admit(Session& session) override { strangers_.erase(session.serial()); }
@@ -187,6 +188,7 @@ class Server::Hub final : public SessionHost {
   void on_time();
 
   ServerOptions options_;
+  const std::unique_ptr<wire::TlsContext> tls_;  // before all that may hold a session
   asio::io_context io_{1};
   asio::ip::tcp::acceptor acceptor_{io_};
   asio::steady_timer timer_{io_};
@@ -210,8 +212,8 @@ class Server::Hub final : public SessionHost {
   std::thread thread_;
 };
 
-Server::Hub::Hub(ServerOptions options, Fd listener)
-    : options_(std::move(options)), keyspace_(options_.bytes_max) {
+Server::Hub::Hub(ServerOptions options, std::unique_ptr<wire::TlsContext> tls, Fd listener)
+    : options_(std::move(options)), tls_(std::move(tls)), keyspace_(options_.bytes_max) {
   const net::Address here = net::local_address(listener.get());
   options_.listen.port = here.endpoint().port;
   const bool is_v6 = here.storage.ss_family == AF_INET6;
@@ -393,10 +395,17 @@ void Server::Hub::on_time() {
 }
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
+  std::unique_ptr<wire::TlsContext> tls;
+  if (options.tls.mode != wire::TlsMode::off) {
+    auto made =
+        wire::TlsContext::make(wire::TlsContext::Role::server, options.tls, options.credentials);
+    if (!made.ok()) return made.status();
+    tls = std::move(*made);
+  }
   auto listener = listen_on(options);
   if (!listener.ok()) return listener.status();
   try {
-    auto hub = std::make_unique<Hub>(std::move(options), std::move(*listener));
+    auto hub = std::make_unique<Hub>(std::move(options), std::move(tls), std::move(*listener));
     return std::unique_ptr<Server>(new Server(std::move(hub)));
   } catch (const std::system_error& error) {
     return Status(StatusCode::system_error, fmt::format("can't serve the store: {}", error.what()));

@@ -11,6 +11,7 @@
 #include "base/limits.hpp"
 #include "net/endpoint.hpp"
 #include "wire/credentials.hpp"
+#include "wire/tls.hpp"
 
 namespace hocket::store {
 
@@ -18,6 +19,7 @@ struct ServerOptions {
   /// Where to listen; port 0 picks a free one, an empty host listens on every address.
   net::Endpoint listen = {.host = "127.0.0.1", .port = 0};
   wire::Credentials credentials = {};
+  wire::TlsOptions tls = {};  // for every client
   /// Without a secret only loopback is listened on, unless this is set.
   bool allow_without_secret = false;
   /// For a client to prove who it is; then it is dropped.
@@ -31,7 +33,8 @@ struct ServerOptions {
 class Server {
  public:
   /// Listens, and serves from then on until it is destroyed. Fails with already_exists when the
-  /// port is taken, and permission_denied when it would listen to the world without a secret.
+  /// port is taken, permission_denied when it would listen to the world without a secret, and
+  /// unsupported or invalid_argument for TLS that can't be.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options);
 
   Server(const Server&) = delete;

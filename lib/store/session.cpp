@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t copied_bytes_max = 16 << 10;
 constexpr std::size_t piece_bytes_max = 64 << 10;
 constexpr std::size_t pieces_at_once_max = 16;
+/// The rest stays in the outbox, where a value is kept once for all who want it.
+constexpr std::size_t encrypted_bytes_max = 64 << 10;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
 
@@ -71,6 +73,10 @@ std::vector<asio::const_buffer> Outbox::front() const {
   return buffers;
 }
 
+std::string_view Outbox::first(std::size_t bytes_max) const {
+  return pieces_.front().view().substr(sent_, bytes_max);
+}
+
 void Outbox::pop(std::size_t bytes) {
   bytes_ -= bytes;
   sent_ += bytes;
@@ -82,10 +88,7 @@ void Outbox::pop(std::size_t bytes) {
 
 Session::Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
                  SessionHost& host)
-    : socket_(io),
-      serial_(serial),
-      host_(host),
-      handshake_(std::in_place, host.credentials(), wire::Purpose::store, fresh_nonce()) {
+    : socket_(io), serial_(serial), host_(host) {
   net::set_options(socket.get());
   socket_.assign(protocol, socket.get());
   static_cast<void>(socket.release());
@@ -136,23 +139,60 @@ void Session::on_input() {
         socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
     if (error == asio::error::would_block || error == asio::error::interrupted) break;
     if (error) return close(lost(error));
-    take({scratch.data(), bytes});
+    const std::string_view received(scratch.data(), bytes);
+    host_.tls() == nullptr ? take(received) : take_encrypted(received);
     if (bytes < scratch.size()) break;
   }
   host_.settle(shared_from_this());
 }
 
 void Session::take(std::string_view bytes) {
-  if (handshake_) {
-    greeting_.append(bytes);
-    greet();
-  } else {
+  if (is_admitted_) {
     incoming_.append(bytes);
     account();
+  } else {
+    greeting_.append(bytes);
+    greet();
+  }
+}
+
+void Session::take_encrypted(std::string_view bytes) {
+  std::string words;
+  Status status = tls_ == nullptr ? begin_tls() : Status();
+  if (status.ok()) {
+    status = tls_->receive(bytes, words);
+    encrypted_ += tls_->take_output();
+  }
+  if (!status.ok()) return close(status);
+  if (tls_->is_ready()) take(words);
+}
+
+Status Session::begin_tls() {
+  auto filter = host_.tls()->new_filter();
+  if (filter.ok()) tls_ = std::move(*filter);
+  return filter.status();
+}
+
+Status Session::begin_handshake() {
+  const auto binding = tls_ == nullptr ? Result<std::string>("") : tls_->channel_binding();
+  if (!binding.ok()) return binding.status();
+  handshake_.emplace(host_.credentials(), wire::Purpose::store, fresh_nonce(), *binding);
+  return {};
+}
+
+/// Answers a stranger. So few bytes always fit into a connection that has carried none before.
+void Session::say(std::string_view words) {
+  if (tls_ == nullptr) {
+    static_cast<void>(net::send_all(socket_.native_handle(), words, Deadline(Instant())));
+  } else if (tls_->send(words).ok()) {
+    encrypted_ += tls_->take_output();
   }
 }
 
 void Session::greet() {
+  if (!handshake_) {
+    if (Status status = begin_handshake(); !status.ok()) return close(status);
+  }
   if (!has_greeted_) take_hello();
   if (has_greeted_ && !is_closed_) take_proof();
 }
@@ -164,8 +204,7 @@ void Session::take_hello() {
   }
   const auto step = handshake_->on_hello(greeting_.substr(0, wire::hello_bytes));
   greeting_.erase(0, wire::hello_bytes);
-  // So few bytes always fit into a connection that has carried none before.
-  static_cast<void>(net::send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  say(step.reply);
   if (step.is_refused()) return close(step.why);
   has_greeted_ = true;
 }
@@ -173,9 +212,10 @@ void Session::take_hello() {
 void Session::take_proof() {
   if (greeting_.size() < wire::proof_bytes) return;
   const auto step = handshake_->on_proof(greeting_.substr(0, wire::proof_bytes));
-  static_cast<void>(net::send_all(socket_.native_handle(), step.reply, Deadline(Instant())));
+  say(step.reply);
   if (step.is_refused()) return close(step.why);
   handshake_.reset();
+  is_admitted_ = true;
   host_.admit(*this);
   const std::string rest = std::exchange(greeting_, {}).substr(wire::proof_bytes);
   incoming_.append(rest);
@@ -194,7 +234,7 @@ void Session::account() {
 
 bool Session::is_paused() const noexcept {
   return tickets_.size() >= limits::store_parked_per_connection_max ||
-         outbox_.bytes() >= limits::store_unsent_bytes_max;
+         outbox_.bytes() + encrypted_.size() >= limits::store_unsent_bytes_max;
 }
 
 void Session::turn() {
@@ -210,7 +250,7 @@ void Session::turn() {
 }
 
 void Session::serve_frames() {
-  while (!is_closed_ && !handshake_ && !is_paused()) {
+  while (!is_closed_ && is_admitted_ && !is_paused()) {
     const auto frame = incoming_.next();
     if (!frame.ok()) return close(frame.status());
     if (!*frame) break;
@@ -227,6 +267,7 @@ void Session::serve_frame(const wire::Frame& frame) {
 }
 
 void Session::transmit() {
+  if (host_.tls() != nullptr) return transmit_encrypted();
   while (outbox_.bytes() > 0) {
     asio::error_code error;
     const std::size_t bytes = socket_.write_some(outbox_.front(), error);
@@ -237,8 +278,33 @@ void Session::transmit() {
   }
 }
 
+void Session::transmit_encrypted() {
+  for (;;) {
+    if (encrypted_.empty() && outbox_.bytes() > 0) encrypt();
+    if (encrypted_.empty() || is_closed_) return;
+    asio::error_code error;
+    const std::size_t bytes = socket_.write_some(asio::buffer(encrypted_), error);
+    if (error == asio::error::would_block) return await_output();
+    if (error == asio::error::interrupted) continue;
+    if (error) return close(lost(error));
+    encrypted_.erase(0, bytes);
+    if (encrypted_.empty()) encrypted_.shrink_to_fit();  // for those that are idle from now on
+  }
+}
+
+void Session::encrypt() {
+  const std::string_view words = outbox_.first(encrypted_bytes_max);
+  if (Status status = tls_->send(words); !status.ok()) return close(status);
+  outbox_.pop(words.size());
+  encrypted_ = tls_->take_output();
+}
+
 void Session::close(const Status& why) {
   if (std::exchange(is_closed_, true)) return;
+  // A last word, such as an alert of TLS, as far as it can go without waiting.
+  if (!encrypted_.empty()) {
+    static_cast<void>(net::send_all(socket_.native_handle(), encrypted_, Deadline(Instant())));
+  }
   static_cast<void>(host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0))));
   host_.leave(*this, why);
   asio::error_code ignored;

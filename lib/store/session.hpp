@@ -22,6 +22,7 @@
 #include "store/message.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
+#include "wire/tls.hpp"
 
 namespace hocket::store {
 
@@ -36,6 +37,8 @@ class SessionHost {
   virtual ~SessionHost() = default;
 
   [[nodiscard]] virtual const wire::Credentials& credentials() const noexcept = 0;
+  /// Null without TLS.
+  [[nodiscard]] virtual const wire::TlsContext* tls() const noexcept = 0;
   /// Memory to read into, for whoever reads just now.
   [[nodiscard]] virtual std::span<char> scratch() noexcept = 0;
   /// Counts bytes of incomplete messages in or out; false when there are too many of them.
@@ -57,6 +60,8 @@ class Outbox {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// As many pieces as one call sends.
   [[nodiscard]] std::vector<asio::const_buffer> front() const;
+  /// The first piece, or as many bytes of it. Not when it is empty.
+  [[nodiscard]] std::string_view first(std::size_t bytes_max) const;
   void pop(std::size_t bytes);
 
  private:
@@ -97,12 +102,18 @@ class Session : public std::enable_shared_from_this<Session> {
   void await_output();
   void on_input();
   void take(std::string_view bytes);
+  void take_encrypted(std::string_view bytes);
+  [[nodiscard]] Status begin_tls();
+  [[nodiscard]] Status begin_handshake();
+  void say(std::string_view words);
   void greet();
   void take_hello();
   void take_proof();
   void serve_frames();
   void serve_frame(const wire::Frame& frame);
   void transmit();
+  void transmit_encrypted();
+  void encrypt();
   void account();
   [[nodiscard]] bool is_paused() const noexcept;
   template <class Action>
@@ -115,7 +126,11 @@ class Session : public std::enable_shared_from_this<Session> {
   bool awaits_input_ = false;
   bool awaits_output_ = false;
 
-  std::optional<wire::ServerHandshake> handshake_;  // until the client has proved who it is
+  std::unique_ptr<wire::TlsFilter> tls_;  // from a client's first byte on; null without TLS
+  std::string encrypted_;                 // on its way out, before anything in the outbox
+
+  bool is_admitted_ = false;                        // the client has proved who it is
+  std::optional<wire::ServerHandshake> handshake_;  // until then; inside TLS once that is ready
   bool has_greeted_ = false;                        // the Hello has come
   std::string greeting_;                            // the next of its messages, as far as it came
 

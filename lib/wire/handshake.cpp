@@ -105,6 +105,7 @@ std::string shown_job(const Credentials& ours) {
 
 constexpr std::string_view same_version_hint = "run the same version of Hocket in every process";
 constexpr std::string_view same_secret_hint = "give the same secret to every process of the job";
+constexpr std::string_view same_tls_hint = "give both sides the same TLS setting (HOCKET_TLS)";
 constexpr std::string_view other_job_hint =
     "is that a server which an earlier run left behind, or do two jobs use one port? Give every "
     "run "
@@ -142,8 +143,11 @@ Status refused_by_server(Verdict verdict, const Credentials& ours) {
     case Verdict::wrong_secret:
       return hinted(StatusCode::permission_denied, "the server has another secret than we",
                     same_secret_hint);
+    case Verdict::tls_needed:
+      return hinted(StatusCode::protocol_error, "the server asks for TLS, and we speak without it",
+                    same_tls_hint);
     case Verdict::no_tls_here:
-      break;  // said to clients that speak TLS; the filter tells them
+      break;  // said to clients that speak TLS: refused_outside_tls
   }
   return {StatusCode::protocol_error, fmt::format("the server's verdict is {}, which means nothing",
                                                   static_cast<int>(verdict))};
@@ -194,13 +198,22 @@ std::string job_mark(std::string_view job) {
 
 std::string refusal(Verdict verdict) { return challenge(verdict, Nonce{}); }
 
+Status refused_outside_tls(std::string_view challenge) {
+  constexpr std::size_t verdict_at = magic.size() + sizeof handshake_version;
+  FieldReader reader(challenge.substr(std::min(challenge.size(), verdict_at)));
+  const auto verdict = static_cast<Verdict>(reader.integer<std::uint8_t>());
+  if (verdict == Verdict::full) return refused_by_server(verdict, {});
+  return hinted(StatusCode::protocol_error,
+                "the server speaks to us without TLS, and we ask for it", same_tls_hint);
+}
+
 Status check_first_bytes(std::string_view first) {
   const std::size_t count = std::min(first.size(), magic.size());
   if (first.substr(0, count) == magic.substr(0, count)) return {};
   const std::string_view name = protocol_of(first);
   if (name == tls_name) {
     return hinted(StatusCode::protocol_error, "the other side speaks TLS, and we do not",
-                  "give both sides the same TLS setting");
+                  same_tls_hint);
   }
   const auto bytes = std::as_bytes(std::span(first.substr(0, 16)));
   return {StatusCode::protocol_error,

@@ -54,6 +54,7 @@ enum class Verdict : std::uint8_t {
   other_purpose = 6,
   wrong_secret = 7,
   no_tls_here = 8,
+  tls_needed = 9,
 };
 
 /// By what a job is known on the wire: 16 bytes.
@@ -61,6 +62,10 @@ enum class Verdict : std::uint8_t {
 
 /// A Challenge that only refuses; for a server that is full, also before the Hello has come.
 [[nodiscard]] std::string refusal(Verdict verdict);
+
+/// Why a client that speaks TLS is answered by a Challenge outside of it, whole or in part: the
+/// server is full (limit_exceeded) or has no TLS (protocol_error).
+[[nodiscard]] Status refused_outside_tls(std::string_view challenge);
 
 /// Fails as soon as the first bytes of a connection, however few they are yet, can't be those of a
 /// Hello or a Challenge, and names what they look like.

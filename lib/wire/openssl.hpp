@@ -25,6 +25,7 @@ struct OpenSsl {
   HOCKET_FUNCTION(BIO_write_ex);
   HOCKET_FUNCTION(ERR_clear_error);
   HOCKET_FUNCTION(ERR_get_error);
+  HOCKET_FUNCTION(ERR_peek_error);
   HOCKET_FUNCTION(ERR_reason_error_string);
   HOCKET_FUNCTION(SSL_CIPHER_find);
   HOCKET_FUNCTION(SSL_CTX_check_private_key);

@@ -42,6 +42,14 @@ std::string openssl_words(const OpenSsl& api) {
   return words.empty() ? "no reason was given" : words;
 }
 
+/// Whether it is the other side's alert that it does not take our certificate, or wants one.
+bool is_refusal(unsigned long error) {
+  const int alert = ERR_GET_REASON(error) - SSL_AD_REASON_OFFSET;
+  return (alert >= SSL3_AD_BAD_CERTIFICATE && alert <= SSL3_AD_CERTIFICATE_UNKNOWN) ||
+         alert == TLS1_AD_UNKNOWN_CA || alert == TLS1_AD_ACCESS_DENIED ||
+         alert == TLS13_AD_CERTIFICATE_REQUIRED;
+}
+
 Status openssl_failed(const OpenSsl& api, std::string_view what,
                       SourceLocation where = SourceLocation::here()) {
   return {StatusCode::internal, fmt::format("OpenSSL can't {}: {}", what, openssl_words(api)),
@@ -98,6 +106,7 @@ class Filter final : public TlsFilter {
  private:
   [[nodiscard]] Status take(std::string_view ciphertext, std::string& plaintext);
   [[nodiscard]] Status check_first_byte(std::string_view first) const;
+  [[nodiscard]] Status take_outside(std::string_view bytes);
   [[nodiscard]] Status go_on_with_handshake();
   [[nodiscard]] Status read(std::string& plaintext);
   [[nodiscard]] Status handshake_failed();
@@ -108,6 +117,7 @@ class Filter final : public TlsFilter {
   BIO* in_ = nullptr;  // of ssl_, as out_
   BIO* out_ = nullptr;
   std::size_t handshake_bytes_ = 0;  // received before we were ready
+  std::string outside_ = {};         // the beginning of Hocket's own handshake, in place of TLS
   bool is_other_job_ = false;        // a client named another identity
   bool is_ready_ = false;
   Status failure_ = {};
@@ -243,6 +253,9 @@ Status Filter::receive(std::string_view ciphertext, std::string& plaintext) {
 
 Status Filter::take(std::string_view ciphertext, std::string& plaintext) {
   api_.ERR_clear_error();
+  const bool is_outside =
+      !outside_.empty() || (handshake_bytes_ == 0 && ciphertext.starts_with(magic[0]));
+  if (is_outside) return take_outside(ciphertext);
   while (!ciphertext.empty()) {
     const std::string_view piece = ciphertext.substr(0, piece_bytes);
     ciphertext.remove_prefix(piece.size());
@@ -268,15 +281,24 @@ Status Filter::check_first_byte(std::string_view first) const {
   constexpr char alert = 0x15;
   constexpr char handshake = 0x16;
   if (first[0] == handshake || first[0] == alert) return {};
-  const std::string_view other =
-      context_.role() == TlsContext::Role::server ? "the client" : "the server";
-  if (first[0] == magic[0]) {
-    return Status(StatusCode::protocol_error,
-                  fmt::format("{} speaks to us without TLS, and we ask for it", other))
-        .with_hint("give both sides the same TLS setting");
-  }
-  return Status(StatusCode::protocol_error, fmt::format("{} does not speak TLS", other))
+  return Status(StatusCode::protocol_error,
+                fmt::format("the {} does not speak TLS",
+                            context_.role() == TlsContext::Role::server ? "client" : "server"))
       .caused_by(check_first_bytes(first));
+}
+
+/// One of us, without TLS. A client hears that from us; a server may have another reason.
+Status Filter::take_outside(std::string_view bytes) {
+  if (context_.role() == TlsContext::Role::server) {
+    const std::string answer = refusal(Verdict::tls_needed);
+    std::size_t written = 0;
+    api_.BIO_write_ex(out_, answer.data(), answer.size(), &written);
+    return Status(StatusCode::protocol_error,
+                  "the client speaks to us without TLS, and we ask for it")
+        .with_hint("give both sides the same TLS setting (HOCKET_TLS)");
+  }
+  outside_.append(bytes.substr(0, challenge_bytes - outside_.size()));
+  return outside_.size() < challenge_bytes ? Status() : refused_outside_tls(outside_);
 }
 
 Status Filter::go_on_with_handshake() {
@@ -328,6 +350,8 @@ Status Filter::read(std::string& plaintext) {
       case SSL_ERROR_ZERO_RETURN:
         return {StatusCode::peer_lost, "the other side has ended the TLS connection"};
       default:
+        // A client is ready before the server has seen its certificate.
+        if (is_refusal(api_.ERR_peek_error())) return handshake_failed();
         return {StatusCode::protocol_error,
                 fmt::format("what came over TLS is not what was sent, or the other side has found "
                             "so: {}",

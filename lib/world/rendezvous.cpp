@@ -24,6 +24,7 @@
 #include "world/entry.hpp"
 #include "world/launcher.hpp"
 #include "world/rendezvous_url.hpp"
+#include "world/tls_settings.hpp"
 
 namespace hocket::world {
 namespace {
@@ -145,6 +146,7 @@ struct Terms {
   Place place = {};
   std::string file = {};  // that holds the store; empty where one is served
   wire::Credentials credentials = {};
+  wire::TlsOptions tls = {};
   Duration timeout = {};
 };
 
@@ -196,6 +198,7 @@ Status Meeting::serve(const net::Endpoint& at) {
   auto server = store::Server::start({
       .listen = {.host = is_local ? at.host : "", .port = at.port},
       .credentials = credentials_,
+      .tls = terms_.tls,
       .allow_without_secret = config_.get(variables::allow_without_secret),
   });
   if (!server.ok()) {
@@ -211,8 +214,8 @@ Status Meeting::serve(const net::Endpoint& at) {
 }
 
 Status Meeting::connect(const net::Endpoint& to) {
-  auto store =
-      store::TcpStore::connect({.server = to, .credentials = credentials_, .timeout = left()});
+  auto store = store::TcpStore::connect(
+      {.server = to, .credentials = credentials_, .tls = terms_.tls, .timeout = left()});
   if (store.ok()) {
     (*store)->set_timeout(terms_.timeout);
     route_ = server_ ? own_route((*store)->local_host()) : (*store)->local_host();
@@ -369,11 +372,14 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
     if (!secret.ok()) return secret.status();
     credentials.secret = *std::move(secret);
   }
+  Result<wire::TlsOptions> tls = read_tls_settings(config);
+  if (!tls.ok()) return tls.status();
   const Duration configured = config.get(variables::store_timeout);
   Terms terms = {
       .place = *std::move(place),
       .file = url ? url->path : "",
       .credentials = std::move(credentials),
+      .tls = *std::move(tls),
       .timeout = options.timeout.value_or(url ? url->timeout.value_or(configured) : configured),
   };
   const int rank = terms.place.rank;

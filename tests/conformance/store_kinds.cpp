@@ -8,9 +8,13 @@
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
 #include "support/temporary_folder.hpp"
+#include "support/tls.hpp"
 
 namespace hocket::testing {
 namespace {
+
+const wire::Credentials tls_credentials = {.job = "conformance", .secret = "of every process"};
+const wire::TlsOptions by_secret = {.mode = wire::TlsMode::psk};
 
 /// Keys that a part of a store must not see.
 std::unique_ptr<store::Store> with_neighbours(std::unique_ptr<store::Store> whole) {
@@ -56,11 +60,24 @@ Subject Tcp::make() {
   return {.resources = std::move(server), .store = reach(address), .address = address};
 }
 
+Subject Tls::make() {
+  if (!has_tls()) return {};
+  std::shared_ptr<store::Server> server =
+      require(store::Server::start({.credentials = tls_credentials, .tls = by_secret}));
+  const std::string address = "tls " + server->endpoint().to_string();
+  return {.resources = std::move(server), .store = reach(address), .address = address};
+}
+
 std::unique_ptr<store::Store> reach(const std::string& address) {
   const auto [kind, place] = split(address);
   if (kind == "file") return require(store::FileStore::open({.path = place}));
   if (kind == "tcp") {
     return require(store::TcpStore::connect({.server = require(net::parse_endpoint(place))}));
+  }
+  if (kind == "tls") {
+    return require(store::TcpStore::connect({.server = require(net::parse_endpoint(place)),
+                                             .credentials = tls_credentials,
+                                             .tls = by_secret}));
   }
   FAIL("no store at " << address);
   return nullptr;

@@ -1,8 +1,6 @@
 #include "wire/tls.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,14 +8,16 @@
 
 #include <fmt/format.h>
 
-#include "base/rng.hpp"
 #include "support/catch.hpp"
+#include "support/tls.hpp"
 #include "wire/handshake.hpp"
 
 using Catch::Matchers::Contains;
 using hocket::Result;
 using hocket::Status;
 using hocket::StatusCode;
+using hocket::testing::Certificates;
+using hocket::testing::has_tls;
 using hocket::wire::Credentials;
 using hocket::wire::TlsContext;
 using hocket::wire::TlsFilter;
@@ -31,15 +31,6 @@ const Credentials ours = {.job = "job 7", .secret = "an open secret"};
 const Credentials other_secret = {.job = "job 7", .secret = "a sealed letter"};
 const Credentials other_job = {.job = "job 8", .secret = "an open secret"};
 const TlsOptions by_secret = {.mode = TlsMode::psk};
-
-/// False where Hocket has no TLS: the test has then nothing to see, and says so.
-bool has_tls() {
-  const Status status = hocket::wire::tls_support();
-  if (status.ok()) return true;
-  REQUIRE(status.code() == StatusCode::unsupported);
-  WARN("skipped: " << status.to_string());
-  return false;
-}
 
 std::unique_ptr<TlsContext> context(Role role, const TlsOptions& options,
                                     const Credentials& credentials) {
@@ -182,6 +173,10 @@ TEST_CASE("a side without TLS is told from a stranger") {
   server.give(plain.hello(), 1);
   REQUIRE(server.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(server.status.to_string(), Contains("the client speaks to us without TLS"));
+  hocket::wire::ClientHandshake told(ours, hocket::wire::Purpose::store, {});
+  const Status why = told.on_challenge(server.filter->take_output()).status();
+  REQUIRE(why.code() == StatusCode::protocol_error);
+  REQUIRE_THAT(why.to_string(), Contains("the server asks for TLS, and we speak without it"));
 
   End client(Role::client, by_secret, ours);
   hocket::wire::ServerHandshake plain_server(ours, hocket::wire::Purpose::store, {});
@@ -191,6 +186,10 @@ TEST_CASE("a side without TLS is told from a stranger") {
   client.give(step.reply, 64);
   REQUIRE(client.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(client.status.to_string(), Contains("the server speaks to us without TLS"));
+
+  End late(Role::client, by_secret, ours);
+  late.give(hocket::wire::refusal(hocket::wire::Verdict::full), 1);
+  REQUIRE(late.status.code() == StatusCode::limit_exceeded);
 
   End stranger(Role::client, by_secret, ours);
   stranger.give("HTTP/1.1 400 Bad Request\r\n", 64);
@@ -278,58 +277,6 @@ TEST_CASE("without OpenSSL's headers TLS is unsupported") {
   REQUIRE(status.code() == StatusCode::unsupported);
   REQUIRE_FALSE(status.hint().empty());
 }
-
-namespace {
-
-/// A folder of authorities and certificates, made by the command openssl and removed at the end.
-class Certificates {
- public:
-  Certificates()
-      : folder_(std::filesystem::temp_directory_path() / ("hocket_tls_" + hocket::random_hex(8))) {
-    std::filesystem::create_directory(folder_);
-    for (const char* authority : {"ours", "other"}) {
-      is_made_ = is_made_ && openssl(fmt::format("-x509 -keyout {0}.key -out {0}.pem -subj /CN={0}",
-                                                 authority));
-    }
-    for (const auto& [name, authority] :
-         {std::pair("one", "ours"), {"two", "ours"}, {"spy", "other"}}) {
-      is_made_ = is_made_ && openssl(fmt::format("-x509 -CA {1}.pem -CAkey {1}.key -keyout {0}.key "
-                                                 "-out {0}.pem -subj /CN={0}",
-                                                 name, authority));
-    }
-  }
-  Certificates(const Certificates&) = delete;
-  Certificates& operator=(const Certificates&) = delete;
-  ~Certificates() { std::filesystem::remove_all(folder_); }
-
-  /// False, with the reason printed, where there is no command to make them.
-  [[nodiscard]] bool are_made() const {
-    if (!is_made_) WARN("skipped: the command openssl is not here or too old");
-    return is_made_;
-  }
-
-  [[nodiscard]] TlsOptions options(std::string_view name, std::string_view authority) const {
-    const std::string folder = folder_.string();
-    return {.mode = TlsMode::certificate,
-            .certificate_file = fmt::format("{}/{}.pem", folder, name),
-            .key_file = fmt::format("{}/{}.key", folder, name),
-            .ca_file = fmt::format("{}/{}.pem", folder, authority)};
-  }
-
- private:
-  [[nodiscard]] bool openssl(const std::string& arguments) const {
-    const std::string line = fmt::format(
-        "cd '{}' && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes "
-        "-days 30 {} >/dev/null 2>&1",
-        folder_.string(), arguments);
-    return std::system(line.c_str()) == 0;
-  }
-
-  std::filesystem::path folder_;
-  bool is_made_ = true;
-};
-
-}  // namespace
 
 TEST_CASE("two sides with certificates of one authority talk over TLS") {
   if (!has_tls()) return;

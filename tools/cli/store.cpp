@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
+#include "world/tls_settings.hpp"
 
 namespace hocket::cli {
 namespace {
@@ -74,16 +75,20 @@ int serve(const Options& options) {
   }
   auto who = credentials(options);
   if (!who.ok()) return fail(who.status());
+  auto tls = world::read_tls_settings(process_config());
+  if (!tls.ok()) return fail(tls.status());
   raise_open_files_max();
   const sigset_t ends = hold_end_signals();
   const bool is_open = process_config().get(variables::allow_without_secret);
   const std::string_view proof = who->secret.empty() ? "no secret" : "a secret";
+  const std::string_view cover = tls->mode == wire::TlsMode::off ? "" : " over TLS";
   const auto server = store::Server::start({.listen = *endpoint,
                                             .credentials = std::move(*who),
+                                            .tls = std::move(*tls),
                                             .allow_without_secret = is_open,
                                             .bytes_max = *memory});
   if (!server.ok()) return fail(server.status());
-  fmt::print("serving a store at {} with {}\n", (*server)->endpoint().to_string(), proof);
+  fmt::print("serving a store at {} with {}{}\n", (*server)->endpoint().to_string(), proof, cover);
   std::fflush(stdout);
   int received = 0;
   sigwait(&ends, &received);
@@ -105,8 +110,12 @@ Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
   }
   auto who = credentials(options);
   if (!who.ok()) return who.status();
-  return store::TcpStore::connect(
-      {.server = std::move(*endpoint), .credentials = std::move(*who), .timeout = *timeout});
+  auto tls = world::read_tls_settings(process_config());
+  if (!tls.ok()) return tls.status();
+  return store::TcpStore::connect({.server = std::move(*endpoint),
+                                   .credentials = std::move(*who),
+                                   .tls = std::move(*tls),
+                                   .timeout = *timeout});
 }
 
 /// The bytes as they are, and the end of a line where a person reads them.
@@ -205,7 +214,9 @@ Command store_command(CLI::App& program) {
   const auto options = std::make_shared<Options>();
   CLI::App* const parser = program.add_subcommand("store", "Serve a store, or look into one");
   parser->require_subcommand(1);
-  parser->footer("The secret is taken from HOCKET_SECRET or HOCKET_SECRET_FILE.");
+  parser->footer(
+      "The secret is taken from HOCKET_SECRET or HOCKET_SECRET_FILE, and HOCKET_TLS says whether "
+      "the connection is encrypted.");
   parser->add_option("--job", options->job, "The store's job (default: HOCKET_JOB)");
   parser->add_option("--at", options->at, "HOST:PORT of the store (default: HOCKET_STORE)");
   parser->add_option("--timeout", options->timeout, "For the store to answer")

@@ -148,21 +148,22 @@ Status Agent::join(const Json& message) {
   }
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
+  auto environment = merge(own_environment(), to_words(message.at("environment")));
   Json ready = {{"is", "ready"}, {"store_port", 0}, {"master_port", *master_port}};
   if (const Json& serve = message.at("serve"); !serve.is_null()) {
     auto store = JobStore::serve({.host = serve.at("host").get<std::string>(),
                                   .port = serve.at("port").get<std::uint16_t>()},
                                  {.job = to_bytes(message.at("job").get<std::string>()),
-                                  .secret = to_bytes(message.at("secret").get<std::string>())});
+                                  .secret = to_bytes(message.at("secret").get<std::string>())},
+                                 environment);
     if (!store.ok()) return store.status();
     store_.emplace(std::move(*store));
     ready["store_port"] = store_->port();
   }
-  crew_ = std::make_unique<Crew>(
-      loop_, *this,
-      CrewOptions{.environment = merge(own_environment(), to_words(message.at("environment"))),
-                  .dispositions = dispositions_,
-                  .input = input_.descriptor()});
+  crew_ = std::make_unique<Crew>(loop_, *this,
+                                 CrewOptions{.environment = std::move(environment),
+                                             .dispositions = dispositions_,
+                                             .input = input_.descriptor()});
   channel_.send(ready);
   return {};
 }

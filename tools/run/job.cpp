@@ -8,8 +8,10 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "base/config.hpp"
 #include "base/fd.hpp"
 #include "base/rng.hpp"
+#include "world/tls_settings.hpp"
 
 namespace hocket::run {
 namespace {
@@ -43,8 +45,19 @@ Result<std::uint16_t> free_port() {
   return ntohs(address.sin_port);
 }
 
-Result<JobStore> JobStore::serve(const net::Endpoint& listen, wire::Credentials credentials) {
-  auto server = store::Server::start({.listen = listen, .credentials = std::move(credentials)});
+Result<wire::TlsOptions> tls_settings(const std::vector<std::string>& environment) {
+  std::vector<const char*> entries;
+  for (const std::string& entry : environment) entries.push_back(entry.c_str());
+  entries.push_back(nullptr);
+  return world::read_tls_settings(Config(entries.data()));
+}
+
+Result<JobStore> JobStore::serve(const net::Endpoint& listen, wire::Credentials credentials,
+                                 const std::vector<std::string>& environment) {
+  auto tls = tls_settings(environment);
+  if (!tls.ok()) return tls.status();
+  auto server = store::Server::start(
+      {.listen = listen, .credentials = std::move(credentials), .tls = std::move(*tls)});
   if (!server.ok()) return server.status();
   return JobStore(std::move(*server));
 }

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
@@ -34,10 +36,15 @@ World make_world(const Options& options, const Plan& plan, const wire::Credentia
           .restarts_max = options.restarts_max};
 }
 
+/// What ranks on this host have, beside what makes each of them a rank.
+std::vector<std::string> environment_here(const Options& options) {
+  return merge(own_environment(), exported_variables(options));
+}
+
 Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
   Loop loop(monotonic_clock());
   const wire::Credentials credentials = make_credentials(options.job);
-  const auto store = JobStore::serve(plan.listen, credentials);
+  const auto store = JobStore::serve(plan.listen, credentials, environment_here(options));
   if (!store.ok()) return store.status();
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
@@ -54,7 +61,7 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit
   const net::Endpoint at = {.host = plan.store.host, .port = store->port()};
   conductor.set_meeting_point(at.to_string(), plan.store.host, *master_port);
   Crew crew(loop, conductor,
-            {.environment = merge(own_environment(), exported_variables(options)),
+            {.environment = environment_here(options),
              .dispositions = dispositions,
              .input = STDIN_FILENO});
   conductor.add(crew);
@@ -104,6 +111,8 @@ Result<wire::Credentials> shared_credentials(const Options& options, const Plan&
 Result<Meeting> meet_others(const Options& options, const Plan& plan,
                             const wire::Credentials& credentials, std::uint16_t master_port,
                             Conductor& conductor) {
+  auto tls = tls_settings(environment_here(options));
+  if (!tls.ok()) return tls.status();
   const auto goes_on = [&] {
     constexpr std::chrono::milliseconds a_moment{1};
     conductor.wait_for([] { return false; }, Deadline::after(monotonic_clock(), a_moment));
@@ -111,6 +120,7 @@ Result<Meeting> meet_others(const Options& options, const Plan& plan,
   };
   return meet({.server = plan.store,
                .credentials = credentials,
+               .tls = std::move(*tls),
                .node = options.node,
                .nodes = plan.nodes,
                .ranks = plan.ranks_per_node,
@@ -126,7 +136,7 @@ Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, in
   Loop loop(monotonic_clock());
   std::optional<JobStore> store;
   if (options.node == 0) {
-    auto served = JobStore::serve(plan.listen, *credentials);
+    auto served = JobStore::serve(plan.listen, *credentials, environment_here(options));
     if (!served.ok()) return served.status();
     store.emplace(std::move(*served));
   }
@@ -151,7 +161,7 @@ Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, in
   conductor.set_meeting_point(plan.store.to_string(), plan.store.host, meeting->master_port);
   Peers peers(loop, conductor, *meeting, options.node,
               {.node = options.node,
-               .environment = merge(own_environment(), exported_variables(options)),
+               .environment = environment_here(options),
                .dispositions = dispositions,
                .input = STDIN_FILENO});
   conductor.add(peers);

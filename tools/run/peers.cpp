@@ -36,7 +36,7 @@ Status name_missing(store::Store& store, int nodes, Status why) {
   }
   const StatusCode code = why.code();
   return Status(code, fmt::format("no launcher has come for node {} of {}",
-                                        fmt::join(missing, ", "), nodes))
+                                  fmt::join(missing, ", "), nodes))
       .with_hint("each node runs `hocket run --node-rank …` with the same --nnodes and --master")
       .caused_by(std::move(why));
 }
@@ -92,8 +92,10 @@ Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>&
     return status.code() == StatusCode::timeout && !deadline.passed(monotonic_clock().now()) &&
            goes_on();
   };
-  store::ConnectOptions connect = {
-      .server = options.server, .credentials = options.credentials, .timeout = slice};
+  store::ConnectOptions connect = {.server = options.server,
+                                   .credentials = options.credentials,
+                                   .tls = options.tls,
+                                   .timeout = slice};
   auto store = store::TcpStore::connect(connect);
   while (try_again(store.status())) store = store::TcpStore::connect(connect);
   if (!store.ok()) return store.status();

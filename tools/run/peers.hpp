@@ -32,6 +32,7 @@
 #include "run/node.hpp"
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
+#include "wire/tls.hpp"
 
 namespace hocket::run {
 
@@ -45,6 +46,7 @@ struct Meeting {
 struct MeetingOptions {
   net::Endpoint server = {};
   wire::Credentials credentials = {};
+  wire::TlsOptions tls = {};
   int node = 0;
   int nodes = 1;
   int ranks = 1;  // of this node
