@@ -46,10 +46,10 @@ inline constexpr std::size_t store_connections_max = 16 << 10;
 /// Connections that have not proved yet who they are; a further one pushes out the oldest.
 inline constexpr std::size_t store_strangers_max = 1024;
 /// Of all connections: bytes of messages that are not complete yet.
-inline constexpr std::size_t store_partial_bytes_max = 512 << 20;
-/// Of one connection: requests that wait, and replies that it does not read. Past either, the
-/// server reads no more of it until that has changed.
+inline constexpr std::size_t store_partial_bytes_max = std::size_t{1} << 30;
+/// Of one connection: requests that wait; a further one is refused.
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
+/// Of one connection: replies that it does not read. Past that, the server reads no more of it.
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
 /// For both sides of a connection to prove who they are.

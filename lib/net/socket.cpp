@@ -150,8 +150,13 @@ Result<Fd> connect_to(const Address& address, Deadline deadline) {
     ::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &bytes);
     if (error != 0) return refused(error);
   }
-  // A port that nobody listens on may be given to our own end, which then answers itself.
-  if (local_address(socket.get()).endpoint().to_string() == there) return refused(ECONNREFUSED);
+  // A port that nobody listens on may be given to our own end, which then answers itself. It is
+  // reset, lest it keeps the port for a minute from whoever is to listen there.
+  if (local_address(socket.get()).endpoint().to_string() == there) {
+    const linger reset = {.l_onoff = 1, .l_linger = 0};
+    static_cast<void>(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
+    return refused(ECONNREFUSED);
+  }
   set_options(socket.get());
   return socket;
 }

@@ -161,13 +161,33 @@ Result<std::uint64_t> Connection::send(const Request& request, Deadline deadline
   const std::uint64_t id = next_id_++;
   awaited_.emplace(id, std::nullopt);
   wire::close_frame(bytes, start, id);
-  const Turn turn(is_sending_, sent_, lock);
-  Status status = channel_->send(bytes, deadline);
+  Status status = transmit(lock, std::move(bytes), deadline);
   if (status.ok()) return id;
-  lock.lock();
   awaited_.erase(id);
   fail(status);
   return status;
+}
+
+/// As the only thread that sends; comes back with the lock.
+Status Connection::transmit(std::unique_lock<std::mutex>& lock, std::string bytes,
+                            Deadline deadline) {
+  const Turn turn(is_sending_, sent_, lock);
+  for (;;) {
+    Status status = channel_->send(bytes, deadline);
+    lock.lock();
+    if (!status.ok() || withdrawals_.empty()) return status;
+    bytes = std::exchange(withdrawals_, {});
+    lock.unlock();
+  }
+}
+
+/// Lest a request that the server comes to only now takes what somebody else could have. If even
+/// that can't be said, the server finds out by the end of the connection.
+void Connection::withdraw(std::uint64_t id, std::unique_lock<std::mutex>& lock) {
+  wire::close_frame(withdrawals_, wire::open_frame(withdrawals_), id);
+  if (is_sending_) return;  // who sends takes it along
+  Status status = transmit(lock, std::exchange(withdrawals_, {}), Deadline(Instant()));
+  if (!status.ok()) fail(std::move(status));
 }
 
 Reply Connection::receive(std::uint64_t id, Deadline deadline) {
@@ -183,6 +203,7 @@ Reply Connection::receive(std::uint64_t id, Deadline deadline) {
       awaited_.erase(found);
       if (reply) return std::move(*reply);
       if (!failure_.ok()) return {.status = lost()};
+      withdraw(id, lock);
       return {.status = Status(StatusCode::timeout, "the server does not answer")
                             .with_hint("see whether its process is stopped or its host is gone")};
     }

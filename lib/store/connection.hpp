@@ -45,7 +45,8 @@ class Connection {
   /// that does not take all of it in time is given up.
   [[nodiscard]] Result<std::uint64_t> send(const Request& request, Deadline deadline);
 
-  /// The reply; whether it fits() is not known here. After a timeout it is dropped when it comes.
+  /// The reply; whether it fits() is not known here. After a timeout the request is withdrawn, and
+  /// a reply that comes all the same is dropped.
   [[nodiscard]] Reply receive(std::uint64_t id, Deadline deadline);
 
   /// Our address on this connection.
@@ -61,6 +62,8 @@ class Connection {
   /// Waits for bytes, as the only thread that does, and hands out the replies among them.
   void read(std::unique_lock<std::mutex>& lock, Deadline deadline);
   Status read_some(Deadline deadline, Replies& replies);
+  Status transmit(std::unique_lock<std::mutex>& lock, std::string bytes, Deadline deadline);
+  void withdraw(std::uint64_t id, std::unique_lock<std::mutex>& lock);
   /// For good: every call fails from now on, and so do those that wait.
   void fail(Status why);
   [[nodiscard]] Status lost() const;
@@ -72,6 +75,7 @@ class Connection {
   std::mutex mutex_;  // of what follows
   bool is_sending_ = false;
   std::condition_variable sent_;  // nobody is sending any more
+  std::string withdrawals_;       // frames that whoever sends takes along
   bool is_reading_ = false;
   std::condition_variable read_;  // nobody is reading any more, or the connection is lost
   std::uint64_t next_id_ = 0;

@@ -128,6 +128,11 @@ Status malformed(std::string_view what) {
 
 std::string_view name(Kind kind) noexcept { return shape(kind).name; }
 
+bool can_wait(Kind kind) noexcept {
+  return kind == Kind::get || kind == Kind::wait || kind == Kind::queue_pop ||
+         kind == Kind::barrier;
+}
+
 Status check(const Request& request) {
   const Shape& wanted = shape(request.kind);
   if (!agrees(wanted.keys, request.keys.size(), 0)) {

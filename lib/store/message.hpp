@@ -37,6 +37,8 @@ enum class Kind : std::uint8_t {
 inline constexpr std::size_t kind_count = 15;
 
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
+/// Whether such a request may have to wait for others.
+[[nodiscard]] bool can_wait(Kind kind) noexcept;
 
 struct Request {
   Kind kind = Kind::ping;

@@ -166,6 +166,7 @@ class Server::Hub final : public SessionHost {
   [[nodiscard]] bool hold(std::ptrdiff_t bytes) noexcept override;
   void admit(Session& session) override { strangers_.erase(session.serial()); }
   void serve(Session& session, std::uint64_t id, Request request) override;
+  void withdraw(Session& session, std::uint64_t id) override;
   void settle(std::shared_ptr<Session> session) override;
   void leave(Session& session, const Status& why) override;
 
@@ -318,10 +319,10 @@ bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
 
 void Server::Hub::serve(Session& session, std::uint64_t id, Request request) {
   const Ticket ticket = next_ticket_++;
-  const std::optional<Reply> reply =
+  std::optional<Reply> reply =
       keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
   if (reply) {
-    session.reply(id, *reply);
+    session.reply(id, std::move(*reply));
   } else {
     places_.emplace(ticket, Place{&session, id});
     session.tickets().insert(ticket);
@@ -329,13 +330,24 @@ void Server::Hub::serve(Session& session, std::uint64_t id, Request request) {
   deliver();
 }
 
+void Server::Hub::withdraw(Session& session, std::uint64_t id) {
+  const auto found = std::ranges::find_if(
+      session.tickets(), [&](Ticket ticket) { return places_.at(ticket).id == id; });
+  if (found == session.tickets().end()) return;  // it has its reply
+  keyspace_.cancel(*found);
+  places_.erase(*found);
+  session.tickets().erase(found);
+  deliver();
+}
+
 void Server::Hub::deliver() {
-  for (const Completion& each : keyspace_.take_completions()) {
+  for (Completion& each : keyspace_.take_completions()) {
     const auto found = places_.find(each.ticket);
+    if (found == places_.end()) continue;  // its place was never noted, for lack of memory
     const auto [session, id] = found->second;
     places_.erase(found);
     session->tickets().erase(each.ticket);
-    session->reply(id, each.reply);
+    session->reply(id, std::move(each.reply));
     ready_.push_back(session->shared_from_this());
   }
 }
@@ -363,6 +375,8 @@ void Server::Hub::leave(Session& session, const Status& why) {
   session.tickets().clear();
   if (strangers_.erase(session.serial()) > 0 && why.code() != StatusCode::aborted) {
     stranger_log_.warn(session.peer(), why);
+  } else if (why.code() == StatusCode::limit_exceeded) {
+    log::line(log::Level::warning, "store: {} was dropped: {}", session.peer(), why.what());
   } else {
     log::line(log::Level::debug, "store: {} left: {}", session.peer(), why.what());
   }

@@ -15,10 +15,6 @@
 namespace hocket::store {
 namespace {
 
-/// Larger values are not copied into the outbox.
-constexpr std::size_t copied_bytes_max = 16 << 10;
-constexpr std::size_t piece_bytes_max = 64 << 10;
-constexpr std::size_t pieces_at_once_max = 16;
 /// The rest stays in the outbox, where a value is kept once for all who want it.
 constexpr std::size_t encrypted_bytes_max = 64 << 10;
 /// Before others have their turn.
@@ -29,6 +25,12 @@ Status lost(const asio::error_code& error) {
   return Status(StatusCode::peer_lost, error.message());
 }
 
+std::vector<asio::const_buffer> buffers(const std::vector<std::string_view>& pieces) {
+  std::vector<asio::const_buffer> buffers;
+  for (const std::string_view piece : pieces) buffers.emplace_back(piece.data(), piece.size());
+  return buffers;
+}
+
 wire::Nonce fresh_nonce() {
   wire::Nonce nonce{};
   random_bytes(nonce);
@@ -36,55 +38,6 @@ wire::Nonce fresh_nonce() {
 }
 
 }  // namespace
-
-std::string& Outbox::tail() {
-  if (pieces_.empty() || pieces_.back().value || pieces_.back().bytes.size() >= piece_bytes_max) {
-    pieces_.emplace_back();
-  }
-  return pieces_.back().bytes;
-}
-
-void Outbox::push(std::uint64_t id, const Reply& reply) {
-  std::size_t values_bytes = value_bytes(reply);
-  values_bytes += reply.values.size() * sizeof(std::uint32_t);
-  std::string& head = tail();
-  const std::size_t start = wire::open_frame(head);
-  encode_head(reply, head);
-  wire::close_frame(head, start, id, values_bytes);
-  bytes_ += head.size() - start + values_bytes;
-  for (const Value& value : reply.values) {
-    encode_value_head(value, tail());
-    if (value == nullptr) continue;
-    if (value->size() > copied_bytes_max) {
-      pieces_.push_back({.value = value});
-    } else {
-      tail().append(*value);
-    }
-  }
-}
-
-std::vector<asio::const_buffer> Outbox::front() const {
-  std::vector<asio::const_buffer> buffers;
-  for (const Piece& piece : pieces_) {
-    if (buffers.size() == pieces_at_once_max) break;
-    const std::string_view rest = piece.view().substr(buffers.empty() ? sent_ : 0);
-    buffers.emplace_back(rest.data(), rest.size());
-  }
-  return buffers;
-}
-
-std::string_view Outbox::first(std::size_t bytes_max) const {
-  return pieces_.front().view().substr(sent_, bytes_max);
-}
-
-void Outbox::pop(std::size_t bytes) {
-  bytes_ -= bytes;
-  sent_ += bytes;
-  while (!pieces_.empty() && sent_ >= pieces_.front().view().size()) {
-    sent_ -= pieces_.front().view().size();
-    pieces_.pop_front();
-  }
-}
 
 Session::Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
                  SessionHost& host)
@@ -233,8 +186,7 @@ void Session::account() {
 }
 
 bool Session::is_paused() const noexcept {
-  return tickets_.size() >= limits::store_parked_per_connection_max ||
-         outbox_.bytes() + encrypted_.size() >= limits::store_unsent_bytes_max;
+  return outbox_.bytes() + encrypted_.size() >= limits::store_unsent_bytes_max;
 }
 
 void Session::turn() {
@@ -260,7 +212,12 @@ void Session::serve_frames() {
 }
 
 void Session::serve_frame(const wire::Frame& frame) {
+  if (frame.message.empty()) return host_.withdraw(*this, frame.id);
   auto request = decode_request(frame.message);
+  if (request.ok() && can_wait(request->kind) &&
+      tickets_.size() >= limits::store_parked_per_connection_max) {
+    request = Status(StatusCode::limit_exceeded, "too many requests of one client wait already");
+  }
   if (request.ok()) return host_.serve(*this, frame.id, std::move(*request));
   if (request.status().code() == StatusCode::protocol_error) return close(request.status());
   reply(frame.id, {.status = request.status()});
@@ -270,7 +227,7 @@ void Session::transmit() {
   if (host_.tls() != nullptr) return transmit_encrypted();
   while (outbox_.bytes() > 0) {
     asio::error_code error;
-    const std::size_t bytes = socket_.write_some(outbox_.front(), error);
+    const std::size_t bytes = socket_.write_some(buffers(outbox_.front()), error);
     if (error == asio::error::would_block) return await_output();
     if (error == asio::error::interrupted) continue;
     if (error) return close(lost(error));

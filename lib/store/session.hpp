@@ -4,13 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
@@ -20,6 +21,7 @@
 #include "base/fd.hpp"
 #include "store/keyspace.hpp"
 #include "store/message.hpp"
+#include "store/outbox.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
 #include "wire/tls.hpp"
@@ -47,36 +49,12 @@ class SessionHost {
   virtual void admit(Session& session) = 0;
   /// Calls session.reply, now or later.
   virtual void serve(Session& session, std::uint64_t id, Request request) = 0;
+  /// Nobody waits for the reply any more.
+  virtual void withdraw(Session& session, std::uint64_t id) = 0;
   /// Lets this session, and others that have replies now, take their turn.
   virtual void settle(std::shared_ptr<Session> session) = 0;
   /// The session is closed and won't be heard of again.
   virtual void leave(Session& session, const Status& why) = 0;
-};
-
-/// Replies on their way out. A large value is sent from where the store has it.
-class Outbox {
- public:
-  void push(std::uint64_t id, const Reply& reply);
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// As many pieces as one call sends.
-  [[nodiscard]] std::vector<asio::const_buffer> front() const;
-  /// The first piece, or as many bytes of it. Not when it is empty.
-  [[nodiscard]] std::string_view first(std::size_t bytes_max) const;
-  void pop(std::size_t bytes);
-
- private:
-  struct Piece {
-    std::string bytes = {};
-    Value value = {};  // instead of bytes
-
-    [[nodiscard]] std::string_view view() const noexcept { return value ? *value : bytes; }
-  };
-  /// Where small things are appended.
-  std::string& tail();
-
-  std::deque<Piece> pieces_;
-  std::size_t sent_ = 0;  // of the first piece
-  std::size_t bytes_ = 0;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -86,7 +64,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start() { await_input(); }
   /// Puts the reply into the outbox; a turn sends it.
-  void reply(std::uint64_t id, const Reply& reply) { outbox_.push(id, reply); }
+  void reply(std::uint64_t id, Reply reply) { outbox_.push(id, std::move(reply)); }
   /// Serves what came in, sends what can be sent, and waits for more.
   void turn();
   void close(const Status& why);

@@ -101,12 +101,13 @@ class Porch {
 
   Status claim_rank();
   Status take_seat();
-  Status announce_arrival();
+  /// The last to arrive knows the outcome at once, the others nothing.
+  Result<std::optional<Seat>> announce_arrival();
   /// What all ranks are told: the first verdict that anybody has.
   Result<std::string> propose(const std::string& verdict);
   Status blame(const Status& fault);
   Result<Seat> wait_for_verdict(Deadline deadline);
-  Result<Seat> give_up();
+  Result<Seat> give_up(Deadline deadline);
   Result<Seat> find_seat();
   [[nodiscard]] Seat seat_in(std::string_view list) const;
 
@@ -139,10 +140,10 @@ Status Porch::take_seat() {
   return store_.append(key("host/" + who_.host), fmt::format("{} ", who_.rank));
 }
 
-Status Porch::announce_arrival() {
+Result<std::optional<Seat>> Porch::announce_arrival() {
   Result<std::int64_t> arrived = store_.add(key("arrived"), 1);
   if (!arrived.ok()) return arrived.status();
-  if (*arrived != who_.size) return {};
+  if (*arrived != who_.size) return std::optional<Seat>();
   // The last one sees what all have written.
   Result<Seat> seat = find_seat();
   if (!seat.ok()) return seat.status();
@@ -154,7 +155,11 @@ Status Porch::announce_arrival() {
       return lonely.ok() ? blame(loopback_fault(*lonely)) : lonely.status();
     }
   }
-  return propose(std::string(go)).status();
+  Result<std::string> verdict = propose(std::string(go));
+  if (!verdict.ok()) return verdict.status();
+  // Not another word: the others may go on, and rank 0 may end and take the store with it.
+  if (*verdict != go) return decode_fault(*verdict);
+  return std::optional(*seat);
 }
 
 Result<std::string> Porch::propose(const std::string& verdict) {
@@ -170,10 +175,15 @@ Status Porch::blame(const Status& fault) {
   return decode_fault(*verdict);
 }
 
-Result<Seat> Porch::give_up() {
-  const Result<std::vector<int>> ranks = missing_ranks(store_, who_);
-  if (!ranks.ok()) return ranks.status();
+Result<Seat> Porch::give_up(Deadline deadline) {
   const std::string who = fmt::format("rank {} ({}) waits no longer", who_.rank, who_.process);
+  store_.set_timeout(deadline.remaining(monotonic_clock().now()));
+  const Result<std::vector<int>> ranks = missing_ranks(store_, who_);
+  if (!ranks.ok()) {
+    return Status(StatusCode::timeout, fmt::format("the store does not answer; {}", who))
+        .with_hint("see whether the process that serves it, rank 0 or the launcher, is stopped")
+        .caused_by(ranks.status());
+  }
   const Status fault =
       ranks->empty()
           ? Status(
@@ -198,7 +208,8 @@ Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
   const Duration rest = std::min<Duration>(left / 8, limits::entry_farewell);
   // Both at once: after the verdict rank 0 may go on, end, and take the store with it.
   auto both = store_.multi_get({key("verdict"), key("host/" + who_.host)}, left - rest);
-  if (!both.ok()) return both.status().code() == StatusCode::timeout ? give_up() : both.status();
+  if (!both.ok())
+    return both.status().code() == StatusCode::timeout ? give_up(deadline) : both.status();
   if (both->front() != go) return decode_fault(both->front());
   return seat_in(both->back());
 }
@@ -223,8 +234,10 @@ Seat Porch::seat_in(std::string_view list) const {
 Result<Seat> Porch::enter(Deadline deadline) {
   Status status = claim_rank();
   if (status.ok()) status = take_seat();
-  if (status.ok()) status = announce_arrival();
   if (!status.ok()) return std::move(status).with_rank(who_.rank);
+  Result<std::optional<Seat>> last = announce_arrival();
+  if (!last.ok()) return last.status().with_rank(who_.rank);
+  if (*last) return **last;
   Result<Seat> seat = wait_for_verdict(deadline);
   if (!seat.ok()) return seat.status().with_rank(who_.rank);
   return seat;

@@ -13,6 +13,7 @@
 #include "base/config.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/open_files.hpp"
 #include "base/private_file.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
@@ -175,7 +176,8 @@ class Meeting {
   Status open_file();
   Status open_meeting();
   Status serve(const net::Endpoint& at);
-  Status connect(const net::Endpoint& to);
+  Status join_meeting(const std::string& path);
+  Status connect(const net::Endpoint& to, Duration patience);
   Result<net::Interface> choose_address();
   [[nodiscard]] std::string own_route(std::string loopback);
   /// Lets the others come for a moment, and hear the verdict, before the store goes.
@@ -194,6 +196,10 @@ class Meeting {
 };
 
 Status Meeting::serve(const net::Endpoint& at) {
+  if (Status status = allow_open_files(static_cast<std::uint64_t>(place_.size)); !status.ok()) {
+    return Status(status.code(), fmt::format("rank 0 can't serve a store to {} ranks", place_.size))
+        .caused_by(std::move(status));
+  }
   const bool is_local = net::is_loopback(at.host);
   auto server = store::Server::start({
       .listen = {.host = is_local ? at.host : "", .port = at.port},
@@ -210,12 +216,12 @@ Status Meeting::serve(const net::Endpoint& at) {
   const std::uint16_t port = server_->endpoint().port;
   log::line(log::Level::info, "rank 0 serves the store at {}",
             net::Endpoint{.host = at.host, .port = port}.to_string());
-  return connect({.host = is_local ? at.host : std::string(own_loopback), .port = port});
+  return connect({.host = is_local ? at.host : std::string(own_loopback), .port = port}, left());
 }
 
-Status Meeting::connect(const net::Endpoint& to) {
+Status Meeting::connect(const net::Endpoint& to, Duration patience) {
   auto store = store::TcpStore::connect(
-      {.server = to, .credentials = credentials_, .tls = terms_.tls, .timeout = left()});
+      {.server = to, .credentials = credentials_, .tls = terms_.tls, .timeout = patience});
   if (store.ok()) {
     (*store)->set_timeout(terms_.timeout);
     route_ = server_ ? own_route((*store)->local_host()) : (*store)->local_host();
@@ -233,9 +239,12 @@ Status Meeting::connect(const net::Endpoint& to) {
 std::string Meeting::own_route(std::string loopback) {
   if (!place_.master || net::is_loopback(place_.master->host)) return loopback;
   const auto interfaces = net::list_interfaces();
-  const auto addresses = net::resolve(*place_.master, deadline_);
+  const Deadline soon =
+      Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline_);
+  const auto addresses = net::resolve(*place_.master, soon);
   if (!interfaces.ok() || !addresses.ok()) return {};
   for (const net::Address& address : *addresses) {
+    if (address.is_loopback()) return {};  // the host's own name, as some systems set it up
     std::string host = address.endpoint().host;
     if (std::ranges::find(*interfaces, host, &net::Interface::address) != interfaces->end())
       return host;
@@ -261,14 +270,26 @@ Status Meeting::open_meeting() {
     return write_private_file(*path,
                               fmt::format("{} {}", server_->endpoint().port, credentials_.secret));
   }
-  Result<std::string> content = await_file(*path, deadline_);
-  if (!content.ok()) return content.status();
-  const auto port = parse_integer(content->substr(0, content->find(' ')));
-  if (!port || *port < 1 || *port > UINT16_MAX) {
-    return {StatusCode::protocol_error, fmt::format("{} holds no port", *path)};
+  return join_meeting(*path);
+}
+
+Status Meeting::join_meeting(const std::string& path) {
+  constexpr Duration patience = 500ms;
+  for (;;) {
+    Result<std::string> content = await_file(path, deadline_);
+    if (!content.ok()) return content.status();
+    const auto port = parse_integer(content->substr(0, content->find(' ')));
+    if (!port || *port < 1 || *port > UINT16_MAX) {
+      return {StatusCode::protocol_error, fmt::format("{} holds no port", path)};
+    }
+    credentials_.secret = content->substr(std::min(content->size(), content->find(' ') + 1));
+    Status status =
+        connect({.host = std::string(own_loopback), .port = static_cast<std::uint16_t>(*port)},
+                std::min(left(), patience));
+    // Who does not let us in may be no rank 0 of ours: one that was killed leaves its file behind.
+    if (status.ok() || left() <= Duration::zero()) return status;
+    std::this_thread::sleep_for(50ms);
   }
-  credentials_.secret = content->substr(std::min(content->size(), content->find(' ') + 1));
-  return connect({.host = std::string(own_loopback), .port = static_cast<std::uint16_t>(*port)});
 }
 
 Status Meeting::open_file() {
@@ -286,13 +307,13 @@ Status Meeting::open_file() {
 Status Meeting::open_store() {
   if (!terms_.file.empty()) return open_file();
   if (!place_.master) return open_meeting();
-  if (place_.master_is_served) return connect(*place_.master);
+  if (place_.master_is_served) return connect(*place_.master, left());
   // Ranks that share a host need no network, and no secret.
   if (place_.is_on_one_host() && !net::is_loopback(place_.master->host)) {
     place_.master->host = own_loopback;
   }
   if (place_.rank == 0) return serve(*place_.master);
-  if (place_.master->port != 0) return connect(*place_.master);
+  if (place_.master->port != 0) return connect(*place_.master, left());
   return Status(StatusCode::invalid_argument,
                 fmt::format("rank {} can't join at port 0: rank 0 alone may pick a free port",
                             place_.rank))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -132,6 +133,12 @@ class Forms(Worlds):
         for each in [self.start(JOIN, f"{url}{rank}") for rank in (1, 2, 0)]:
             self.assertEqual(self.joined(each)["local_size"], "3")
 
+    def test_of_ranks_that_end_as_soon_as_they_joined(self) -> None:
+        for _ in range(10):
+            started = [self.rank(rank, 4, JOIN_LEAVES=1) for rank in range(4)]
+            self.assertEqual({self.joined(each)["size"] for each in started}, {"4"})
+            self.port = free_port()
+
     def test_with_the_url_of_the_master_and_the_ranks_of_a_launcher(self) -> None:
         started = [
             self.start(JOIN, HOCKET_RENDEZVOUS=f"tcp://127.0.0.1:{self.port}", SLURM_PROCID=rank,
@@ -170,6 +177,20 @@ class Fails(Worlds):
                             f"rank 1 of 2 can't join the store of rank 0 at 127.0.0.1:{self.port}",
                             "check that rank 0 runs")
         self.assertNotIn("internal", text)
+
+    def test_a_master_that_is_stopped_is_not_waited_for_long(self) -> None:
+        master = self.rank(0, 3, HOCKET_STORE_TIMEOUT="4s", HOCKET_LOG_LEVEL="info")
+        time.sleep(0.5)
+        other = self.rank(1, 3, HOCKET_STORE_TIMEOUT="4s")
+        time.sleep(0.5)
+        master.child.send_signal(signal.SIGSTOP)
+        self.refused(other, "timeout", "the store does not answer", "rank 1", within_s=10)
+
+    def test_more_ranks_than_rank_0_may_have_files(self) -> None:
+        limited = f"ulimit -n 128 && exec {JOIN}"
+        master = self.start("bash", "-c", limited, RANK=0, WORLD_SIZE=1000,
+                            MASTER_ADDR="127.0.0.1", MASTER_PORT=self.port)
+        self.refused(master, "limit exceeded", "can't serve a store to 1000 ranks", "ulimit")
 
     def test_a_rank_that_comes_twice_is_refused_everywhere(self) -> None:
         started = [self.rank(rank, 4) for rank in (0, 1, 2)]
@@ -307,6 +328,23 @@ class Launchers(Worlds):
                 self.assertEqual((status, text.count("size=2")), (0, 4), text)
 
 
+    def test_a_file_left_by_a_rank_0_that_was_killed_misleads_nobody(self) -> None:
+        runtime = Path(self.directory.name, "runtime")
+        runtime.mkdir(mode=0o700)
+        named = {"OMPI_COMM_WORLD_SIZE": 2, "OMPI_COMM_WORLD_LOCAL_SIZE": 2,
+                 "PMIX_NAMESPACE": "again", "XDG_RUNTIME_DIR": runtime,
+                 "HOCKET_STORE_TIMEOUT": "20s"}
+        killed = self.start(JOIN, **named, OMPI_COMM_WORLD_RANK=0, OMPI_COMM_WORLD_LOCAL_RANK=0)
+        end = time.monotonic() + WAIT_S
+        while not list(runtime.rglob("*again*")) and time.monotonic() < end:
+            time.sleep(0.01)
+        killed.child.kill()
+        second = self.start(JOIN, **named, OMPI_COMM_WORLD_RANK=1, OMPI_COMM_WORLD_LOCAL_RANK=1)
+        time.sleep(0.3)
+        first = self.start(JOIN, **named, OMPI_COMM_WORLD_RANK=0, OMPI_COMM_WORLD_LOCAL_RANK=0)
+        self.assertEqual({self.joined(each)["rank"] for each in (first, second)}, {"0", "1"})
+
+
 class Hosts(Worlds):
     """Two hosts: network namespaces with a cable between them."""
 
@@ -338,6 +376,20 @@ class Hosts(Worlds):
         named = {"RANK": host, "WORLD_SIZE": 2, "MASTER_ADDR": self.ADDRESSES[0],
                  "MASTER_PORT": 29777, "HOCKET_STORE_TIMEOUT": "20s", "HOCKET_SECRET": "hush"}
         return self.start("ip", "netns", "exec", self.hosts[host], JOIN, **{**named, **variables})
+
+    def test_who_waits_for_the_master_does_not_take_its_port(self) -> None:
+        """A client's own end may be given the port that it connects to."""
+        subprocess.run(["ip", "netns", "exec", self.hosts[0], "sh", "-c",
+                        "echo 29776 29779 >/proc/sys/net/ipv4/ip_local_port_range"],
+                       timeout=WAIT_S, check=True)
+        ranks = [self.start("ip", "netns", "exec", self.hosts[0], JOIN, RANK=rank, WORLD_SIZE=2,
+                            MASTER_ADDR="127.0.0.1", MASTER_PORT=29777,
+                            HOCKET_STORE_TIMEOUT="20s") for rank in (1,)]
+        time.sleep(2)
+        ranks.append(self.start("ip", "netns", "exec", self.hosts[0], JOIN, RANK=0, WORLD_SIZE=2,
+                                MASTER_ADDR="127.0.0.1", MASTER_PORT=29777,
+                                HOCKET_STORE_TIMEOUT="20s"))
+        self.assertEqual([self.joined(each)["rank"] for each in ranks], ["1", "0"])
 
     def test_each_rank_has_the_address_of_its_route(self) -> None:
         for host, each in enumerate([self.on_host(0), self.on_host(1)]):

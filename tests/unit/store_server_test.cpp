@@ -28,6 +28,7 @@ using hocket::StatusCode;
 using hocket::store::Connection;
 using hocket::store::ConnectOptions;
 using hocket::store::Kind;
+using hocket::store::Reply;
 using hocket::store::Request;
 using hocket::store::Server;
 using hocket::store::ServerOptions;
@@ -119,6 +120,24 @@ std::string frame(const Request& request, std::uint64_t id = 0) {
   std::string message;
   hocket::store::encode(request, message);
   return frame(message, id);
+}
+
+/// The replies that come to a socket next, decoded.
+std::vector<Reply> next_replies(const Fd& socket, std::size_t count) {
+  std::vector<char> bytes(4096);
+  hocket::wire::FrameBuffer buffer(4096);
+  std::vector<Reply> replies;
+  while (replies.size() < count) {
+    const auto received = hocket::net::receive_some(socket.get(), bytes, in(5s));
+    REQUIRE(received.ok());
+    buffer.append({bytes.data(), *received});
+    for (auto next = buffer.next(); next.ok() && *next; next = buffer.next()) {
+      auto reply = hocket::store::decode_reply((*next)->message);
+      REQUIRE(reply.ok());
+      replies.push_back(std::move(*reply));
+    }
+  }
+  return replies;
 }
 
 /// The longest of many trips while something goes on.
@@ -283,7 +302,7 @@ TEST_CASE("garbage, other protocols and half messages end that connection only")
 
   const std::string huge("\xff\xff\xff\xff\0\0\0\0\0\0\0\0", 12);
   const std::string tiny("\x01\0\0\0\0\0\0\0\0\0\0\0", 12);
-  for (const std::string& bytes : {huge, tiny, frame(std::string_view("\x01")), frame("")}) {
+  for (const std::string& bytes : {huge, tiny, frame(std::string_view("\x01"))}) {
     const Fd socket = insider(*server);
     send(socket, bytes);
     REQUIRE(is_closed_within(socket, soon));
@@ -300,18 +319,9 @@ TEST_CASE("an unknown request is answered, and the connection goes on") {
   request[0] = '\x7f';
   send(socket, frame(request, 1));
   send(socket, frame(Request{}, 2));
-  std::vector<char> bytes(4096);
-  hocket::wire::FrameBuffer buffer(4096);
-  std::vector<StatusCode> codes;
-  while (codes.size() < 2) {
-    const auto count = hocket::net::receive_some(socket.get(), bytes, in(5s));
-    REQUIRE(count.ok());
-    buffer.append({bytes.data(), *count});
-    for (auto next = buffer.next(); next.ok() && *next; next = buffer.next()) {
-      codes.push_back(hocket::store::decode_reply((*next)->message)->status.code());
-    }
-  }
-  REQUIRE(codes == std::vector{StatusCode::unsupported, StatusCode::ok});
+  const std::vector<Reply> replies = next_replies(socket, 2);
+  REQUIRE(replies[0].status.code() == StatusCode::unsupported);
+  REQUIRE(replies[1].status.ok());
 }
 
 TEST_CASE("who is slow to prove who he is gets dropped, and holds up nobody") {
@@ -405,10 +415,40 @@ TEST_CASE("a connection has a bound on requests that wait") {
   }
   requests += frame({.kind = Kind::set, .keys = {"end"}, .values = {""}}, 1);
   send(greedy, requests);
-  REQUIRE(store->wait({"end"}, 300ms).code() == StatusCode::timeout);
-  REQUIRE(store->queue_push("q", "1").ok());
-  REQUIRE(store->queue_push("q", "2").ok());
+  REQUIRE(next_replies(greedy, 1)[0].status.code() == StatusCode::limit_exceeded);
+  REQUIRE(store->wait({"end"}, 10s).ok());  // what need not wait is served all the same
+}
+
+TEST_CASE("the end of a client is noticed however many of its requests wait") {
+  const auto server = start();
+  const auto store = connect(*server);
+  {
+    const Fd greedy = insider(*server);
+    std::string requests;
+    for (std::uint64_t i = 0; i < hocket::limits::store_parked_per_connection_max; ++i) {
+      requests += frame({.kind = Kind::barrier, .keys = {"b"}, .number = 2, .timeout = 60s}, i);
+      if (i == 0) requests += frame({.kind = Kind::set, .keys = {"came"}, .values = {""}}, i);
+    }
+    send(greedy, requests);
+    REQUIRE(store->wait({"came"}, 10s).ok());
+  }
+  await_connections(*server, 1);
+  REQUIRE(store->barrier("b", 2, 100ms).code() == StatusCode::timeout);
+}
+
+TEST_CASE("a request that is withdrawn takes nothing") {
+  const auto server = start();
+  const auto store = connect(*server);
+  const Fd impatient = insider(*server);
+  send(impatient,
+       frame({.kind = Kind::queue_pop, .keys = {"q"}, .timeout = 60s}, 7) +
+           frame({.kind = Kind::barrier, .keys = {"b"}, .number = 2, .timeout = 60s}, 8) +
+           frame("", 7) + frame("", 8) + frame("", 9) +
+           frame({.kind = Kind::set, .keys = {"end"}, .values = {""}}, 10));
   REQUIRE(store->wait({"end"}, 10s).ok());
+  REQUIRE(store->queue_push("q", "precious").ok());
+  REQUIRE(*store->queue_len("q") == 1);
+  REQUIRE(store->barrier("b", 2, 100ms).code() == StatusCode::timeout);
 }
 
 TEST_CASE("a client that dies takes nothing from the others") {
