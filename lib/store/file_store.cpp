@@ -99,6 +99,7 @@ Reply FileStore::perform(Request request) {
       const std::lock_guard lock(mutex_);
       if (std::optional<Reply> reply = attempt(call)) {
         end(call);
+        unshare(*reply);
         return std::move(*reply);
       }
     }
