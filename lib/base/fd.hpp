@@ -34,8 +34,8 @@ class Fd {
   int descriptor_ = -1;
 };
 
-/// An open file that a child made by fork() does not get: there it is closed, and -1. For a file
-/// whose locks, which belong to all who have it open, must end with this process.
+/// An open file that a child made by fork() does not keep: it closes it as soon as it runs, and has
+/// -1. For a file whose locks, which belong to all who have it open, must end with this process.
 ///
 /// Only fork() is known; others that make a process (posix_spawn, vfork) must run another program
 /// in it, which has O_CLOEXEC to close the file.

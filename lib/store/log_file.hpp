@@ -18,9 +18,9 @@ namespace hocket::store {
 
 /// All locks are of this object, not of the process (F_OFD_SETLK): another LogFile of the same file
 /// excludes this one in the same process, too. They end with it, however the process ends, and
-/// whatever children it leaves: a child made by fork() has the file closed, and its copy of this
-/// object has no lock and no mark. On NFS they are as good as its lock service. Not for several
-/// threads at once.
+/// whatever children it leaves: a child made by fork() closes the file as soon as it runs, and its
+/// copy of this object has no lock and no mark. On NFS they are as good as its lock service. Not
+/// for several threads at once.
 class LogFile {
  public:
   /// Where in the file a record stands: what it is known by everywhere.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -43,15 +44,38 @@ bool add_many(Store& store, int count) {
   return true;
 }
 
-/// Lives until nobody has the other end any more.
-bool live_until_closed(const Fd& pipe) {
+struct Pipe {
+  Fd read_end;
+  Fd write_end;
+};
+
+Pipe make_pipe() {
+  int ends[2] = {-1, -1};
+  if (pipe(ends) != 0) throw std::runtime_error("pipe");
+  return {.read_end = Fd(ends[0]), .write_end = Fd(ends[1])};
+}
+
+/// Nothing comes when nobody has the other end any more.
+bool comes_byte(const Fd& read_end) {
   char byte = 0;
-  return read(pipe.get(), &byte, 1) == 0;
+  return read(read_end.get(), &byte, 1) == 1;
+}
+
+/// A child that outlives this process, until nobody can write to the pipe. Returns when it runs:
+/// not before has it closed what it must not have.
+void leave_child(Pipe& life) {
+  const Pipe birth = make_pipe();
+  if (fork() == 0) {
+    life.write_end.reset();
+    if (write(birth.write_end.get(), "", 1) == 1) comes_byte(life.read_end);
+    _exit(0);
+  }
+  comes_byte(birth.read_end);
 }
 
 /// Whether somebody still has the end that is read.
-bool is_read(const Fd& pipe) {
-  pollfd events{.fd = pipe.get(), .events = POLLOUT, .revents = 0};
+bool is_read(const Fd& write_end) {
+  pollfd events{.fd = write_end.get(), .events = POLLOUT, .revents = 0};
   return poll(&events, 1, 0) == 1 && (events.revents & POLLERR) == 0;
 }
 
@@ -94,27 +118,21 @@ TEST_CASE("who dies at a barrier is not counted, though a child of it lives on")
   const auto store = must_open(path);
   REQUIRE(store->ping().ok());
   const std::uintmax_t before = std::filesystem::file_size(path);
-  int ends[2] = {};
-  REQUIRE(pipe(ends) == 0);
-  Fd read_end(ends[0]);
-  Fd write_end(ends[1]);
+  Pipe life = make_pipe();
   Child caller([&] {
     const auto own = FileStore::open({.path = path}).value();
-    if (fork() == 0) {  // outlives whoever made it
-      write_end.reset();
-      _exit(live_until_closed(read_end) ? 0 : 1);
-    }
+    leave_child(life);
     return own->barrier("b", 2).ok();
   });
-  read_end.reset();
+  life.read_end.reset();
   await_growth(path, before);
   REQUIRE(store->ping().ok());  // then the caller has let go of the file, and marked its place
   caller.end();
-  REQUIRE(is_read(write_end));
+  REQUIRE(is_read(life.write_end));
   const Status status = store->barrier("b", 2, 50ms);
   INFO(status.to_string());
   REQUIRE(status.what().find("1 of 2") != std::string_view::npos);
-  REQUIRE(is_read(write_end));
+  REQUIRE(is_read(life.write_end));
 }
 
 TEST_CASE("a child does not take another file for its parent's") {
