@@ -1,8 +1,10 @@
-// A file descriptor with an owner.
+// File descriptors with an owner.
 #pragma once
 
+#include <memory>
 #include <utility>
 
+#include <sys/types.h>
 #include <unistd.h>
 
 namespace hocket {
@@ -30,6 +32,31 @@ class Fd {
 
  private:
   int descriptor_ = -1;
+};
+
+/// An open file that a child made by fork() does not keep: it closes it as soon as it runs, and has
+/// -1. For a file whose locks, which belong to all who have it open, must end with this process.
+///
+/// Only fork() is known; others that make a process (posix_spawn, vfork) must run another program
+/// in it, which has O_CLOEXEC to close the file.
+class UnforkedFd {
+ public:
+  UnforkedFd() noexcept = default;
+  UnforkedFd(UnforkedFd&&) noexcept = default;
+  UnforkedFd& operator=(UnforkedFd&& other) noexcept {
+    file_.swap(other.file_);
+    return *this;
+  }
+  ~UnforkedFd();
+
+  /// None, and errno, when it fails. A fork waits until the file is open.
+  [[nodiscard]] static UnforkedFd open(const char* path, int flags, mode_t mode);
+
+  [[nodiscard]] int get() const noexcept { return file_ == nullptr ? -1 : file_->get(); }
+  [[nodiscard]] explicit operator bool() const noexcept { return get() >= 0; }
+
+ private:
+  std::unique_ptr<Fd> file_;  // where a child finds it
 };
 
 }  // namespace hocket

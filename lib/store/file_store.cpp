@@ -99,6 +99,7 @@ Reply FileStore::perform(Request request) {
       const std::lock_guard lock(mutex_);
       if (std::optional<Reply> reply = attempt(call)) {
         end(call);
+        unshare(*reply);
         return std::move(*reply);
       }
     }
@@ -108,6 +109,9 @@ Reply FileStore::perform(Request request) {
 
 /// Nothing when the call has to be tried again after its pause.
 std::optional<Reply> FileStore::attempt(Call& call) {
+  if (log_.is_forked()) {
+    if (Status status = take_over(); !status.ok()) return Reply{.status = std::move(status)};
+  }
   if (auto reply = answer(call)) return reply;
   const Result<bool> is_locked = log_.try_lock();
   if (!is_locked.ok()) return Reply{.status = is_locked.status()};
@@ -136,6 +140,13 @@ void FileStore::end(const Call& call) noexcept {
   if (!call.ticket) return;
   log_.unmark(*call.ticket);
   ours_.erase(*call.ticket);
+}
+
+/// In a child made by fork(): the calls that it knows of are its parent's.
+Status FileStore::take_over() {
+  if (Status status = log_.reopen(); !status.ok()) return status;
+  ours_.clear();
+  return {};
 }
 
 Status FileStore::replay() {

@@ -40,6 +40,9 @@ struct FileStoreOptions {
 /// lock holds up the others until their timeouts. As the lock has to be waited for, even a call
 /// with no time may take lock_patience.
 ///
+/// A child made by fork() may go on with its copy, which then is a store of its own; if another
+/// thread was in a call as it was made, it must open() a new one.
+///
 /// On NFS all of this is as good as the byte-range locks there. What is written is not forced to
 /// the disk: a file that outlives a crash of the machine may be damaged, which is noticed.
 class FileStore final : public Store {
@@ -65,6 +68,7 @@ class FileStore final : public Store {
   std::optional<Reply> answer(const Call& call);
   void end(const Call& call) noexcept;
 
+  Status take_over();
   Status replay();
   Status apply(const LogFile::Record& record);
   Status apply_request(Ticket ticket, std::string_view body);

@@ -19,6 +19,7 @@ class HashStore::Contents {
         keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
     announce();
     while (!reply) reply = await(ticket, lock);
+    unshare(*reply);
     return std::move(*reply);
   }
 

@@ -1,6 +1,7 @@
 #include "store/keyspace.hpp"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -85,12 +86,15 @@ std::optional<Reply> Keyspace::execute(Ticket ticket, Request request, Instant n
 Reply Keyspace::set(Request request) {
   std::size_t more = 0;
   std::size_t less = 0;
-  for (std::size_t i = 0; i < request.keys.size(); ++i) {
-    more += cost(request.keys[i], request.values[i].size());
-    const auto found = values_.find(request.keys[i]);
-    if (found != values_.end()) less += cost(found->first, found->second->size());
+  std::unordered_set<std::string_view> counted;
+  for (std::size_t i = request.keys.size(); i-- > 0;) {
+    const std::string& key = request.keys[i];
+    if (!counted.insert(key).second) continue;  // of a key given twice, the last value stays
+    more += cost(key, request.values[i].size());
+    const auto found = values_.find(key);
+    if (found != values_.end()) less += cost(key, found->second->size());
   }
-  if (!can_hold(more, request.keys.size() == 1 ? less : 0)) return full();
+  if (!can_hold(more, less)) return full();
   for (std::size_t i = 0; i < request.keys.size(); ++i) {
     put(request.keys[i], std::make_shared<std::string>(std::move(request.values[i])));
   }

@@ -55,7 +55,8 @@ class Keyspace {
   [[nodiscard]] std::size_t parked() const noexcept { return parked_.size(); }
 
  private:
-  // A reply may still share the text, which is then not changed any more.
+  // A reply may still share the text, which is then not changed any more. Who lets replies out of
+  // its lock must unshare() them first: a count is no word from another thread that it has read.
   using Text = std::shared_ptr<std::string>;
   template <class T>
   using ByKey = std::map<std::string, T, std::less<>>;

@@ -85,18 +85,35 @@ Status refused(const std::string& path, std::string_view what) {
 }  // namespace
 
 Result<LogFile> LogFile::open(std::string path) {
-  constexpr int flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  Fd file(::open(path.c_str(), flags, S_IRUSR | S_IWUSR));
+  LogFile log(std::move(path));
+  if (Status status = log.open_file(O_CREAT); !status.ok()) return status;
+  return log;
+}
+
+Status LogFile::reopen() {
+  const Identity before = identity_;
+  if (Status status = open_file(0); !status.ok()) return status;
+  if (identity_ == before) return {};
+  file_ = {};
+  identity_ = before;
+  return gone("replaced");
+}
+
+Status LogFile::open_file(int more_flags) {
+  constexpr int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
+  UnforkedFd file = UnforkedFd::open(path_.c_str(), flags | more_flags, S_IRUSR | S_IWUSR);
   if (!file) {
     const bool is_link = errno == ELOOP;
-    return failed("open", path).with_hint(is_link ? "give the file itself, not a link" : "");
+    return failed("open", path_).with_hint(is_link ? "give the file itself, not a link" : "");
   }
   struct stat found {};
-  if (fstat(file.get(), &found) != 0) return failed("look at", path);
-  if (!S_ISREG(found.st_mode)) return refused(path, "is no plain file");
-  if (found.st_uid != geteuid()) return refused(path, "belongs to another user");
-  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return refused(path, "may be written by others");
-  return LogFile(std::move(path), std::move(file));
+  if (fstat(file.get(), &found) != 0) return failed("look at", path_);
+  if (!S_ISREG(found.st_mode)) return refused(path_, "is no plain file");
+  if (found.st_uid != geteuid()) return refused(path_, "belongs to another user");
+  if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0) return refused(path_, "may be written by others");
+  file_ = std::move(file);
+  identity_ = {.device = found.st_dev, .number = found.st_ino};
+  return {};
 }
 
 Result<bool> LogFile::try_lock() {
@@ -113,9 +130,7 @@ Status LogFile::look() {
   if (fstat(file_.get(), &found) != 0) return failed("look at", path_);
   end_ = static_cast<Position>(found.st_size);
   if (found.st_nlink == 0 || end_ < position_) {
-    return Status(StatusCode::protocol_error,
-                  fmt::format("{} was {} while in use", path_,
-                              found.st_nlink == 0 ? "removed" : "shortened"));
+    return gone(found.st_nlink == 0 ? "removed" : "shortened");
   }
   return position_ == 0 ? start() : Status();
 }
@@ -150,7 +165,11 @@ Status LogFile::fetch(std::size_t bytes) {
     const ssize_t count = pread(file_.get(), buffer_.data() + have, buffer_.size() - have,
                                 static_cast<off_t>(position_ + have));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return failed("read", path_);
+    if (count < 0) {
+      const Status status = failed("read", path_);
+      buffer_.resize(have);
+      return status;
+    }
     if (count == 0) break;
     have += static_cast<std::size_t>(count);
   }
@@ -189,6 +208,10 @@ Result<std::optional<LogFile::Record>> LogFile::cut_off_rest() {
   if (ftruncate(file_.get(), static_cast<off_t>(position_)) != 0) return failed("shorten", path_);
   end_ = position_;
   return next();
+}
+
+Status LogFile::gone(std::string_view how) const {
+  return Status(StatusCode::protocol_error, fmt::format("{} was {} while in use", path_, how));
 }
 
 Status LogFile::damaged() const {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include <sys/types.h>
+
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
@@ -15,8 +17,10 @@
 namespace hocket::store {
 
 /// All locks are of this object, not of the process (F_OFD_SETLK): another LogFile of the same file
-/// excludes this one in the same process, too. They end with it, however the process ends. On NFS
-/// they are as good as its lock service. Not for several threads at once.
+/// excludes this one in the same process, too. They end with it, however the process ends, and
+/// whatever children it leaves: a child made by fork() closes the file as soon as it runs, and its
+/// copy of this object has no lock and no mark. On NFS they are as good as its lock service. Not
+/// for several threads at once.
 class LogFile {
  public:
   /// Where in the file a record stands: what it is known by everywhere.
@@ -32,6 +36,11 @@ class LogFile {
   [[nodiscard]] static Result<LogFile> open(std::string path);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+
+  /// Whether this is the copy in a child made by fork(): good for nothing but to reopen().
+  [[nodiscard]] bool is_forked() const noexcept { return !file_; }
+  /// Opens the file of the parent for this process; it goes on reading where the parent was.
+  [[nodiscard]] Status reopen();
 
   /// Whether we have the lock now: never waits.
   [[nodiscard]] Result<bool> try_lock();
@@ -62,17 +71,27 @@ class LogFile {
   [[nodiscard]] Result<bool> is_marked(Position record) const;
 
  private:
-  LogFile(std::string path, Fd file) noexcept : path_(std::move(path)), file_(std::move(file)) {}
+  /// Which file has the path, whatever becomes of the path.
+  struct Identity {
+    dev_t device = 0;
+    ino_t number = 0;
+    bool operator==(const Identity&) const = default;
+  };
 
+  explicit LogFile(std::string path) noexcept : path_(std::move(path)) {}
+
+  Status open_file(int more_flags);
   Status start();
   Status fetch(std::size_t bytes);
   Status write(Position to, std::string_view bytes);
   Result<std::optional<Record>> cut_off_rest();
   [[nodiscard]] std::string_view ahead() const noexcept;
+  [[nodiscard]] Status gone(std::string_view how) const;
   [[nodiscard]] Status damaged() const;
 
   std::string path_;
-  Fd file_;
+  UnforkedFd file_;
+  Identity identity_;
   Position position_ = 0;
   Position end_ = 0;
   Position last_ = 0;     // the record appended last

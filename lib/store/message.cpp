@@ -156,6 +156,12 @@ bool fits(const Reply& reply, const Request& request) noexcept {
          (may_be_absent || std::ranges::count(reply.values, nullptr) == 0);
 }
 
+void unshare(Reply& reply) {
+  for (Value& value : reply.values) {
+    if (value.use_count() > 1) value = std::make_shared<const std::string>(*value);
+  }
+}
+
 std::size_t value_bytes(const Reply& reply) noexcept {
   std::size_t sum = 0;
   for (const Value& value : reply.values) sum += value == nullptr ? 0 : value->size();

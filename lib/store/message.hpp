@@ -61,6 +61,10 @@ struct Reply {
   std::vector<Value> values = {};  // null for a key that is absent (compare_set only)
 };
 
+/// Gives the reply values that no store shares: a copy of each that one does. For a reply that
+/// leaves the lock under which a value may still grow; only that lock makes the counts true.
+void unshare(Reply& reply);
+
 /// Bytes of the values, as the limits count them.
 [[nodiscard]] std::size_t value_bytes(const Reply& reply) noexcept;
 

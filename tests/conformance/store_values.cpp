@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/limits.hpp"
@@ -248,6 +249,26 @@ STORE_TEST("values are as large as the limit, and no larger") {
                   {"together"});
   REQUIRE(require(store.get("k")) == half);
   REQUIRE(require(store.delete_key("k")));
+}
+
+STORE_TEST("a reply shares its values with nobody") {
+  Store& store = *subject.store;
+  require(store.multi_set({"a", "b"}, {"1", "2"}));
+  require(store.queue_push("q", "e"));
+  const auto ask = [&](store::Kind kind, Strings keys, Strings values = {}) {
+    return store.perform(
+        {.kind = kind, .keys = std::move(keys), .values = std::move(values), .timeout = soon});
+  };
+  Background<store::Reply> waiting([&] { return ask(store::Kind::get, {"a", "late"}); });
+  let_others_wait();
+  require(store.set("late", "3"));
+  for (const store::Reply& reply :
+       {waiting.finish(), ask(store::Kind::get, {"a", "b"}), ask(store::Kind::keys, {""}),
+        ask(store::Kind::queue_pop, {"q"}), ask(store::Kind::compare_set, {"a"}, {"1", "4"}),
+        ask(store::Kind::compare_set, {"b"}, {"1", "4"})}) {
+    require(reply.status);
+    for (const store::Value& value : reply.values) REQUIRE(value.use_count() == 1);
+  }
 }
 
 STORE_TEST("a clone is another handle of the same store") {

@@ -8,19 +8,23 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.hpp"
 #include "store/log_file.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 
 using namespace std::chrono_literals;
 using hocket::Duration;
+using hocket::Fd;
 using hocket::Result;
 using hocket::Status;
 using hocket::StatusCode;
@@ -101,6 +105,18 @@ LogFile::Position write_caller(LogFile& log, std::int64_t size) {
   const LogFile::Position position = log.append(std::move(record)).value();
   log.unlock();
   return position;
+}
+
+/// The number under which this process has the file open, which it has once.
+int descriptor_of(const std::string& path) {
+  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;  // the one that lists them
+    if (std::filesystem::read_symlink(each.path(), ignored) == path) {
+      return std::stoi(each.path().filename());
+    }
+  }
+  FAIL(path << " is not open");
+  return -1;
 }
 
 mode_t mode_of(const std::string& path) {
@@ -197,6 +213,26 @@ TEST_CASE("a file that is removed or shortened in use is an error") {
   require_failure(store->set("b", "2"), StatusCode::protocol_error, {path, "shortened"});
   std::filesystem::remove(path);
   require_failure(store->get("a").status(), StatusCode::protocol_error, {path, "removed"});
+}
+
+TEST_CASE("a file that can't be read for a while is no damaged one") {
+  const TemporaryFolder folder;
+  const std::string path = std::filesystem::canonical(folder.path()).string() + "/store";
+  const auto store = must_open({.path = path});
+  const int number = descriptor_of(path);
+  require_ok(must_open({.path = path})->set("k", "v"));
+  {
+    const Fd readable(dup(number));
+    const Fd writable(open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    REQUIRE(dup2(writable.get(), number) == number);
+    for (int i = 0; i < 2; ++i) {
+      const Status status = store->get("k").status();
+      require_failure(status, StatusCode::system_error, {"can't read", path});
+      REQUIRE(status.system_error() == EBADF);
+    }
+    REQUIRE(dup2(readable.get(), number) == number);
+  }
+  REQUIRE(store->get("k").value() == "v");
 }
 
 TEST_CASE("the file is the user's alone") {

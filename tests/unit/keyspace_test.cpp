@@ -312,6 +312,35 @@ TEST_CASE("in a store that is full values change in place") {
   REQUIRE(at_once(keyspace, add(7)).number == 10);
 }
 
+TEST_CASE("in a store that is full several values change in place together") {
+  Keyspace keyspace(600);
+  REQUIRE(at_once(keyspace, set({"a", "b"}, {"1", ""})).status.ok());
+  REQUIRE(
+      at_once(keyspace, set({"k"}, {std::string(600 - keyspace.bytes() - 129, 'v')})).status.ok());
+  REQUIRE(keyspace.bytes() == 600);
+  REQUIRE(at_once(keyspace, set({"a", "b"}, {"", "2"})).status.ok());
+  REQUIRE(texts(at_once(keyspace, of(Kind::get, {"a", "b"}))) == Strings{"", "2"});
+  const std::string large(1000, 'v');
+  REQUIRE(at_once(keyspace, set({"a", "a", "b"}, {large, "3", ""})).status.ok());
+  REQUIRE(texts(at_once(keyspace, of(Kind::get, {"a", "b"}))) == Strings{"3", ""});
+  for (const Strings& values : {Strings{"3", "4", "5"}, Strings{"", "44", ""}}) {
+    REQUIRE(at_once(keyspace, set({"a", "a", "b"}, values)).status.code() ==
+            StatusCode::limit_exceeded);
+  }
+  REQUIRE(at_once(keyspace, set({"k", "k", "b"}, {"", "", "22"})).status.ok());
+  REQUIRE(keyspace.bytes() <= 600);
+}
+
+TEST_CASE("what is appended or pushed is not answered with a number") {
+  Keyspace keyspace;
+  for (const Request& request : {append("more"), append("more"), push("e"), push("e")}) {
+    const Reply reply = at_once(keyspace, request);
+    REQUIRE(reply.status.ok());
+    REQUIRE(reply.number == 0);
+    REQUIRE(reply.values.empty());
+  }
+}
+
 TEST_CASE("a reply keeps the value that it was given") {
   Keyspace keyspace;
   REQUIRE(at_once(keyspace, set({"k"}, {"old"})).status.ok());

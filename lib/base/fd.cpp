@@ -1,0 +1,61 @@
+#include "base/fd.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include <fcntl.h>
+#include <pthread.h>
+
+namespace hocket {
+namespace {
+
+/// All that a child must not get.
+struct Unforked {
+  std::mutex mutex;  // held while the process forks, so that a child finds all of them
+  std::set<Fd*> files;
+};
+
+Unforked& unforked() noexcept {
+  static Unforked& instance = *new Unforked;  // never destroyed: there may be a fork until the end
+  return instance;
+}
+
+void before_fork() noexcept { unforked().mutex.lock(); }
+void after_fork() noexcept { unforked().mutex.unlock(); }
+
+void in_child() noexcept {
+  for (Fd* const file : unforked().files) file->reset();
+  after_fork();
+}
+
+/// Whether children find the files closed from now on; otherwise errno.
+bool watch_forks() noexcept {
+  static const int error = pthread_atfork(before_fork, after_fork, in_child);
+  errno = error;
+  return error == 0;
+}
+
+}  // namespace
+
+UnforkedFd UnforkedFd::open(const char* path, int flags, mode_t mode) {
+  UnforkedFd made;
+  if (!watch_forks()) return made;
+  auto file = std::make_unique<Fd>();
+  const std::lock_guard lock(unforked().mutex);
+  unforked().files.insert(file.get());
+  made.file_ = std::move(file);
+  made.file_->reset(::open(path, flags, mode));
+  return made;
+}
+
+UnforkedFd::~UnforkedFd() {
+  if (file_ == nullptr) return;
+  const std::lock_guard lock(unforked().mutex);
+  unforked().files.erase(file_.get());
+  file_.reset();
+}
+
+}  // namespace hocket
