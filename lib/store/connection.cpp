@@ -229,6 +229,11 @@ void Connection::fail(Status why) {
   read_.notify_all();
 }
 
+void Connection::close() {
+  const std::lock_guard lock(mutex_);
+  fail(Status(StatusCode::aborted, "it was closed on this side"));
+}
+
 Status Connection::lost() const {
   return Status(StatusCode::peer_lost, fmt::format("the connection is lost: {}", failure_.what()))
       .with_system_error(failure_.system_error())

@@ -48,6 +48,9 @@ class Connection {
   /// The reply; whether it fits() is not known here. After a timeout it is dropped when it comes.
   [[nodiscard]] Reply receive(std::uint64_t id, Deadline deadline);
 
+  /// From now on every call fails, and so do those that wait.
+  void close();
+
   /// Our address on this connection.
   [[nodiscard]] std::string local_host() const;
 

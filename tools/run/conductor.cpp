@@ -11,6 +11,8 @@
 namespace hocket::run {
 namespace {
 
+constexpr std::chrono::seconds escape_after{2};
+
 std::string in_seconds(Duration duration) {
   return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
 }
@@ -57,7 +59,7 @@ void Conductor::run_attempt() {
   failure_.reset();
   is_ending_ = false;
   start_attempt();
-  while (is_busy()) turn();
+  while (is_busy() && !has_escaped()) turn();
   output_.finish_all();
 }
 
@@ -141,9 +143,14 @@ void Conductor::on_signal(int signal) {
   if (!user_signal_) user_signal_ = signal;
   if (!is_impatient) return end_all(signal);
   is_abandoned_ = true;
+  if (!escape_) escape_.emplace(loop_, Deadline::after(loop_.clock(), escape_after));
   for (const Site& site : sites_) {
     if (site.is_busy) site.node->kill_after(Duration::zero());
   }
+}
+
+bool Conductor::has_escaped() const {
+  return escape_ && escape_->deadline().passed(loop_.clock().now());
 }
 
 void Conductor::on_guardian_death() {
@@ -157,12 +164,16 @@ void Conductor::look_at_output() {
   if (!failure || is_abandoned_) return;
   is_abandoned_ = true;
   if (failure_ || user_signal_) return;
-  if (failure->system_error() == EPIPE) {
-    fail(128 + SIGPIPE, false);
-  } else {
-    output_.say(fmt::format("hocket run: {}", failure->to_string()));
-    fail(1, false);
+  if (failure->system_error() == EPIPE) return fail_here(128 + SIGPIPE, "its output was closed");
+  output_.say(fmt::format("hocket run: {}", failure->to_string()));
+  fail_here(1, failure->to_string());
+}
+
+void Conductor::fail_here(int status, std::string_view why) {
+  for (const Site& site : sites_) {
+    if (site.is_busy) site.node->tell_why(status, why);
   }
+  fail(status, false);
 }
 
 bool Conductor::is_busy() const { return std::ranges::any_of(sites_, &Site::is_busy); }

@@ -79,8 +79,10 @@ class Conductor final : public NodeListener, private UserListener {
   void on_guardian_death() override;
   void end_all(int signal);
   void fail(int status, bool may_restart);
+  void fail_here(int status, std::string_view why);
   void look_at_output();
   [[nodiscard]] bool is_busy() const;
+  [[nodiscard]] bool has_escaped() const;
   [[nodiscard]] bool may_restart() const;
 
   Loop& loop_;
@@ -92,7 +94,8 @@ class Conductor final : public NodeListener, private UserListener {
   bool failure_is_final_ = false;   // to start anew would not help
   std::optional<int> user_signal_;  // that ended the job
   bool is_ending_ = false;
-  bool is_abandoned_ = false;  // nobody waits for its output any more
+  bool is_abandoned_ = false;    // nobody waits for its output any more
+  std::optional<Alarm> escape_;  // from nodes that don't answer any more
 };
 
 template <class Condition>
