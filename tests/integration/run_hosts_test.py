@@ -235,10 +235,13 @@ class Hosts(Case):
 class Nodes(Case):
     """A launcher for each node, as a scheduler starts them."""
 
-    def nodes(self, *arguments: str, nodes: int = 2, **variables: str) -> list[Job]:
+    def node(self, node: int, master: str, *arguments: str, nodes: int = 2) -> Job:
+        return self.job("--nnodes", str(nodes), "--node-rank", str(node), "--master", master,
+                        *arguments)
+
+    def nodes(self, *arguments: str, nodes: int = 2) -> list[Job]:
         master = f"127.0.0.1:{free_port()}"
-        return [self.job("--nnodes", str(nodes), "--node-rank", str(node), "--master", master,
-                         *arguments, **variables) for node in range(nodes)]
+        return [self.node(node, master, *arguments, nodes=nodes) for node in range(nodes)]
 
     def test_they_form_one_world(self) -> None:
         jobs = self.nodes("-n", "2", "--no-tag-output", "sh", "-c",
@@ -297,7 +300,7 @@ class Nodes(Case):
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.finish(SOON)[0], 128 + signal.SIGINT)
 
-    def test_two_for_one_node_and_other_numbers_of_ranks(self) -> None:
+    def test_two_for_node_0(self) -> None:
         master = f"127.0.0.1:{free_port()}"
         common = ["--nnodes", "2", "--master", master, "--timeout", "5s"]
         first = self.job(*common, "--node-rank", "0", "true")
@@ -305,12 +308,108 @@ class Nodes(Case):
         ends = [job.finish(SOON) for job in (first, second)]
         self.assertTrue(any(b"already" in stderr or b"taken" in stderr or b"in use" in stderr
                             for _, _, stderr in ends), ends)
-        jobs = [self.job(*common, "--node-rank", str(node), "-n", str(1 + node), "true")
-                for node in (0, 1)]
+
+    def store(self, *arguments: str) -> bytes:
+        """What the store at the master says."""
+        done = subprocess.run([launcher.HOCKET, "store", "--at", self.master, "--job", self.master,
+                               *arguments], timeout=SOON, check=True, capture_output=True)
+        return done.stdout
+
+    def one_of_three(self, node: int) -> Job:
+        return self.node(node, self.master, "--no-tag-output", "echo", "fine", nodes=3)
+
+    def two_of_three(self) -> list[Job]:
+        """Nodes 0 and 1, which have come."""
+        self.master = f"127.0.0.1:{free_port()}"
+        jobs = [self.one_of_three(node) for node in (0, 1)]
+        self.store("wait", "launch/node/1")
+        return jobs
+
+    def assert_fine(self, *jobs: Job) -> None:
+        ends = [job.finish(SOON) for job in jobs]
+        self.assertEqual([(status, stdout) for status, stdout, _ in ends],
+                         [(0, b"fine\n")] * len(jobs), ends)
+
+    def test_a_launcher_that_left_can_come_again(self) -> None:
+        zero, one = self.two_of_three()
+        one.process.terminate()
+        self.assertEqual(one.finish(SOON)[0], 128 + signal.SIGTERM)
+        self.assert_fine(zero, self.one_of_three(1), self.one_of_three(2))
+
+    def test_another_comes_for_one_that_was_killed(self) -> None:
+        zero, one = self.two_of_three()
+        before = self.store("get", "launch/node/1")
+        one.clean()
+        one = self.one_of_three(1)
+
+        def is_replaced() -> bool:
+            keys = self.store("keys", "launch/node/")
+            return b"node/1" in keys and self.store("get", "launch/node/1") != before
+
+        wait_until(is_replaced, "the place is free, and taken")
+        self.assert_fine(zero, one, self.one_of_three(2))
+
+    def test_a_place_is_not_taken_from_the_living(self) -> None:
+        zero, one = self.two_of_three()
+        status, _, stderr = self.one_of_three(1).finish(SOON)
+        self.assertEqual(status, 1)
+        self.assertIn(b"another launcher came as node 1 before", stderr)
+        self.assert_fine(zero, one, self.one_of_three(2))
+
+    def test_nodes_that_disagree_are_told_at_once(self) -> None:
+        for flag, zeros, ones in (("-n", "1", "2"), ("--nnodes", "3", "2"), ("--nnodes", "2", "3"),
+                                  ("--max-restarts", "0", "1")):
+            with self.subTest(flag=flag, zeros=zeros, ones=ones):
+                master = f"127.0.0.1:{free_port()}"
+                jobs = []
+                for node, value in enumerate((zeros, ones)):
+                    words = {"--nnodes": "2", "--node-rank": str(node), flag: value}
+                    jobs.append(self.job(*sum(words.items(), ()), "--master", master, "true"))
+                for job in jobs:
+                    status, _, stderr = job.finish(SOON)
+                    self.assertEqual(status, 1)
+                    self.assertIn(f"node 1 has {flag} {ones}, node 0 has {zeros}".encode(), stderr)
+
+    def test_all_say_who_is_missing_when_the_time_is_over(self) -> None:
+        master = f"127.0.0.1:{free_port()}"
+        start = time.monotonic()
+        jobs = [self.node(node, master, "--timeout", "3s", "true", nodes=3) for node in (0, 1)]
         for job in jobs:
             status, _, stderr = job.finish(SOON)
             self.assertEqual(status, 1)
-        self.assertIn(b"ranks", stderr)
+            self.assertIn(b"no launcher has come for node 2 of 3", stderr)
+        self.assertLess(time.monotonic() - start, 7.5)
+
+    def stop(self, job: Job) -> None:
+        for pid in job.running():
+            os.kill(pid, signal.SIGSTOP)
+
+    def test_the_user_need_not_wait_for_a_node_that_hangs(self) -> None:
+        for hanging in (0, 1):
+            with self.subTest(hanging=hanging):
+                jobs = self.nodes("--grace", "1s", "sh", "-c",
+                                  "trap '' INT; echo ready; while :; do sleep 0.1; done")
+                for job in jobs:
+                    assert job.process.stdout
+                    job.process.stdout.readline()
+                self.stop(jobs[hanging])
+                job = jobs[1 - hanging]
+                job.process.send_signal(signal.SIGINT)
+                wait_until(lambda job=job: len(job.running()) <= 2, "the ranks are killed", 8)
+                self.assertIsNone(job.process.poll())
+                job.process.send_signal(signal.SIGINT)
+                self.assertEqual(job.finish(8)[0], 128 + signal.SIGINT)
+
+    def test_a_lost_output_is_the_same_failure_everywhere(self) -> None:
+        jobs = self.nodes("sh", "-c", "while echo line; do sleep 0.1; done")
+        for job in jobs:
+            assert job.process.stdout
+            job.process.stdout.readline()
+        assert jobs[1].process.stdout
+        jobs[1].process.stdout.close()
+        (status, _, stderr), (its_status, *_) = (job.finish(SOON) for job in jobs)
+        self.assertEqual((status, its_status), (128 + signal.SIGPIPE, 128 + signal.SIGPIPE))
+        self.assertIn(b"its output was closed", stderr)
 
     def test_a_secret_is_needed_beyond_loopback(self) -> None:
         status, _, stderr = self.ran("--nnodes", "2", "--master", "192.0.2.1:1", "true")
