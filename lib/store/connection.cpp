@@ -229,9 +229,9 @@ void Connection::fail(Status why) {
   read_.notify_all();
 }
 
-void Connection::close() {
+void Connection::close(Status why) {
   const std::lock_guard lock(mutex_);
-  fail(Status(StatusCode::aborted, "it was closed on this side"));
+  fail(std::move(why));
 }
 
 Status Connection::lost() const {

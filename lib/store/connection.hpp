@@ -48,8 +48,8 @@ class Connection {
   /// The reply; whether it fits() is not known here. After a timeout it is dropped when it comes.
   [[nodiscard]] Reply receive(std::uint64_t id, Deadline deadline);
 
-  /// From now on every call fails, and so do those that wait.
-  void close();
+  /// From now on every call fails for this reason, and so do those that wait.
+  void close(Status why);
 
   /// Our address on this connection.
   [[nodiscard]] std::string local_host() const;

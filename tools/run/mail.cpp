@@ -73,7 +73,8 @@ Mail::~Mail() {
     changed_.notify_all();
     changed_.wait_for(lock, a_moment, [this] { return posts_.empty(); });
   }
-  store_->close();  // whatever the threads wait for
+  // Whatever the threads wait for.
+  store_->close(Status(StatusCode::aborted, "it was closed on this side"));
   sender_.join();
   if (ear_.joinable()) ear_.join();
 }
@@ -132,10 +133,9 @@ void Mail::send_posts() {
     const Post& post = posts_.front();
     lock.unlock();
     Status status = send(post);
-    if (!status.ok()) {
-      hand_over({.attempt = post.attempt, .cut_off = std::move(status)});
-      store_->close();  // nor is there anything to listen to
-    }
+    // Who listens finds out by the next beat; unless it has heard that all is over, and node 0
+    // gone.
+    if (!status.ok()) store_->close(std::move(status));
     lock.lock();
     posts_.pop_front();
     changed_.notify_all();

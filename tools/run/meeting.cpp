@@ -165,7 +165,8 @@ Result<Json> Attendee::await_word() {
 
 Result<Json> Attendee::take(const Json& word) {
   if (word.contains("refused")) {
-    return Status(StatusCode::mismatch, to_bytes(word.at("refused").get<std::string>()))
+    return Status(static_cast<StatusCode>(word.at("code").get<int>()),
+                  to_bytes(word.at("refused").get<std::string>()))
         .with_hint(to_bytes(word.at("hint").get<std::string>()));
   }
   const auto launchers = word.at("launchers").get<std::vector<std::string>>();
@@ -249,7 +250,9 @@ Result<Json> Attendee::announce(const Entries& entries) {
 
 /// So that the others find out as well, and not only that the store is gone.
 Status Attendee::refuse(Status why) {
-  const Json word{{"refused", to_text(why.what())}, {"hint", to_text(why.hint())}};
+  const Json word{{"refused", to_text(why.what())},
+                  {"code", static_cast<int>(why.code())},
+                  {"hint", to_text(why.hint())}};
   if (!store_.set(word_key, word.dump()).ok()) return why;
   const Deadline deadline = Deadline::after(monotonic_clock(), hearing_max);
   for (;;) {

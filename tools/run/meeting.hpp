@@ -5,7 +5,7 @@
 //                    "restarts_max"}
 //   launch/alive/N   counts up as long as N's launcher lives; node 0 looks at it
 //   launch/word      node 0's: {"launchers", "hosts", "master_port"} of the world that has come
-//                    together, or {"refused", "hint"}
+//                    together, or {"refused", "code", "hint"}
 #pragma once
 
 #include <cstdint>
