@@ -24,7 +24,7 @@ namespace {
 
 /// The exit status of a job that was not started.
 int refuse(const Status& why) {
-  fmt::print(stderr, "hocket run: {}\n", why.to_string());
+  complain(fmt::format("hocket run: {}", why.to_string()));
   return 1;
 }
 
@@ -41,7 +41,8 @@ std::vector<std::string> environment_here(const Options& options) {
   return merge(own_environment(), exported_variables(options));
 }
 
-Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
+Status run_here(const Options& options, const Plan& plan, Fd lifeline,
+                const Dispositions& dispositions, int& exit_status) {
   Loop loop(monotonic_clock());
   const wire::Credentials credentials = make_credentials(options.job);
   const auto store = JobStore::serve(plan.listen, credentials, environment_here(options));
@@ -51,7 +52,6 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit
   const auto output = Output::open(
       loop, {.ranks = plan.ranks_per_node, .tags = options.tags, .folder = options.output_folder});
   if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
   Conductor conductor(loop, **output,
                       {.world = make_world(options, plan, credentials),
                        .command = options.command,
@@ -69,14 +69,14 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit
   return {};
 }
 
-Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
+Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline,
+                    const Dispositions& dispositions, int& exit_status) {
   Loop loop(monotonic_clock());
   const wire::Credentials credentials = make_credentials(options.job);
   const auto output = Output::open(loop, {.ranks = plan.nodes * plan.ranks_per_node,
                                           .tags = options.tags,
                                           .folder = options.output_folder});
   if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
   ConductorOptions conducted = {.world = make_world(options, plan, credentials),
                                 .command = options.command,
                                 .grace = options.grace};
@@ -130,7 +130,8 @@ Result<Meeting> meet_others(const Options& options, const Plan& plan,
               goes_on);
 }
 
-Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
+Status run_with_others(const Options& options, const Plan& plan, Fd lifeline,
+                       const Dispositions& dispositions, int& exit_status) {
   const auto credentials = shared_credentials(options, plan);
   if (!credentials.ok()) return credentials.status();
   Loop loop(monotonic_clock());
@@ -147,7 +148,6 @@ Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, in
                                           .tags = options.tags,
                                           .folder = options.output_folder});
   if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
   Conductor conductor(loop, **output,
                       {.world = make_world(options, plan, *credentials),
                        .command = options.command,
@@ -170,10 +170,13 @@ Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, in
 }
 
 /// Fails where nothing could be started.
-Status run_plan(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
-  if (plan.has_agents) return run_on_hosts(options, plan, std::move(lifeline), exit_status);
-  if (plan.nodes > 1) return run_with_others(options, plan, std::move(lifeline), exit_status);
-  return run_here(options, plan, std::move(lifeline), exit_status);
+Status run_plan(const Options& options, const Plan& plan, Fd lifeline,
+                const Dispositions& dispositions, int& exit_status) {
+  if (plan.has_agents)
+    return run_on_hosts(options, plan, std::move(lifeline), dispositions, exit_status);
+  if (plan.nodes > 1)
+    return run_with_others(options, plan, std::move(lifeline), dispositions, exit_status);
+  return run_here(options, plan, std::move(lifeline), dispositions, exit_status);
 }
 
 }  // namespace
@@ -188,9 +191,9 @@ int launch(const Options& options) {
     show(options, *plan);
     return 0;
   }
-  return guarded([&](Fd lifeline) {
+  return guarded([&](Fd lifeline, const Dispositions& dispositions) {
     int exit_status = 1;
-    const Status status = run_plan(options, *plan, std::move(lifeline), exit_status);
+    const Status status = run_plan(options, *plan, std::move(lifeline), dispositions, exit_status);
     return status.ok() ? exit_status : refuse(status);
   });
 }
