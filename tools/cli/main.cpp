@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) == 0) return status;
     std::perror("hocket: stdout can't be written");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "hocket: {}\n", error.what());
+    std::fprintf(stderr, "hocket: %s\n", error.what());
   }
   return hocket::cli::exit_failure;
 }

@@ -200,7 +200,10 @@ void Crew::signal(int signal) {
 
 void Crew::signal_groups(int signal) {
   for (const auto& member : members_) {
-    if (member->process.pid > 0) kill(-member->process.pid, signal);
+    const pid_t pid = member->process.pid;
+    if (pid <= 0) continue;
+    kill(-pid, signal);
+    if (getpgid(pid) != pid) kill(pid, signal);  // it went to another group
   }
 }
 

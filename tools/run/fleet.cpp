@@ -19,7 +19,6 @@ Status Fleet::gather() {
   };
   const Deadline deadline = Deadline::after(loop_.clock(), needs_.options.timeout);
   if (!conductor_.wait_for(is_decided, deadline) || has_failed()) return missing();
-  for (const auto& node : nodes_) conductor_.add(*node);
   const RemoteNode& first = *nodes_.front();
   const std::string& host = needs_.plan.store.host;
   const net::Endpoint store = {.host = host, .port = first.store_port()};
@@ -38,6 +37,7 @@ Status Fleet::start_agents() {
                                    .input = i == 0 ? STDIN_FILENO : -1});
     if (!node.ok()) return node.status();
     nodes_.push_back(std::move(*node));
+    conductor_.add(*nodes_.back());
     Joining joining = {.grace = needs_.options.grace,
                        .folder = std::filesystem::current_path().string(),
                        .environment = exported_variables(needs_.options),

@@ -25,7 +25,7 @@ namespace {
 
 /// The exit status of a job that was not started.
 int refuse(const Status& why) {
-  fmt::print(stderr, "hocket run: {}\n", why.to_string());
+  complain(fmt::format("hocket run: {}", why.to_string()));
   return 1;
 }
 
@@ -48,8 +48,11 @@ Result<wire::Credentials> shared_credentials(const Options& options, const Plan&
 /// A job that is launched here, whichever way its ranks are started.
 class Launcher {
  public:
-  Launcher(const Options& options, const Plan& plan, Fd lifeline)
-      : options_(options), plan_(plan), lifeline_(std::move(lifeline)) {}
+  Launcher(const Options& options, const Plan& plan, Fd lifeline, const Dispositions& dispositions)
+      : options_(options),
+        plan_(plan),
+        lifeline_(std::move(lifeline)),
+        dispositions_(dispositions) {}
 
   /// The status to exit with. Fails where nothing could be started.
   Result<int> run();
@@ -72,7 +75,7 @@ class Launcher {
   const Options& options_;
   const Plan& plan_;
   Fd lifeline_;
-  const Dispositions dispositions_ = ignore_nuisances();
+  const Dispositions& dispositions_;  // for the ranks
   /// What ranks on this host have, beside what makes each of them a rank.
   const std::vector<std::string> environment_ =
       merge(own_environment(), exported_variables(options_));
@@ -199,8 +202,8 @@ int launch(const Options& options) {
     show(options, *plan);
     return 0;
   }
-  return guarded([&](Fd lifeline) {
-    const auto status = Launcher(options, *plan, std::move(lifeline)).run();
+  return guarded([&](Fd lifeline, const Dispositions& dispositions) {
+    const auto status = Launcher(options, *plan, std::move(lifeline), dispositions).run();
     return status.ok() ? *status : refuse(status.status());
   });
 }
