@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include "net/interfaces.hpp"
 #include "run/conductor.hpp"
 #include "run/crew.hpp"
 #include "run/fleet.hpp"
@@ -44,8 +45,9 @@ std::vector<std::string> environment_here(const Options& options) {
 Status run_here(const Options& options, const Plan& plan, Fd lifeline,
                 const Dispositions& dispositions, int& exit_status) {
   Loop loop(monotonic_clock());
-  const wire::Credentials credentials = make_credentials(options.job);
-  const auto store = JobStore::serve(plan.listen, credentials, environment_here(options));
+  const auto credentials = make_credentials(options.job);
+  if (!credentials.ok()) return credentials.status();
+  const auto store = JobStore::serve(plan.listen, *credentials, environment_here(options));
   if (!store.ok()) return store.status();
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
@@ -53,7 +55,7 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline,
       loop, {.ranks = plan.ranks_per_node, .tags = options.tags, .folder = options.output_folder});
   if (!output.ok()) return output.status();
   Conductor conductor(loop, **output,
-                      {.world = make_world(options, plan, credentials),
+                      {.world = make_world(options, plan, *credentials),
                        .command = options.command,
                        .hosts = {plan.hosts.front().name},
                        .grace = options.grace},
@@ -72,17 +74,18 @@ Status run_here(const Options& options, const Plan& plan, Fd lifeline,
 Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline,
                     const Dispositions& dispositions, int& exit_status) {
   Loop loop(monotonic_clock());
-  const wire::Credentials credentials = make_credentials(options.job);
+  const auto credentials = make_credentials(options.job);
+  if (!credentials.ok()) return credentials.status();
   const auto output = Output::open(loop, {.ranks = plan.nodes * plan.ranks_per_node,
                                           .tags = options.tags,
                                           .folder = options.output_folder});
   if (!output.ok()) return output.status();
-  ConductorOptions conducted = {.world = make_world(options, plan, credentials),
+  ConductorOptions conducted = {.world = make_world(options, plan, *credentials),
                                 .command = options.command,
                                 .grace = options.grace};
   for (const Host& host : plan.hosts) conducted.hosts.push_back(host.name);
   Conductor conductor(loop, **output, std::move(conducted), std::move(lifeline));
-  Fleet fleet(loop, conductor, **output, {options, plan, credentials, dispositions});
+  Fleet fleet(loop, conductor, **output, {options, plan, *credentials, dispositions});
   if (Status status = fleet.gather(); !status.ok()) {
     exit_status = conductor.exit_status();
     return exit_status == 0 ? status : Status();  // the user's signal is no failure to speak of
@@ -91,16 +94,12 @@ Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline,
   return {};
 }
 
-bool is_loopback(const net::Endpoint& endpoint) {
-  return endpoint.host == "localhost" || endpoint.host.starts_with("127.") ||
-         endpoint.host == "::1";
-}
-
 /// What the launchers of all nodes agree on without a word: the secret comes from outside.
 Result<wire::Credentials> shared_credentials(const Options& options, const Plan& plan) {
-  const std::string name = options.job.empty() ? options.master : options.job;
-  auto credentials = given_credentials(name);
-  if (credentials.secret.empty() && !is_loopback(plan.store)) {
+  auto credentials = given_credentials(options.job);
+  if (!credentials.ok()) return credentials.status();
+  if (credentials->job.empty()) credentials->job = options.master;
+  if (credentials->secret.empty() && !net::is_loopback(plan.store.host)) {
     return Status(StatusCode::permission_denied, "HOCKET_SECRET is not set")
         .with_hint("with --nnodes every node's launcher needs the same secret in its environment");
   }
