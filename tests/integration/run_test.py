@@ -78,6 +78,16 @@ class Environment(Case):
                                check=True)
         self.assertEqual(stdout, plain.stdout)
 
+    def test_a_program_is_found_without_a_search_path(self) -> None:
+        ran = subprocess.run(["env", "-u", "PATH", launcher.HOCKET, "run", "echo", "found"],
+                             capture_output=True, timeout=PATIENCE, check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"[0] found\n"))
+
+    def test_a_variable_that_is_not_set_stays_so(self) -> None:
+        (rank,) = self.variables("-x", "NOT_SET_HERE", "-x", "EMPTY=")
+        self.assertNotIn("NOT_SET_HERE", rank)
+        self.assertEqual(rank["EMPTY"], "")
+
     def test_no_descriptor_is_left_open(self) -> None:
         _, stdout, _ = self.ran("--no-tag-output", "ls", "/proc/self/fd")
         self.assertEqual(stdout.split(), [b"0", b"1", b"2", b"3"])  # the last is the folder itself
@@ -446,10 +456,13 @@ class Signals(Case):
                          (128 + signal.SIGTERM, [b"[0] told", b"[1] told"]))
 
     def test_a_caller_that_ignores_the_death_of_children(self) -> None:
-        script = f"trap '' CHLD; exec {launcher.HOCKET} run -n 2 sh -c 'exit 3'"
-        ran = subprocess.run(["sh", "-c", script], stderr=subprocess.DEVNULL, timeout=SOON,
-                             check=False)
-        self.assertEqual(ran.returncode, 3)
+        script = ("import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                  "os.execv(sys.argv[1], sys.argv[1:])")
+        job = subprocess.run([sys.executable, "-c", script, launcher.HOCKET, "run", "--no-tag-output",
+                              "grep", "-h", "^SigIgn", "/proc/self/status", "/nonexistent"], capture_output=True, timeout=SOON, check=False)
+        self.assertEqual(job.returncode, 2)
+        ignored = int(job.stdout.split()[1], 16)
+        self.assertTrue(ignored & 1 << signal.SIGCHLD - 1)  # as it was
 
     def test_to_stop_and_to_continue(self) -> None:
         job = self.started("sh", "-c", "echo ready; sleep 1; echo done", ranks=1)
@@ -547,6 +560,22 @@ class NothingIsLeft(Case):
         os.kill(worker, signal.SIGKILL)
         # The ranks die with the worker; their children only when they next look for them.
         self.assert_gone(job)
+
+    def test_where_proc_shows_other_processes(self) -> None:
+        program = "sleep 600 > /dev/null & echo $!"
+        script = (f"{launcher.HOCKET} run -n 2 --no-tag-output sh -c '{program}' > $0; echo $?; "
+                  "for pid in $(cat $0); do kill -0 $pid && echo left; done; exit 0")
+        with tempfile.NamedTemporaryFile() as file:
+            command = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", script, file.name]
+            try:
+                if subprocess.run([*command[:4], "true"], capture_output=True, timeout=SOON,
+                                  check=False).returncode:
+                    self.skipTest("no process namespaces here")
+            except OSError as error:
+                self.skipTest(f"no process namespaces here: {error}")
+            ran = subprocess.run(command, capture_output=True, timeout=SOON, check=False)
+        self.assertEqual(ran.stdout, b"0\n", ran.stderr)
+        self.assertIn(b"/proc does not show the processes of this job", ran.stderr)
 
     def test_after_ranks_that_leave_daemons(self) -> None:
         job = self.job("-n", "2", "sh", "-c", "(setsid sh -c 'trap \"\" TERM; sleep 600' &); exit 0")

@@ -134,6 +134,11 @@ int guarded(const std::function<int(Fd lifeline, const Dispositions& before)>& w
   const std::vector<pid_t> bystanders = children();
   open_standard_streams();
   adopt_orphans();
+  if (!sees_descendants()) {
+    complain(
+        "hocket run: /proc does not show the processes of this job: of what its ranks start, "
+        "only their process groups are killed");
+  }
   SignalQueue signals = SignalQueue::of_the_user();
   SignalQueue deaths{SIGCHLD};
   const Dispositions before = settle_in();

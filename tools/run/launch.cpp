@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "net/interfaces.hpp"
 #include "run/conductor.hpp"
 #include "run/crew.hpp"
 #include "run/fleet.hpp"
@@ -29,16 +30,12 @@ int refuse(const Status& why) {
   return 1;
 }
 
-bool is_loopback(const net::Endpoint& endpoint) {
-  return endpoint.host == "localhost" || endpoint.host.starts_with("127.") ||
-         endpoint.host == "::1";
-}
-
 /// What the launchers of all nodes agree on without a word: the secret comes from outside.
 Result<wire::Credentials> shared_credentials(const Options& options, const Plan& plan) {
-  const std::string name = options.job.empty() ? options.master : options.job;
-  auto credentials = given_credentials(name);
-  if (credentials.secret.empty() && !is_loopback(plan.store)) {
+  auto credentials = given_credentials(options.job);
+  if (!credentials.ok()) return credentials.status();
+  if (credentials->job.empty()) credentials->job = options.master;
+  if (credentials->secret.empty() && !net::is_loopback(plan.store.host)) {
     return Status(StatusCode::permission_denied, "HOCKET_SECRET is not set")
         .with_hint("with --nnodes every node's launcher needs the same secret in its environment");
   }
@@ -63,7 +60,7 @@ class Launcher {
   Result<int> run_with_others();
 
   /// Makes what every job has. `ranks`: those whose output comes here, from `first` on.
-  Status prepare(wire::Credentials credentials, int first, int ranks);
+  Status prepare(Result<wire::Credentials> credentials, int first, int ranks);
   [[nodiscard]] Result<JobStore> serve() const {
     return JobStore::serve(plan_.listen, credentials_, environment_);
   }
@@ -90,8 +87,9 @@ Result<int> Launcher::run() {
   return plan_.nodes > 1 ? run_with_others() : run_here();
 }
 
-Status Launcher::prepare(wire::Credentials credentials, int first, int ranks) {
-  credentials_ = std::move(credentials);
+Status Launcher::prepare(Result<wire::Credentials> credentials, int first, int ranks) {
+  if (!credentials.ok()) return credentials.status();
+  credentials_ = std::move(*credentials);
   auto output = Output::open(loop_, {.first_rank = first,
                                      .ranks = ranks,
                                      .tags = options_.tags,
@@ -147,9 +145,8 @@ Result<int> Launcher::run_on_hosts() {
 }
 
 Result<int> Launcher::run_with_others() {
-  const auto credentials = shared_credentials(options_, plan_);
-  if (!credentials.ok()) return credentials.status();
-  Status status = prepare(*credentials, options_.node * plan_.ranks_per_node, plan_.ranks_per_node);
+  Status status = prepare(shared_credentials(options_, plan_), options_.node * plan_.ranks_per_node,
+                          plan_.ranks_per_node);
   if (!status.ok()) return status;
   std::optional<JobStore> store;
   if (options_.node == 0) {

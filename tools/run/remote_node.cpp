@@ -113,6 +113,7 @@ Result<std::unique_ptr<RemoteNode>> RemoteNode::start(Loop& loop, NodeListener& 
                                 .input = input.get(),
                                 .dispositions = options.dispositions});
   if (!process.ok()) return process.status();
+  if (process->failure) return Status(StatusCode::not_found, process->failure->text);
   return std::unique_ptr<RemoteNode>(new RemoteNode(loop, listener, output, std::move(options),
                                                     std::move(*process), std::move(to)));
 }

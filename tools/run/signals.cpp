@@ -28,15 +28,15 @@ sigset_t set_of(std::initializer_list<int> signals) {
   return set;
 }
 
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
 }  // namespace
 
 bool ends_the_job(int signal) noexcept {
   return std::ranges::find(ending_signals, signal) != std::end(ending_signals);
+}
+
+bool is_ignored(int signal) noexcept {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 std::string signal_name(int signal) {

@@ -20,6 +20,9 @@ inline constexpr int passing_signals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 [[nodiscard]] bool ends_the_job(int signal) noexcept;
 
+/// Whether this process ignores it.
+[[nodiscard]] bool is_ignored(int signal) noexcept;
+
 /// "SIGTERM"
 [[nodiscard]] std::string signal_name(int signal);
 
