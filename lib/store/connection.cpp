@@ -250,6 +250,11 @@ void Connection::fail(Status why) {
   read_.notify_all();
 }
 
+void Connection::close(Status why) {
+  const std::lock_guard lock(mutex_);
+  fail(std::move(why));
+}
+
 Status Connection::lost() const {
   return Status(StatusCode::peer_lost, fmt::format("the connection is lost: {}", failure_.what()))
       .with_system_error(failure_.system_error())

@@ -49,6 +49,9 @@ class Connection {
   /// a reply that comes all the same is dropped.
   [[nodiscard]] Reply receive(std::uint64_t id, Deadline deadline);
 
+  /// From now on every call fails for this reason, and so do those that wait.
+  void close(Status why);
+
   /// Our address on this connection.
   [[nodiscard]] std::string local_host() const;
 

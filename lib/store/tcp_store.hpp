@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "hocket/status.hpp"
 
@@ -24,6 +25,10 @@ class TcpStore final : public Store {
   [[nodiscard]] Result<std::unique_ptr<Store>> clone() override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] Reply perform(Request request) override;
+
+  /// Ends the calls that wait, in any thread, and every later one: they fail with peer_lost, and
+  /// say why.
+  void close(Status why) { connection_->close(std::move(why)); }
 
   /// Our own address on this connection: one by which the server's host reaches us.
   [[nodiscard]] std::string local_host() const { return connection_->local_host(); }

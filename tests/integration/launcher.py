@@ -20,12 +20,13 @@ class Job:
     """A launcher that runs. Everything it starts bears a mark by which it can be found."""
 
     def __init__(self, *arguments: str, stdin: int | None = subprocess.DEVNULL,
-                 stdout: int | None = subprocess.PIPE, **variables: str) -> None:
+                 stdout: int | None = subprocess.PIPE, stderr: int | None = subprocess.PIPE,
+                 **variables: str) -> None:
         self.mark = f"RUN_TEST_MARK={uuid.uuid4().hex}"
         inherited = {name: text for name, text in os.environ.items() if "HOCKET" not in name}
         name, text = self.mark.split("=")
         self.process = subprocess.Popen([HOCKET, "run", *arguments], stdin=stdin, stdout=stdout,
-                                        stderr=subprocess.PIPE, process_group=0,
+                                        stderr=stderr, process_group=0,
                                         env={**inherited, **variables, name: text})
 
     def finish(self, timeout: float = PATIENCE) -> tuple[int, bytes, bytes]:
@@ -33,7 +34,7 @@ class Job:
             stdout, stderr = self.process.communicate(timeout=timeout)
         finally:
             self.clean()
-        return self.process.returncode, stdout or b"", stderr
+        return self.process.returncode, stdout or b"", stderr or b""
 
     def running(self) -> list[int]:
         """The processes of the job, the launcher's two included."""

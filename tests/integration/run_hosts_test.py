@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -22,11 +23,14 @@ import launcher
 from launcher import SOON, Case, Job, wait_until
 
 LOCAL = "127.0.0.1:0"
-SHELL = """#!/bin/sh
+SHELL = r"""#!/bin/sh
 host=$1; shift
 [ -d "$HOSTS/down-$host" ] && { echo "no route to $host" >&2; exit 255; }
 [ -d "$HOSTS/deaf-$host" ] && exec sleep 600
+[ -d "$HOSTS/old-$host" ] && { echo "hocket agent 0"; exec cat > /dev/null; }
+[ -d "$HOSTS/chatty-$host" ] && { yes "noise of $host" >&2 & }
 echo "Welcome to $host"
+printf '\033]0;%s\007' "$host"
 exec sh -c "$*"
 """
 
@@ -143,6 +147,63 @@ class Hosts(Case):
         self.assertIn(b"b: no answer within", stderr)
         self.assertEqual(job.running(), [])
 
+    def agents(self, job: Job) -> list[int]:
+        """Both processes of all agents."""
+        found = []
+        for pid in job.running():
+            if Path(f"/proc/{pid}/cmdline").read_bytes().endswith(b"\0run\0--agent\0"):
+                found.append(pid)
+        return found
+
+    def test_a_host_that_is_lost_while_another_is_awaited(self) -> None:
+        (self.folder / "deaf-b").mkdir()
+        job = self.on_hosts("a:1,b:1", "--timeout", "4s", "echo", "started")
+        wait_until(lambda: len(self.agents(job)) == 2, "the agent of a has started")
+        time.sleep(1)
+        for pid in self.agents(job):
+            os.kill(pid, signal.SIGKILL)
+        status, stdout, stderr = job.finish(SOON)
+        self.assertEqual((status, stdout), (1, b""))
+        self.assertRegex(stderr, rb"  a: the connection has ended; .* has ended: killed by SIGKILL")
+        self.assertIn(b"  b: no answer within", stderr)
+
+    def test_an_agent_of_another_version_is_told(self) -> None:
+        (self.folder / "old-b").mkdir()
+        job = self.on_hosts("a:1,b:1", "echo", "started")
+        status, stdout, stderr = job.finish(SOON)
+        self.assertEqual((status, stdout), (1, b""))
+        self.assertIn(b'b: it is another version: it greets as "hocket agent 0"', stderr)
+
+    def test_a_second_interrupt_waits_for_no_agent_that_hangs(self) -> None:
+        job = self.stubborn()
+        for pid in self.agents(job):
+            os.kill(pid, signal.SIGSTOP)
+        job.process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        job.process.send_signal(signal.SIGINT)
+        self.assertEqual(job.finish(SOON)[0], 128 + signal.SIGINT)
+        self.assertEqual(job.running(), [])
+
+    def test_a_chatty_shell_is_read_no_faster_than_it_is_shown(self) -> None:
+        (self.folder / "chatty-a").mkdir()
+        job = self.on_hosts("a:1,b:1", "sh", "-c", "echo ready; exec sleep 600")
+        assert job.process.stdout
+        for _ in range(2):
+            job.process.stdout.readline()
+        time.sleep(1)
+        status = Path(f"/proc/{job.worker()}/status").read_text("ascii")
+        resident = re.search(r"VmHWM:\s+(\d+) kB", status)
+        assert resident
+        self.assertLess(int(resident[1]), 100_000)
+
+    def test_a_working_folder_that_is_gone(self) -> None:
+        gone = self.folder / "gone"
+        gone.mkdir()
+        script = f"cd {gone}; rmdir {gone}; exec {Path(launcher.HOCKET).absolute()} run --hosts a:1 true"
+        ran = subprocess.run(["sh", "-c", script], capture_output=True, timeout=SOON, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(b"the working folder has no name", ran.stderr)
+
     def test_an_interrupt_while_waiting_for_hosts(self) -> None:
         (self.folder / "deaf-a").mkdir()
         job = self.on_hosts("a:1", "echo", "started")
@@ -201,6 +262,11 @@ class Hosts(Case):
                 (["--hosts", "a", "--nnodes", "2"], b"exclude each other"),
                 (["--hostfile", str(file)], b"can't be read"),
                 (["--nnodes", "2"], b"needs --master"),
+                (["--nnodes", "2", "--master", "a:0"], b"has no port that all nodes know"),
+                (["--nnodes", "1000000", "-n", "4000", "--master", "a:1"], b"are too many"),
+                (["--hosts", ""], b"--hosts: its value is empty"),
+                (["--hostfile", ""], b"--hostfile: its value is empty"),
+                (["--hosts", "a", "--rsh", ""], b"--rsh: its value is empty"),
                 (["--nnodes", "2", "--node-rank", "2", "--master", "a:1"], b"no node 2 among 2")):
             with self.subTest(arguments):
                 status, stdout, stderr = self.ran(*arguments, "true")
@@ -211,22 +277,29 @@ class Hosts(Case):
     def test_files_of_open_mpi_and_mpich(self) -> None:
         file = self.folder / "hosts"
         for text in ("a slots=2 max_slots=4\n\n# comment\nuser@b slots=2 # more\n",
-                     "a:2\nuser@b:2", "a\na\nuser@b\r\nuser@b"):
+                     "a:2\nuser@b:2", "a\na\nuser@b\r\nuser@b", "fe80::1 slots=2\nuser@b:2",
+                     "user@[fe80::1]:2\nuser@b slots=2"):
             file.write_text(text, "ascii")
             status, stdout, _ = self.ran("--hostfile", str(file), "--dry-run", "true")
             self.assertEqual(status, 0)
             self.assertEqual(stdout.count(b"\n  rank "), 4)
             self.assertIn(b"\nuser@b\n", stdout)
+        status, stdout, _ = self.ran("--hosts", "a:2, user@[fe80::1]:2 ", "--dry-run", "true")
+        self.assertEqual((status, stdout.count(b"\nuser@fe80::1\n")), (0, 1))
+        file.write_text("a max_slots=4\n", "ascii")
+        status, _, stderr = self.ran("--hostfile", str(file), "-n", "9", "true")
+        self.assertEqual(status, 2)
+        self.assertIn(b"a has 4 slots, too few for 9 ranks", stderr)
         file.write_text("a slots=2\nb slots=none\n", "ascii")
         status, _, stderr = self.ran("--hostfile", str(file), "true")
         self.assertEqual(status, 2)
         self.assertIn(b'hosts:2: "slots=none" is no host', stderr)
 
     def test_a_dry_run_starts_nothing_and_shows_no_secret(self) -> None:
-        status, stdout, _ = self.ran("--hosts", "a:1,b:1", "--dry-run", "prog", "it's",
-                                     HOCKET_SECRET="hush")
+        status, stdout, _ = self.ran("--hosts", "a:1,b:1", "-x", "NEW=named", "--dry-run", "prog",
+                                     "it's", HOCKET_SECRET="hush")
         self.assertEqual(status, 0)
-        for shown in (b"\na\n", b"\nb\n", b"rank 1: prog 'it'\\''s'", b"    RANK=1\n",
+        for shown in (b"\na\n", b"\nb\n", b"rank 1: prog 'it'\\''s'", b"    RANK=1\n", b"    NEW=named\n",
                       b"started by: ssh ", b"HOCKET_SECRET=(not shown)"):
             self.assertIn(shown, b"\n" + stdout)
         self.assertNotIn(b"hush", stdout)
@@ -235,10 +308,13 @@ class Hosts(Case):
 class Nodes(Case):
     """A launcher for each node, as a scheduler starts them."""
 
-    def nodes(self, *arguments: str, nodes: int = 2, **variables: str) -> list[Job]:
+    def node(self, node: int, master: str, *arguments: str, nodes: int = 2) -> Job:
+        return self.job("--nnodes", str(nodes), "--node-rank", str(node), "--master", master,
+                        *arguments)
+
+    def nodes(self, *arguments: str, nodes: int = 2) -> list[Job]:
         master = f"127.0.0.1:{free_port()}"
-        return [self.job("--nnodes", str(nodes), "--node-rank", str(node), "--master", master,
-                         *arguments, **variables) for node in range(nodes)]
+        return [self.node(node, master, *arguments, nodes=nodes) for node in range(nodes)]
 
     def test_they_form_one_world(self) -> None:
         jobs = self.nodes("-n", "2", "--no-tag-output", "sh", "-c",
@@ -297,7 +373,7 @@ class Nodes(Case):
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.finish(SOON)[0], 128 + signal.SIGINT)
 
-    def test_two_for_one_node_and_other_numbers_of_ranks(self) -> None:
+    def test_two_for_node_0(self) -> None:
         master = f"127.0.0.1:{free_port()}"
         common = ["--nnodes", "2", "--master", master, "--timeout", "5s"]
         first = self.job(*common, "--node-rank", "0", "true")
@@ -305,12 +381,119 @@ class Nodes(Case):
         ends = [job.finish(SOON) for job in (first, second)]
         self.assertTrue(any(b"already" in stderr or b"taken" in stderr or b"in use" in stderr
                             for _, _, stderr in ends), ends)
-        jobs = [self.job(*common, "--node-rank", str(node), "-n", str(1 + node), "true")
-                for node in (0, 1)]
+
+    def store(self, *arguments: str) -> bytes:
+        """What the store at the master says."""
+        done = subprocess.run([launcher.HOCKET, "store", "--at", self.master, "--job", self.master,
+                               *arguments], timeout=SOON, check=True, capture_output=True)
+        return done.stdout
+
+    def one_of_three(self, node: int) -> Job:
+        return self.node(node, self.master, "--no-tag-output", "echo", "fine", nodes=3)
+
+    def two_of_three(self) -> list[Job]:
+        """Nodes 0 and 1, which have come."""
+        self.master = f"127.0.0.1:{free_port()}"
+        jobs = [self.one_of_three(node) for node in (0, 1)]
+        self.store("wait", "launch/node/1")
+        return jobs
+
+    def assert_fine(self, *jobs: Job) -> None:
+        ends = [job.finish(SOON) for job in jobs]
+        self.assertEqual([(status, stdout) for status, stdout, _ in ends],
+                         [(0, b"fine\n")] * len(jobs), ends)
+
+    def test_a_launcher_that_left_can_come_again(self) -> None:
+        zero, one = self.two_of_three()
+        one.process.terminate()
+        self.assertEqual(one.finish(SOON)[0], 128 + signal.SIGTERM)
+        self.assert_fine(zero, self.one_of_three(1), self.one_of_three(2))
+
+    def test_another_comes_for_one_that_was_killed(self) -> None:
+        zero, one = self.two_of_three()
+        before = self.store("get", "launch/node/1")
+        one.clean()
+        one = self.one_of_three(1)
+
+        def is_replaced() -> bool:
+            keys = self.store("keys", "launch/node/")
+            return b"node/1" in keys and self.store("get", "launch/node/1") != before
+
+        wait_until(is_replaced, "the place is free, and taken")
+        self.assert_fine(zero, one, self.one_of_three(2))
+
+    def test_a_place_is_not_taken_from_the_living(self) -> None:
+        zero, one = self.two_of_three()
+        status, _, stderr = self.one_of_three(1).finish(SOON)
+        self.assertEqual(status, 1)
+        self.assertIn(b"another launcher came as node 1 before", stderr)
+        self.assert_fine(zero, one, self.one_of_three(2))
+
+    def test_nodes_that_disagree_are_told_at_once(self) -> None:
+        for flag, zeros, ones in (("-n", "1", "2"), ("--nnodes", "3", "2"), ("--nnodes", "2", "3"),
+                                  ("--max-restarts", "0", "1")):
+            with self.subTest(flag=flag, zeros=zeros, ones=ones):
+                master = f"127.0.0.1:{free_port()}"
+                jobs = []
+                for node, value in enumerate((zeros, ones)):
+                    words = {"--nnodes": "2", "--node-rank": str(node), flag: value}
+                    jobs.append(self.job(*sum(words.items(), ()), "--master", master, "true"))
+                for job in jobs:
+                    status, _, stderr = job.finish(SOON)
+                    self.assertEqual(status, 1)
+                    self.assertIn(f"node 1 has {flag} {ones}, node 0 has {zeros}".encode(), stderr)
+
+    def test_all_say_who_is_missing_when_the_time_is_over(self) -> None:
+        master = f"127.0.0.1:{free_port()}"
+        start = time.monotonic()
+        jobs = [self.node(node, master, "--timeout", "3s", "true", nodes=3) for node in (0, 1)]
         for job in jobs:
             status, _, stderr = job.finish(SOON)
             self.assertEqual(status, 1)
-        self.assertIn(b"ranks", stderr)
+            self.assertIn(b"no launcher has come for node 2 of 3", stderr)
+        self.assertLess(time.monotonic() - start, 7.5)
+
+    def stop(self, job: Job) -> None:
+        for pid in job.running():
+            os.kill(pid, signal.SIGSTOP)
+
+    def test_the_user_need_not_wait_for_a_node_that_hangs(self) -> None:
+        for hanging in (0, 1):
+            with self.subTest(hanging=hanging):
+                jobs = self.nodes("--grace", "1s", "sh", "-c",
+                                  "trap '' INT; echo ready; while :; do sleep 0.1; done")
+                for job in jobs:
+                    assert job.process.stdout
+                    job.process.stdout.readline()
+                self.stop(jobs[hanging])
+                job = jobs[1 - hanging]
+                job.process.send_signal(signal.SIGINT)
+                wait_until(lambda job=job: len(job.running()) <= 2, "the ranks are killed", 8)
+                self.assertIsNone(job.process.poll())
+                job.process.send_signal(signal.SIGINT)
+                self.assertEqual(job.finish(8)[0], 128 + signal.SIGINT)
+
+    def test_a_lost_output_is_the_same_failure_everywhere(self) -> None:
+        jobs = self.nodes("sh", "-c", "while echo line; do sleep 0.1; done")
+        for job in jobs:
+            assert job.process.stdout
+            job.process.stdout.readline()
+        assert jobs[1].process.stdout
+        jobs[1].process.stdout.close()
+        (status, _, stderr), (its_status, *_) = (job.finish(SOON) for job in jobs)
+        self.assertEqual((status, its_status), (128 + signal.SIGPIPE, 128 + signal.SIGPIPE))
+        self.assertIn(b"its output was closed", stderr)
+
+    def test_a_loopback_address_is_listened_on_alone(self) -> None:
+        port = free_port()
+        program = ("import os, socket; host, port = os.environ['HOCKET_STORE'].split(':'); "
+                   "socket.create_connection((host, int(port)), 10); "
+                   "print(socket.socket().connect_ex(('127.0.0.1', int(port))) != 0)")
+        jobs = [self.job("--nnodes", "2", "--node-rank", str(node), "--master", f"127.0.0.2:{port}",
+                         "--no-tag-output", sys.executable, "-c", program) for node in (0, 1)]
+        for job in jobs:
+            status, stdout, _ = job.finish(SOON)
+            self.assertEqual((status, stdout), (0, b"True\n"))
 
     def test_a_secret_is_needed_beyond_loopback(self) -> None:
         status, _, stderr = self.ran("--nnodes", "2", "--master", "192.0.2.1:1", "true")

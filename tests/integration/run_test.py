@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import pty
@@ -59,6 +60,13 @@ class Environment(Case):
         (rank,) = self.variables("--job", "mine", HOCKET_SECRET="of all")
         self.assertEqual((rank["HOCKET_JOB"], rank["HOCKET_SECRET"]), ("mine", "of all"))
 
+    def test_the_secret_may_be_in_a_file(self) -> None:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b"in a file\n")
+            file.flush()
+            (rank,) = self.variables(HOCKET_SECRET_FILE=file.name, HOCKET_JOB="ours")
+        self.assertEqual((rank["HOCKET_JOB"], rank["HOCKET_SECRET"]), ("ours", "in a file"))
+
     def test_the_rest_is_inherited(self) -> None:
         (rank,) = self.variables(RANK="99", SOMETHING="else")
         self.assertEqual((rank["RANK"], rank["SOMETHING"]), ("0", "else"))
@@ -70,9 +78,26 @@ class Environment(Case):
                                check=True)
         self.assertEqual(stdout, plain.stdout)
 
+    def test_a_program_is_found_without_a_search_path(self) -> None:
+        ran = subprocess.run(["env", "-u", "PATH", launcher.HOCKET, "run", "echo", "found"],
+                             capture_output=True, timeout=PATIENCE, check=False)
+        self.assertEqual((ran.returncode, ran.stdout), (0, b"[0] found\n"))
+
+    def test_a_variable_that_is_not_set_stays_so(self) -> None:
+        (rank,) = self.variables("-x", "NOT_SET_HERE", "-x", "EMPTY=")
+        self.assertNotIn("NOT_SET_HERE", rank)
+        self.assertEqual(rank["EMPTY"], "")
+
     def test_no_descriptor_is_left_open(self) -> None:
         _, stdout, _ = self.ran("--no-tag-output", "ls", "/proc/self/fd")
         self.assertEqual(stdout.split(), [b"0", b"1", b"2", b"3"])  # the last is the folder itself
+
+    def test_open_files_are_limited_as_they_were_and_do_not_limit_the_ranks(self) -> None:
+        script = f"ulimit -Sn 64; exec {launcher.HOCKET} run -n 64 sh -c 'ulimit -Sn'"
+        ran = subprocess.run(["sh", "-c", script], stdin=subprocess.DEVNULL, timeout=PATIENCE,
+                             stdout=subprocess.PIPE, check=True)
+        self.assertEqual(sorted(ran.stdout.splitlines()),
+                         sorted(f"[{rank}] 64".encode() for rank in range(64)))
 
     def test_sixty_four_ranks(self) -> None:
         status, stdout, _ = self.ran("-n", "64", "sh", "-c", "echo $RANK of $WORLD_SIZE")
@@ -104,6 +129,15 @@ class Output(Case):
         self.assertEqual(len(lines), 2000)
         for line in lines:
             self.assertRegex(line, rb"^\[(\d)\] \1 {999}x$")
+
+    def test_lines_of_both_streams_in_one_pipe_are_never_mixed(self) -> None:
+        program = "import os; [os.write(1 + i % 2, b'%03d' % i * 300 + b'\\n') for i in range(999)]"
+        job = self.job("-n", "2", sys.executable, "-c", program, stderr=subprocess.STDOUT)
+        time.sleep(1)  # the pipe is full then
+        lines = job.finish()[1].splitlines()
+        self.assertEqual(len(lines), 2 * 999)
+        for line in lines:
+            self.assertRegex(line, rb"^\[\d\] (\d{3})\1{299}$")
 
     def test_a_very_long_line_comes_in_pieces(self) -> None:
         _, stdout, _ = self.ran("head", "-c", "1000000", "/dev/zero")
@@ -242,6 +276,28 @@ class Failure(Case):
             _, _, stderr = self.ran("--output-dir", folder, "sh", "-c", "echo why >&2; exit 1")
             self.assertIn(b"  | why\n", stderr)
 
+    def with_followers(self, end: str) -> tuple[int, bytes]:
+        """Rank 3 ends so, the others when they see that it has."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkfifo(f"{folder}/pipe")
+            program = (f"if [ $RANK = 3 ]; then exec 5> {folder}/pipe; sleep 1; {end}; fi; "
+                       f"echo $RANK sees >&2; cat {folder}/pipe; exit 1")
+            status, _, stderr = self.ran("-n", "4", "sh", "-c", program)
+        return status, stderr
+
+    def test_who_crashed_is_told_from_those_who_followed(self) -> None:
+        for _ in range(3):
+            status, stderr = self.with_followers("kill -SEGV $$")
+            self.assertEqual(status, 128 + signal.SIGSEGV)
+            self.assertIn(b"hocket run: rank 3 failed first, ", stderr)
+
+    def test_those_who_failed_together_are_all_named(self) -> None:
+        _, stderr = self.with_followers("echo the reason >&2; exit 5")
+        self.assertRegex(stderr, rb"ranks .*\b3 failed within \d+ ms of each other\n")
+        self.assertRegex(stderr, rb"hocket run: rank 3 failed, on \S+ \(pid \d+\), after .*: exit "
+                                 rb"status 5\nthe last lines of its stderr:\n  \| the reason\n")
+        self.assertNotIn(b"failed first", stderr)
+
     def test_a_rank_that_ends_early_without_failure_is_fine(self) -> None:
         status, stdout, stderr = self.ran("-n", "3", "sh", "-c",
                                           "[ $RANK = 0 ] && exit; sleep 1; echo late")
@@ -312,6 +368,11 @@ class Restarts(Case):
         self.assertEqual(status, 127)
         self.assertNotIn(b"restarting", stderr)
 
+    def test_last_lines_are_those_of_the_attempt(self) -> None:
+        _, _, stderr = self.ran("--max-restarts", "1", "sh", "-c",
+                                "[ $HOCKET_ATTEMPT = 0 ] && echo of the first >&2; exit 3")
+        self.assertEqual(stderr.count(b"  | of the first\n"), 1)
+
     def test_who_was_told_to_end_does_not_restart(self) -> None:
         job = self.started("--max-restarts", "5", "sh", "-c", "echo ready; exec sleep 600", ranks=2)
         job.process.send_signal(signal.SIGTERM)
@@ -345,7 +406,7 @@ class Signals(Case):
     def test_a_second_interrupt_kills_at_once(self) -> None:
         job = self.started("--grace", "10m", *STUBBORN, ranks=2)
         job.process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
+        time.sleep(1)
         self.assertIsNone(job.process.poll())
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.finish(SOON)[0], 128 + signal.SIGINT)
@@ -355,10 +416,53 @@ class Signals(Case):
         job = self.started("sh", "-c", "trap '' INT; echo ready; exec yes", ranks=2)
         time.sleep(0.5)
         job.process.send_signal(signal.SIGINT)
-        time.sleep(0.2)
+        time.sleep(1)
         job.process.send_signal(signal.SIGINT)
         self.assertEqual(job.process.wait(SOON), 128 + signal.SIGINT)
         self.assert_gone(job)
+
+    def test_one_signal_to_every_process_is_one(self) -> None:
+        saves = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; done; echo saved; exit 0"
+        job = self.started("--grace", "30s", "sh", "-c",
+                           f"trap '{saves}' TERM; echo ready; while :; do sleep 0.1; done", ranks=2)
+        for pid in [job.worker(), job.process.pid, *job.running(), job.process.pid]:
+            try:
+                os.kill(pid, signal.SIGTERM)
+            except ProcessLookupError:  # one of the sleeps
+                continue
+        status, stdout, _ = job.finish(SOON)
+        self.assertEqual((status, sorted(stdout.splitlines())),
+                         (128 + signal.SIGTERM, [b"[0] saved", b"[1] saved"]))
+
+    def test_a_signal_while_a_failure_ends_the_job(self) -> None:
+        program = ("[ $RANK = 1 ] && { echo ready; sleep 1; exit 5; }; "
+                   "trap 'sleep 2; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.1; done")
+        job = self.started("--grace", "30s", sys.executable, "-c",
+                           f"import os; os.execvp('sh', ['sh', '-c', {program!r}])", ranks=2)
+        assert job.process.stderr
+        self.assertIn(b"rank 1 failed first", job.process.stderr.readline())
+        job.process.send_signal(signal.SIGTERM)
+        status, stdout, _ = job.finish(SOON)
+        self.assertEqual((status, stdout), (5, b"[0] saved\n"))
+
+    def test_a_rank_that_went_to_another_process_group(self) -> None:
+        program = ("import os, signal, time; os.setpgid(0, os.getpgid(os.getppid())); "
+                   "signal.signal(signal.SIGTERM, lambda *_: os._exit(print('told', flush=True) or 0)); "
+                   "print('ready', flush=True); time.sleep(600)")
+        job = self.started("--grace", "10m", sys.executable, "-c", program, ranks=2)
+        job.process.send_signal(signal.SIGTERM)
+        status, stdout, _ = job.finish(SOON)
+        self.assertEqual((status, sorted(stdout.splitlines())),
+                         (128 + signal.SIGTERM, [b"[0] told", b"[1] told"]))
+
+    def test_a_caller_that_ignores_the_death_of_children(self) -> None:
+        script = ("import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); "
+                  "os.execv(sys.argv[1], sys.argv[1:])")
+        job = subprocess.run([sys.executable, "-c", script, launcher.HOCKET, "run", "--no-tag-output",
+                              "grep", "-h", "^SigIgn", "/proc/self/status", "/nonexistent"], capture_output=True, timeout=SOON, check=False)
+        self.assertEqual(job.returncode, 2)
+        ignored = int(job.stdout.split()[1], 16)
+        self.assertTrue(ignored & 1 << signal.SIGCHLD - 1)  # as it was
 
     def test_to_stop_and_to_continue(self) -> None:
         job = self.started("sh", "-c", "echo ready; sleep 1; echo done", ranks=1)
@@ -414,6 +518,35 @@ class NothingIsLeft(Case):
         self.assertIn(b"its worker was killed by SIGKILL", stderr)
         self.assertEqual(job.running(), [])
 
+    def test_when_stderr_is_broken_or_full(self) -> None:
+        for is_full in (False, True):
+            with self.subTest(is_full=is_full):
+                ours, theirs = os.pipe()
+                self.addCleanup(os.close, theirs)
+                if is_full:
+                    self.addCleanup(os.close, ours)
+                    os.write(theirs, bytes(fcntl.fcntl(theirs, fcntl.F_GETPIPE_SZ)))
+                else:
+                    os.close(ours)
+                job = self.started("sh", "-c", "setsid sleep 600 & echo ready; exec sleep 600",
+                                   ranks=2, stderr=theirs)
+                os.kill(job.worker(), signal.SIGKILL)
+                self.assertEqual(job.process.wait(SOON), 128 + signal.SIGKILL)
+                self.assertEqual(job.running(), [])
+                refused = self.job("--output-dir", "/dev/null/a", "true", stderr=theirs)
+                self.assertEqual(refused.process.wait(SOON), 1)
+
+    def test_the_grace_is_short_when_the_guardian_was_killed(self) -> None:
+        job = self.started("--grace", "10m", *STUBBORN, ranks=2)
+        job.process.kill()
+        self.assert_gone(job)
+
+    def test_both_are_not_killed_by_one_name(self) -> None:
+        job = self.started(*STUBBORN, ranks=1)
+        names = [Path(f"/proc/{pid}/comm").read_text("ascii").strip()
+                 for pid in (job.process.pid, job.worker())]
+        self.assertEqual(names, ["hocket", "hocket-worker"])
+
     def test_after_kill_of_the_process_group(self) -> None:
         job = self.family()
         os.killpg(job.process.pid, signal.SIGKILL)
@@ -427,6 +560,22 @@ class NothingIsLeft(Case):
         os.kill(worker, signal.SIGKILL)
         # The ranks die with the worker; their children only when they next look for them.
         self.assert_gone(job)
+
+    def test_where_proc_shows_other_processes(self) -> None:
+        program = "sleep 600 > /dev/null & echo $!"
+        script = (f"{launcher.HOCKET} run -n 2 --no-tag-output sh -c '{program}' > $0; echo $?; "
+                  "for pid in $(cat $0); do kill -0 $pid && echo left; done; exit 0")
+        with tempfile.NamedTemporaryFile() as file:
+            command = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", script, file.name]
+            try:
+                if subprocess.run([*command[:4], "true"], capture_output=True, timeout=SOON,
+                                  check=False).returncode:
+                    self.skipTest("no process namespaces here")
+            except OSError as error:
+                self.skipTest(f"no process namespaces here: {error}")
+            ran = subprocess.run(command, capture_output=True, timeout=SOON, check=False)
+        self.assertEqual(ran.stdout, b"0\n", ran.stderr)
+        self.assertIn(b"/proc does not show the processes of this job", ran.stderr)
 
     def test_after_ranks_that_leave_daemons(self) -> None:
         job = self.job("-n", "2", "sh", "-c", "(setsid sh -c 'trap \"\" TERM; sleep 600' &); exit 0")

@@ -58,6 +58,8 @@ class Store(unittest.TestCase):
         self.assertEqual(self.answer("get", "k"), "a value\n")
         self.assertEqual(self.answer("add", "n", "-5"), "-5\n")
         self.assertEqual(self.answer("keys"), "k\nn\n")
+        self.assertEqual(self.answer("set", "k", "--", "-v"), "")
+        self.assertEqual(self.answer("get", "k"), "-v\n")
         self.assertEqual(self.answer("keys", "n"), "n\n")
         self.assertEqual(self.answer("wait", "k", "n"), "")
         self.assertEqual(self.answer("delete", "k"), "")
@@ -96,6 +98,7 @@ class Store(unittest.TestCase):
         for words in (["get"], ["set", "k"], ["add", "n", "x"], ["frobnicate"], []):
             with self.subTest(words):
                 self.assertEqual(self.ask(*words).returncode, 2)
+        self.assertIn("behind `--`", self.ask("set", "k", "-v").stderr)
         self.assertIn("10s", self.refusal("--timeout", "soon", "ping"))
 
     def test_a_second_server_is_refused(self) -> None:
@@ -108,6 +111,18 @@ class Store(unittest.TestCase):
         self.server.send_signal(signal.SIGTERM)
         self.assertEqual(self.server.wait(timeout=60), 0)
         self.assertIn("hint: ", self.refusal("--timeout", "300ms", "ping"))
+
+    def test_what_is_ignored_does_not_end_it(self) -> None:
+        server = subprocess.Popen(["nohup", HOCKET, "store", "serve", "--listen", "127.0.0.1:0"],
+                                  env=environment(), stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(server.communicate, timeout=60)
+        self.addCleanup(server.kill)
+        assert server.stdout
+        server.stdout.readline()
+        server.send_signal(signal.SIGHUP)
+        with self.assertRaises(subprocess.TimeoutExpired):
+            server.wait(timeout=1)
 
     def test_the_secret_is_on_no_command_line(self) -> None:
         with open(f"/proc/{self.server.pid}/cmdline", "rb") as file:

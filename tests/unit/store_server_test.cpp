@@ -486,6 +486,23 @@ TEST_CASE("when the server ends, those who wait are told at once") {
   REQUIRE_FALSE(store->ping().hint().empty());
 }
 
+TEST_CASE("a client that closes its store ends its own calls, and nobody else's") {
+  auto server = start();
+  const auto store = connect(*server);
+  const auto other = connect(*server);
+  Status status;
+  Duration time = 0s;
+  std::thread waiting([&] { time = time_of([&] { status = store->get("never", 60s).status(); }); });
+  std::this_thread::sleep_for(100ms);
+  store->close(Status(StatusCode::aborted, "enough of it"));
+  waiting.join();
+  REQUIRE(status.code() == StatusCode::peer_lost);
+  REQUIRE(status.to_string().find("enough of it") != std::string::npos);
+  REQUIRE(time < 100ms + soon);
+  REQUIRE(store->ping().code() == StatusCode::peer_lost);
+  REQUIRE(other->ping().ok());
+}
+
 TEST_CASE("a server can end while clients hammer it") {
   for (int round = 0; round < 5; ++round) {
     auto server = start();

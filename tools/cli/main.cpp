@@ -53,12 +53,21 @@ int refuse(const CLI::App& parser, std::string_view why) {
   return exit_usage;
 }
 
+bool takes_words(const CLI::App& parser) {
+  return !parser.get_options([](const CLI::Option* each) { return each->get_positional(); })
+              .empty();
+}
+
 int refuse_word(const CLI::App& parser, std::string_view word) {
   const std::vector<std::string> names = names_like(word, parser);
   const std::vector<std::string_view> views(names.begin(), names.end());
-  const auto nearest = nearest_name(word, views);
-  return refuse(parser, nearest ? fmt::format("I don't know {}; did you mean {}?", word, *nearest)
-                                : fmt::format("I don't know {}", word));
+  std::string why = fmt::format("I don't know {}", word);
+  if (const auto nearest = nearest_name(word, views)) {
+    why += fmt::format("; did you mean {}?", *nearest);
+  } else if (word.starts_with('-') && takes_words(parser)) {
+    why += "\nhint: behind `--` it is a value";
+  }
+  return refuse(parser, why);
 }
 
 std::vector<CLI::App*> find_command(CLI::App& parser, std::string_view name) {
@@ -108,7 +117,7 @@ int run(int argc, char** argv) {
     // To be asked for help or the version is an "error" too.
     if (error.get_exit_code() == 0) return program.exit(error);
     const CLI::App& parser = chosen_parser(program);
-    const std::vector<std::string> unknown = parser.remaining();
+    const std::vector<std::string> unknown = program.remaining(true);
     return unknown.empty() ? refuse(parser, error.what()) : refuse_word(parser, unknown.front());
   }
   for (const Command& command : commands) {
@@ -127,7 +136,7 @@ int main(int argc, char** argv) {
     if (std::fflush(stdout) == 0) return status;
     std::perror("hocket: stdout can't be written");
   } catch (const std::exception& error) {
-    fmt::print(stderr, "hocket: {}\n", error.what());
+    std::fprintf(stderr, "hocket: %s\n", error.what());
   }
   return hocket::cli::exit_failure;
 }

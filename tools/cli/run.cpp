@@ -26,7 +26,7 @@ void add_duration(CLI::App& parser, const std::string& name, Duration& to,
 }
 
 void add_local_options(CLI::App& parser, run::Options& options) {
-  parser.add_option("-n,--ranks", options.ranks, "Ranks on each host")
+  parser.add_option("-n,--ranks", options.ranks, "Ranks on each host (its slots, or 1)")
       ->check(CLI::Range(1, limits::world_size_max));
   parser.add_flag("--tag-output,!--no-tag-output", options.tags,
                   "Begin each line of output with the rank, as [3] (the default)");
@@ -74,6 +74,14 @@ void add_host_options(CLI::App& parser, run::Options& options) {
   add_duration(parser, "--timeout", options.timeout, "Time for all nodes to come together (5m)");
 }
 
+/// To name nothing is no way to leave an option out: a script's variable was empty.
+void refuse_empty(CLI::App& parser) {
+  for (CLI::Option* option : parser.get_options()) {
+    if (option->get_items_expected_max() == 0) continue;
+    option->check([](const std::string& text) { return text.empty() ? "its value is empty" : ""; });
+  }
+}
+
 /// Whether the option's value is the next word.
 bool takes_next_word(const CLI::App& parser, std::string_view word) {
   const bool is_long = word.starts_with("--");
@@ -105,6 +113,7 @@ Command run_command(CLI::App& program) {
   parser->footer("Then the program and its arguments: hocket run -n 4 [--] PROGRAM [ARGUMENTS]");
   add_local_options(*parser, *options);
   add_host_options(*parser, *options);
+  refuse_empty(*parser);
   const auto is_agent = std::make_shared<bool>(false);
   parser->add_flag("--agent", *is_agent)->group("");  // what the head starts on other hosts
   parser->parse_complete_callback([options, is_agent] {

@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include <sys/resource.h>
-
 #include <fmt/format.h>
 
 #include "base/config.hpp"
 #include "base/text.hpp"
+#include "run/signals.hpp"
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
 #include "world/tls_settings.hpp"
@@ -48,19 +47,14 @@ Result<wire::Credentials> credentials(const Options& options) {
                            .secret = std::move(*secret)};
 }
 
-/// Every client is an open file.
-void raise_open_files_max() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-/// From now on, what would end this process is waited for instead.
+/// From now on, what would end this process is waited for instead; what is ignored (nohup) stays
+/// so.
 sigset_t hold_end_signals() {
   sigset_t ends;
   sigemptyset(&ends);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&ends, signal);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!run::is_ignored(signal)) sigaddset(&ends, signal);
+  }
   pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   return ends;
 }
@@ -77,7 +71,7 @@ int serve(const Options& options) {
   if (!who.ok()) return fail(who.status());
   auto tls = world::read_tls_settings(process_config());
   if (!tls.ok()) return fail(tls.status());
-  raise_open_files_max();
+  run::raise_open_files_max();  // every client is one
   const sigset_t ends = hold_end_signals();
   const bool is_open = process_config().get(variables::allow_without_secret);
   const std::string_view proof = who->secret.empty() ? "no secret" : "a secret";

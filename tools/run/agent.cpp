@@ -64,7 +64,7 @@ class Input final : public Watcher {
 
 class Agent final : public ChannelListener, public NodeListener, public UserListener {
  public:
-  Agent(Loop& loop, Dispositions dispositions, Fd lifeline)
+  Agent(Loop& loop, const Dispositions& dispositions, Fd lifeline)
       : loop_(loop),
         dispositions_(dispositions),
         user_(loop, *this, std::move(lifeline)),
@@ -204,9 +204,8 @@ void Agent::end(int signal) {
 }  // namespace
 
 int serve_as_agent() {
-  return guarded([](Fd lifeline) {
+  return guarded([](Fd lifeline, const Dispositions& dispositions) {
     Loop loop(monotonic_clock());
-    const Dispositions dispositions = ignore_nuisances();
     Agent agent(loop, dispositions, std::move(lifeline));
     return agent.run();
   });

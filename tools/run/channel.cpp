@@ -75,7 +75,7 @@ Channel::Channel(Loop& loop, ChannelListener& listener, Fd from, Fd to, bool gre
       reader_(*this, std::move(from)),
       writer_(*this, std::move(to), {{greets ? "is" : "do", "alive"}}) {
   reader_.is_greeted = greets;
-  if (greets) writer_.write(fmt::format("{}\n", greeting));
+  if (greets) writer_.write(fmt::format("\n{}\n", greeting));
 }
 
 void Channel::send(const Json& message, std::string_view data) {
@@ -120,10 +120,14 @@ void Channel::Reader::due() {
 
 bool Channel::Reader::read_message() {
   if (!is_greeted) {
-    const auto noise = take_line(bytes_);
-    if (!noise && bytes_.size() > noise_bytes_max) channel_.close("it doesn't greet");
-    is_greeted = noise == greeting;
-    return noise.has_value();
+    const auto line = take_line(bytes_);
+    if (!line && bytes_.size() > noise_bytes_max) channel_.close("it doesn't greet");
+    is_greeted = line == greeting;
+    if (line && !is_greeted && line->starts_with(greeting_of_all_versions)) {
+      channel_.close(fmt::format("it is another version: it greets as \"{}\", not as \"{}\"", *line,
+                                 greeting));
+    }
+    return line.has_value();
   }
   const std::size_t end = bytes_.find('\n');
   if (end == std::string::npos) {

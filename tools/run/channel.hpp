@@ -4,8 +4,8 @@
 // A message is a line of JSON; where it has "bytes", so many bytes of data follow the line. Texts
 // that need not be UTF-8 (words, variables) are JSON strings of one character, U+0000 to U+00FF,
 // for each byte. Before its first message the agent writes the line `greeting`; what comes before
-// that is the login shell's and is skipped. Who sees the other's end closed, or hears nothing of it
-// for `silence_max`, takes it for dead.
+// that, a line without an end too, is the login shell's and is skipped. Who sees the other's end
+// closed, or hears nothing of it for `silence_max`, takes it for dead.
 //
 //   the head                                          the agent
 //   {"do": "join", "grace_ns", "directory",           {"is": "ready", "store_port", "master_port"}
@@ -38,6 +38,7 @@ namespace hocket::run {
 
 using Json = nlohmann::json;
 
+inline constexpr std::string_view greeting_of_all_versions = "hocket agent ";
 inline constexpr std::string_view greeting = "hocket agent 1";
 inline constexpr std::size_t window_bytes = 256 << 10;
 inline constexpr std::chrono::seconds alive_interval{5};

@@ -8,21 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "run/signals.hpp"
+
 namespace hocket::run {
 namespace {
 
-std::string in_seconds(Duration duration) {
-  return fmt::format("{:.1f} s", std::chrono::duration<double>(duration).count());
-}
-
-std::string indented(std::string_view lines) {
-  std::string to = "  | ";
-  for (const char each : lines) {
-    to += each;
-    if (each == '\n') to += "  | ";
-  }
-  return to;
-}
+constexpr std::chrono::milliseconds failure_window{100};
+/// Who sends a signal to every process of a job, and to the job as well, means it once.
+constexpr std::chrono::milliseconds same_signal_max{300};
+constexpr std::chrono::seconds escape_after{2};
+/// When the guardian was killed, its user does not expect anything to go on for long.
+constexpr std::chrono::seconds orphan_grace_max{5};
 
 }  // namespace
 
@@ -57,7 +53,8 @@ void Conductor::run_attempt() {
   failure_.reset();
   is_ending_ = false;
   start_attempt();
-  while (is_busy()) turn();
+  while (is_busy() && !has_escaped()) turn();
+  look_at_failures();
   output_.finish_all();
 }
 
@@ -76,6 +73,7 @@ void Conductor::start_attempt() {
 
 void Conductor::turn() {
   loop_.turn();
+  look_at_failures();
   look_at_output();
 }
 
@@ -87,18 +85,32 @@ void Conductor::on_output(int, int rank, Stream stream, std::string_view bytes) 
 
 void Conductor::on_rank_end(int node, const RankEnd& end) {
   if (end.status == 0 || is_ending_) return;
-  const std::string& host = options_.hosts[static_cast<std::size_t>(node)];
   if (end.pid < 0) {
-    output_.say(fmt::format("hocket run: on {}: {}", host, end.text));
+    output_.say(fmt::format("hocket run: on {}: {}", host(node), end.text));
     return fail(end.status, false);
   }
-  const bool is_ours = output_.knows(end.rank);
-  if (is_ours) output_.finish(end.rank);
-  output_.say(fmt::format("hocket run: rank {} failed first, on {} (pid {}), after {}: {}",
-                          end.rank, host, end.pid, in_seconds(end.lasted), end.text));
-  const std::string lines = is_ours ? output_.last_lines(end.rank) : "";
-  if (!lines.empty()) output_.say("the last lines of its stderr:\n" + indented(lines));
-  fail(end.status, true);
+  Failure failure = {.end = end, .host = host(node), .seen = loop_.clock().now()};
+  if (output_.knows(end.rank)) {
+    output_.finish(end.rank);
+    failure.last_lines = output_.last_lines(end.rank);
+  }
+  if (failures_.empty()) decision_.emplace(loop_, Deadline::after(loop_.clock(), failure_window));
+  failures_.add(std::move(failure));
+}
+
+/// Others that fail for the same reason do it in the same moment: before the rest is told to end.
+void Conductor::look_at_failures() {
+  if (failures_.empty()) return;
+  if (is_busy() && !decision_->deadline().passed(loop_.clock().now())) return;
+  decision_.reset();
+  const Failures failures = std::exchange(failures_, {});
+  if (failure_) return;
+  output_.say(failures.story());
+  fail(failures.status(), true);
+}
+
+const std::string& Conductor::host(int node) const {
+  return options_.hosts[static_cast<std::size_t>(node)];
 }
 
 Conductor::Site& Conductor::site(int node) {
@@ -108,11 +120,12 @@ Conductor::Site& Conductor::site(int node) {
 void Conductor::on_attempt_end(int node) { site(node).is_busy = false; }
 
 void Conductor::on_lost(int node, std::string_view why) {
+  const bool is_running = is_busy();
   site(node).is_busy = false;
-  if (is_ending_) return;
-  output_.say(fmt::format("hocket run: {} is lost: {}",
-                          options_.hosts[static_cast<std::size_t>(node)], why));
-  fail(1, false);
+  if (!is_running || user_signal_) return;
+  output_.say(fmt::format("hocket run: {} is lost: {}", host(node), why));
+  if (!is_ending_) return fail(1, false);
+  failure_is_final_ = true;  // there is nothing to start its ranks with
 }
 
 void Conductor::fail(int status, bool may_restart) {
@@ -137,18 +150,29 @@ void Conductor::on_signal(int signal) {
     }
     return;
   }
-  const bool is_impatient = is_ending_ || user_signal_ || !is_busy();
-  if (!user_signal_) user_signal_ = signal;
+  const Instant now = loop_.clock().now();
+  if (user_signal_ && now - user_signal_at_ < same_signal_max) return;
+  const bool is_impatient = user_signal_ || !is_busy();
+  if (!user_signal_) {
+    user_signal_ = signal;
+    user_signal_at_ = now;
+  }
   if (!is_impatient) return end_all(signal);
   is_abandoned_ = true;
+  if (!escape_) escape_.emplace(loop_, Deadline::after(loop_.clock(), escape_after));
   for (const Site& site : sites_) {
     if (site.is_busy) site.node->kill_after(Duration::zero());
   }
 }
 
+bool Conductor::has_escaped() const {
+  return escape_ && escape_->deadline().passed(loop_.clock().now());
+}
+
 void Conductor::on_guardian_death() {
   is_abandoned_ = true;
   user_signal_ = SIGKILL;
+  options_.grace = std::min<Duration>(options_.grace, orphan_grace_max);
   end_all(SIGTERM);
 }
 
@@ -157,12 +181,16 @@ void Conductor::look_at_output() {
   if (!failure || is_abandoned_) return;
   is_abandoned_ = true;
   if (failure_ || user_signal_) return;
-  if (failure->system_error() == EPIPE) {
-    fail(128 + SIGPIPE, false);
-  } else {
-    output_.say(fmt::format("hocket run: {}", failure->to_string()));
-    fail(1, false);
+  if (failure->system_error() == EPIPE) return fail_here(128 + SIGPIPE, "its output was closed");
+  output_.say(fmt::format("hocket run: {}", failure->to_string()));
+  fail_here(1, failure->to_string());
+}
+
+void Conductor::fail_here(int status, std::string_view why) {
+  for (const Site& site : sites_) {
+    if (site.is_busy) site.node->tell_why(status, why);
   }
+  fail(status, false);
 }
 
 bool Conductor::is_busy() const { return std::ranges::any_of(sites_, &Site::is_busy); }
@@ -173,8 +201,8 @@ bool Conductor::may_restart() const {
 }
 
 int Conductor::exit_status() const {
-  if (user_signal_) return 128 + *user_signal_;
-  return failure_.value_or(0);
+  if (failure_) return *failure_;
+  return user_signal_ ? 128 + *user_signal_ : 0;
 }
 
 }  // namespace hocket::run

@@ -10,6 +10,7 @@
 
 #include "base/fd.hpp"
 #include "run/environment.hpp"
+#include "run/failures.hpp"
 #include "run/loop.hpp"
 #include "run/node.hpp"
 #include "run/output.hpp"
@@ -29,7 +30,8 @@ class Conductor final : public NodeListener, private UserListener {
  public:
   Conductor(Loop& loop, Output& output, ConductorOptions options, Fd lifeline);
 
-  /// Nodes are named by their number, beginning with first_node.
+  /// Nodes are named by their number, beginning with first_node. To lose one before run() is no
+  /// failure of the job: who gathers them knows.
   void add(Node& node);
 
   /// Which the nodes are, where that is known only after they came together.
@@ -44,7 +46,7 @@ class Conductor final : public NodeListener, private UserListener {
   /// Until the job has ended, and all its output is written. Returns the status to exit with.
   int run();
 
-  /// The status to exit with: the user's signal, what failed first, or 0.
+  /// The status to exit with: what failed first, the user's signal, or 0.
   [[nodiscard]] int exit_status() const;
 
   [[nodiscard]] bool wants(int node, Stream stream) const override;
@@ -79,8 +81,12 @@ class Conductor final : public NodeListener, private UserListener {
   void on_guardian_death() override;
   void end_all(int signal);
   void fail(int status, bool may_restart);
+  void fail_here(int status, std::string_view why);
   void look_at_output();
+  void look_at_failures();
+  [[nodiscard]] const std::string& host(int node) const;
   [[nodiscard]] bool is_busy() const;
+  [[nodiscard]] bool has_escaped() const;
   [[nodiscard]] bool may_restart() const;
 
   Loop& loop_;
@@ -88,11 +94,15 @@ class Conductor final : public NodeListener, private UserListener {
   ConductorOptions options_;
   User user_;
   std::vector<Site> sites_;
+  Failures failures_;               // that were seen together, while others may yet be
+  std::optional<Alarm> decision_;   // on what failed first
   std::optional<int> failure_;      // of this attempt: the status of what failed first
   bool failure_is_final_ = false;   // to start anew would not help
   std::optional<int> user_signal_;  // that ended the job
+  Instant user_signal_at_ = {};
   bool is_ending_ = false;
-  bool is_abandoned_ = false;  // nobody waits for its output any more
+  bool is_abandoned_ = false;    // nobody waits for its output any more
+  std::optional<Alarm> escape_;  // from nodes that don't answer any more
 };
 
 template <class Condition>

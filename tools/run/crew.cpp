@@ -71,17 +71,15 @@ class Crew::Pipe final : public Watcher {
 };
 
 struct Crew::Member {
-  Member(Crew& crew, int number, std::string name, Process started, Instant now)
+  Member(Crew& crew, int number, Process started, Instant now)
       : rank(number),
-        program(std::move(name)),
-        process(std::move(started)),
+        pid(started.pid),
         born(now),
-        output(crew, number, Stream::output, std::move(process.output)),
-        error(crew, number, Stream::error, std::move(process.error)) {}
+        output(crew, number, Stream::output, std::move(started.output)),
+        error(crew, number, Stream::error, std::move(started.error)) {}
 
   int rank;
-  std::string program;
-  Process process;  // its pid is -1 once it was reaped
+  pid_t pid;  // -1 once it was reaped
   Instant born;
   Pipe output;
   Pipe error;
@@ -122,8 +120,12 @@ void Crew::start_rank(const Orders& orders, const RankOrder& order) {
         {.rank = order.rank, .status = exit_not_executable, .text = process.status().to_string()});
     return;
   }
+  if (const auto& failure = process->failure) {
+    unborn_.push_back({.rank = order.rank, .status = failure->status(), .text = failure->text});
+    return;
+  }
   members_.push_back(
-      std::make_unique<Member>(*this, order.rank, name, std::move(*process), loop_.clock().now()));
+      std::make_unique<Member>(*this, order.rank, std::move(*process), loop_.clock().now()));
   ++living_;
 }
 
@@ -152,8 +154,8 @@ void Crew::due() {
 void Crew::reap() {
   int wait_status = 0;
   for (pid_t pid = 0; (pid = waitpid(-1, &wait_status, WNOHANG)) > 0;) {
-    const auto found = std::ranges::find_if(
-        members_, [pid](const auto& member) { return member->process.pid == pid; });
+    const auto found =
+        std::ranges::find_if(members_, [pid](const auto& member) { return member->pid == pid; });
     if (found != members_.end()) end_rank(**found, wait_status);
   }
 }
@@ -161,16 +163,12 @@ void Crew::reap() {
 void Crew::end_rank(Member& member, int wait_status) {
   member.output.read_rest();
   member.error.read_rest();
-  RankEnd end = {.rank = member.rank,
-                 .pid = std::exchange(member.process.pid, -1),
-                 .status = exit_status(wait_status),
-                 .text = describe_end(wait_status),
-                 .lasted = loop_.clock().now() - member.born};
-  if (const auto why = execute_error(member.process)) {
-    const CannotStart failure = cannot_start(member.program, *why);
-    end.status = failure.status();
-    end.text = failure.text;
-  }
+  const RankEnd end = {.rank = member.rank,
+                       .pid = std::exchange(member.pid, -1),
+                       .status = exit_status(wait_status),
+                       .text = describe_end(wait_status),
+                       .lasted = loop_.clock().now() - member.born};
+  if (!sees_descendants()) kill(-end.pid, SIGKILL);
   --living_;
   listener_.on_rank_end(options_.node, end);
 }
@@ -200,7 +198,10 @@ void Crew::signal(int signal) {
 
 void Crew::signal_groups(int signal) {
   for (const auto& member : members_) {
-    if (member->process.pid > 0) kill(-member->process.pid, signal);
+    const pid_t pid = member->pid;
+    if (pid <= 0) continue;
+    kill(-pid, signal);
+    if (getpgid(pid) != pid) kill(pid, signal);  // it went to another group
   }
 }
 

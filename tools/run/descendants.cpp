@@ -5,11 +5,13 @@
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 #include <dirent.h>
 #include <poll.h>
@@ -46,6 +48,7 @@ std::optional<pid_t> parent_of(pid_t pid) {
 
 Families families() {
   Families found;
+  if (!sees_descendants()) return found;
   DIR* const folder = opendir("/proc");
   if (folder == nullptr) return found;
   while (const dirent* entry = readdir(folder)) {
@@ -80,6 +83,11 @@ bool reap_all() {
 
 void adopt_orphans() noexcept { prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); }
 
+bool sees_descendants() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self", error) == std::to_string(getpid());
+}
+
 std::vector<pid_t> children() {
   std::vector<pid_t> found;
   const Families all = families();
@@ -91,10 +99,14 @@ std::vector<pid_t> children() {
 std::vector<pid_t> kill_descendants(const Clock& clock, const std::vector<pid_t>& spared) {
   const Deadline deadline = Deadline::after(clock, patience);
   std::vector<pid_t> left;
+  bool was_empty = !sees_descendants();
   for (int pause_ms = 1; reap_all(); pause_ms = std::min(2 * pause_ms, 100)) {
     left.clear();
     collect(families(), getpid(), spared, left);
-    if (left.empty() || deadline.passed(clock.now())) return left;
+    if (deadline.passed(clock.now())) return left;
+    // A look misses who is born and orphaned during it; only where some are spared it is relied on.
+    if (left.empty() && was_empty) return left;
+    was_empty = left.empty() && !spared.empty();
     for (const pid_t pid : left) kill(pid, SIGKILL);
     poll(nullptr, 0, pause_ms);  // the next look also finds what was born since this one
   }

@@ -14,6 +14,10 @@ namespace hocket::run {
 /// lost.
 void adopt_orphans() noexcept;
 
+/// Whether /proc shows the processes of this one's namespace. Where it doesn't, no descendants are
+/// found.
+[[nodiscard]] bool sees_descendants();
+
 /// The children of this process.
 [[nodiscard]] std::vector<pid_t> children();
 

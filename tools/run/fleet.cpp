@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include <unistd.h>
@@ -19,7 +20,6 @@ Status Fleet::gather() {
   };
   const Deadline deadline = Deadline::after(loop_.clock(), needs_.options.timeout);
   if (!conductor_.wait_for(is_decided, deadline) || has_failed()) return missing();
-  for (const auto& node : nodes_) conductor_.add(*node);
   const RemoteNode& first = *nodes_.front();
   const std::string& host = needs_.plan.store.host;
   const net::Endpoint store = {.host = host, .port = first.store_port()};
@@ -28,6 +28,13 @@ Status Fleet::gather() {
 }
 
 Status Fleet::start_agents() {
+  std::error_code error;
+  const std::string folder = std::filesystem::current_path(error).string();
+  if (error) {
+    return Status(StatusCode::system_error, "the working folder has no name")
+        .with_system_error(error.value())
+        .with_hint("ranks start in it on every host; is it still there?");
+  }
   for (std::size_t i = 0; i < needs_.plan.hosts.size(); ++i) {
     const Host& host = needs_.plan.hosts[i];
     auto node = RemoteNode::start(loop_, conductor_, output_,
@@ -38,8 +45,9 @@ Status Fleet::start_agents() {
                                    .input = i == 0 ? STDIN_FILENO : -1});
     if (!node.ok()) return node.status();
     nodes_.push_back(std::move(*node));
+    conductor_.add(*nodes_.back());
     Joining joining = {.grace = needs_.options.grace,
-                       .folder = std::filesystem::current_path().string(),
+                       .folder = folder,
                        .environment = exported_variables(needs_.options),
                        .credentials = needs_.credentials};
     if (i == 0) joining.serve = needs_.plan.listen;

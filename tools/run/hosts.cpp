@@ -24,21 +24,31 @@ std::string_view take_until(std::string_view& text, std::string_view separators)
   return front;
 }
 
+std::string_view trimmed(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(spaces), text.size()));
+  return text.substr(0, text.find_last_not_of(spaces) + 1);
+}
+
 std::optional<int> parse_slots(std::string_view text) {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > limits::world_size_max) return {};
   return static_cast<int>(*number);
 }
 
-/// "a:4", "[fe80::1]:4", "a"
+/// "a:4", "user@[fe80::1]:4", "a", "fe80::1"
 std::optional<Host> parse_host(std::string_view text) {
-  const bool is_bracketed = text.starts_with('[');
-  const std::size_t name_end = is_bracketed ? text.find(']') : text.find(':');
-  if (is_bracketed && name_end == text.npos) return {};
+  const std::size_t bracket = text.find('[');
+  std::size_t name_end = text.find(':');
+  if (bracket != text.npos) name_end = text.find(']');
+  if (bracket != text.npos && name_end == text.npos) return {};
+  const bool is_address = bracket == text.npos && name_end != text.rfind(':');
+  if (is_address) name_end = text.npos;
   Host host = {.name = std::string(text.substr(0, name_end))};
-  if (is_bracketed) host.name.erase(0, 1);
   std::string_view rest = text.substr(std::min(name_end, text.size()));
-  if (is_bracketed) rest.remove_prefix(1);
+  if (bracket != text.npos) {
+    host.name.erase(bracket, 1);
+    rest.remove_prefix(1);
+  }
   // A name is a word of the remote shell's command line: it may not be an option.
   if (host.name.empty() || host.name.starts_with('-')) return {};
   if (rest.empty()) return host;
@@ -75,7 +85,7 @@ bool read_setting(std::string_view word, Host& host) {
 
 Status check_slots(const Host& host, int wanted) {
   const int most = std::max(host.slots, host.slots_max);
-  if (host.slots == 0 || wanted <= most) return {};
+  if (most == 0 || wanted <= most) return {};
   return Status(StatusCode::invalid_argument,
                 fmt::format("{} has {} slots, too few for {} ranks", host.name, most, wanted))
       .with_hint("-n is the number of ranks on each host");
@@ -87,7 +97,7 @@ Result<std::vector<Host>> parse_hosts(std::string_view text) {
   std::vector<Host> hosts;
   const std::string_view whole = text;
   do {
-    const std::string_view word = take_until(text, ",");
+    const std::string_view word = trimmed(take_until(text, ","));
     const auto host = parse_host(word);
     if (!host) return bad_host(fmt::format("--hosts {}", whole), fmt::format("\"{}\"", word));
     add(hosts, *host);
@@ -125,12 +135,7 @@ Result<int> ranks_of_each(const std::vector<Host>& hosts, int wanted) {
     }
     if (Status status = check_slots(host, wanted); !status.ok()) return status;
   }
-  const int each = wanted > 0 ? wanted : std::max(first.slots, 1);
-  if (each > limits::world_size_max / static_cast<int>(hosts.size())) {
-    return Status(StatusCode::limit_exceeded,
-                  fmt::format("more than {} ranks", limits::world_size_max));
-  }
-  return each;
+  return wanted > 0 ? wanted : std::max(first.slots, 1);
 }
 
 std::string own_host_name() {

@@ -23,7 +23,7 @@ struct Host {
                                                         std::string_view name);
 
 /// How many ranks each host gets: `wanted`, or where that is 0 its slots, which must be the same on
-/// all.
+/// all. Whether all are too many is another question.
 [[nodiscard]] Result<int> ranks_of_each(const std::vector<Host>& hosts, int wanted);
 
 /// The name of this host.

@@ -1,7 +1,6 @@
 #include "run/job.hpp"
 
 #include <cerrno>
-#include <cstdlib>
 #include <utility>
 
 #include <arpa/inet.h>
@@ -21,15 +20,19 @@ constexpr std::size_t secret_bytes = 32;
 
 }  // namespace
 
-wire::Credentials given_credentials(const std::string& name) {
-  const char* const secret = std::getenv("HOCKET_SECRET");
-  return {.job = name, .secret = secret == nullptr ? "" : secret};
+Result<wire::Credentials> given_credentials(const std::string& name) {
+  const Config& config = process_config();
+  auto secret = read_secret(config);
+  if (!secret.ok()) return secret.status();
+  return wire::Credentials{.job = name.empty() ? config.get(variables::job) : name,
+                           .secret = std::move(*secret)};
 }
 
-wire::Credentials make_credentials(const std::string& name) {
-  wire::Credentials credentials = given_credentials(name);
-  if (credentials.job.empty()) credentials.job = random_hex(name_bytes);
-  if (credentials.secret.empty()) credentials.secret = random_hex(secret_bytes);
+Result<wire::Credentials> make_credentials(const std::string& name) {
+  auto credentials = given_credentials(name);
+  if (!credentials.ok()) return credentials.status();
+  if (credentials->job.empty()) credentials->job = random_hex(name_bytes);
+  if (credentials->secret.empty()) credentials->secret = random_hex(secret_bytes);
   return credentials;
 }
 

@@ -15,11 +15,12 @@
 
 namespace hocket::run {
 
-/// The name given, or one made up; the secret of HOCKET_SECRET, or one made up.
-[[nodiscard]] wire::Credentials make_credentials(const std::string& name);
+/// The name given, or HOCKET_JOB; the secret of HOCKET_SECRET or HOCKET_SECRET_FILE. Empty where
+/// there is none.
+[[nodiscard]] Result<wire::Credentials> given_credentials(const std::string& name);
 
-/// The name given and the secret of HOCKET_SECRET; empty where there is none.
-[[nodiscard]] wire::Credentials given_credentials(const std::string& name);
+/// The same, with what is missing made up.
+[[nodiscard]] Result<wire::Credentials> make_credentials(const std::string& name);
 
 /// As HOCKET_TLS and its files say in an environment: the one that the ranks will have.
 [[nodiscard]] Result<wire::TlsOptions> tls_settings(const std::vector<std::string>& environment);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "net/interfaces.hpp"
 #include "run/conductor.hpp"
 #include "run/crew.hpp"
 #include "run/fleet.hpp"
@@ -24,156 +26,165 @@ namespace {
 
 /// The exit status of a job that was not started.
 int refuse(const Status& why) {
-  fmt::print(stderr, "hocket run: {}\n", why.to_string());
+  complain(fmt::format("hocket run: {}", why.to_string()));
   return 1;
-}
-
-World make_world(const Options& options, const Plan& plan, const wire::Credentials& credentials) {
-  return {.job = credentials.job,
-          .secret = credentials.secret,
-          .nodes = plan.nodes,
-          .ranks_per_node = plan.ranks_per_node,
-          .restarts_max = options.restarts_max};
-}
-
-/// What ranks on this host have, beside what makes each of them a rank.
-std::vector<std::string> environment_here(const Options& options) {
-  return merge(own_environment(), exported_variables(options));
-}
-
-Status run_here(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
-  Loop loop(monotonic_clock());
-  const wire::Credentials credentials = make_credentials(options.job);
-  const auto store = JobStore::serve(plan.listen, credentials, environment_here(options));
-  if (!store.ok()) return store.status();
-  const auto master_port = free_port();
-  if (!master_port.ok()) return master_port.status();
-  const auto output = Output::open(
-      loop, {.ranks = plan.ranks_per_node, .tags = options.tags, .folder = options.output_folder});
-  if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
-  Conductor conductor(loop, **output,
-                      {.world = make_world(options, plan, credentials),
-                       .command = options.command,
-                       .hosts = {plan.hosts.front().name},
-                       .grace = options.grace},
-                      std::move(lifeline));
-  const net::Endpoint at = {.host = plan.store.host, .port = store->port()};
-  conductor.set_meeting_point(at.to_string(), plan.store.host, *master_port);
-  Crew crew(loop, conductor,
-            {.environment = environment_here(options),
-             .dispositions = dispositions,
-             .input = STDIN_FILENO});
-  conductor.add(crew);
-  exit_status = conductor.run();
-  return {};
-}
-
-Status run_on_hosts(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
-  Loop loop(monotonic_clock());
-  const wire::Credentials credentials = make_credentials(options.job);
-  const auto output = Output::open(loop, {.ranks = plan.nodes * plan.ranks_per_node,
-                                          .tags = options.tags,
-                                          .folder = options.output_folder});
-  if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
-  ConductorOptions conducted = {.world = make_world(options, plan, credentials),
-                                .command = options.command,
-                                .grace = options.grace};
-  for (const Host& host : plan.hosts) conducted.hosts.push_back(host.name);
-  Conductor conductor(loop, **output, std::move(conducted), std::move(lifeline));
-  Fleet fleet(loop, conductor, **output, {options, plan, credentials, dispositions});
-  if (Status status = fleet.gather(); !status.ok()) {
-    exit_status = conductor.exit_status();
-    return exit_status == 0 ? status : Status();  // the user's signal is no failure to speak of
-  }
-  exit_status = conductor.run();
-  return {};
-}
-
-bool is_loopback(const net::Endpoint& endpoint) {
-  return endpoint.host == "localhost" || endpoint.host.starts_with("127.") ||
-         endpoint.host == "::1";
 }
 
 /// What the launchers of all nodes agree on without a word: the secret comes from outside.
 Result<wire::Credentials> shared_credentials(const Options& options, const Plan& plan) {
-  const std::string name = options.job.empty() ? options.master : options.job;
-  auto credentials = given_credentials(name);
-  if (credentials.secret.empty() && !is_loopback(plan.store)) {
+  auto credentials = given_credentials(options.job);
+  if (!credentials.ok()) return credentials.status();
+  if (credentials->job.empty()) credentials->job = options.master;
+  if (credentials->secret.empty() && !net::is_loopback(plan.store.host)) {
     return Status(StatusCode::permission_denied, "HOCKET_SECRET is not set")
         .with_hint("with --nnodes every node's launcher needs the same secret in its environment");
   }
   return credentials;
 }
 
-/// Waits for the launchers of the other nodes; nothing when the user wanted an end meanwhile.
-Result<Meeting> meet_others(const Options& options, const Plan& plan,
-                            const wire::Credentials& credentials, std::uint16_t master_port,
-                            Conductor& conductor) {
-  auto tls = tls_settings(environment_here(options));
-  if (!tls.ok()) return tls.status();
-  const auto goes_on = [&] {
-    constexpr std::chrono::milliseconds a_moment{1};
-    conductor.wait_for([] { return false; }, Deadline::after(monotonic_clock(), a_moment));
-    return conductor.exit_status() == 0;
-  };
-  return meet({.server = plan.store,
-               .credentials = credentials,
-               .tls = std::move(*tls),
-               .node = options.node,
-               .nodes = plan.nodes,
-               .ranks = plan.ranks_per_node,
-               .host = own_host_name(),
-               .master_port = master_port,
-               .timeout = options.timeout},
-              goes_on);
+/// A job that is launched here, whichever way its ranks are started.
+class Launcher {
+ public:
+  Launcher(const Options& options, const Plan& plan, Fd lifeline, const Dispositions& dispositions)
+      : options_(options),
+        plan_(plan),
+        lifeline_(std::move(lifeline)),
+        dispositions_(dispositions) {}
+
+  /// The status to exit with. Fails where nothing could be started.
+  Result<int> run();
+
+ private:
+  Result<int> run_here();
+  Result<int> run_on_hosts();
+  Result<int> run_with_others();
+
+  /// Makes what every job has. `ranks`: those whose output comes here, from `first` on.
+  Status prepare(Result<wire::Credentials> credentials, int first, int ranks);
+  [[nodiscard]] Result<JobStore> serve() const {
+    return JobStore::serve(plan_.listen, credentials_, environment_);
+  }
+  [[nodiscard]] Result<Meeting> meet_others(std::uint16_t master_port);
+  [[nodiscard]] CrewOptions crew() const;
+  /// After a failure before any rank: the user's signal is none to speak of.
+  [[nodiscard]] Result<int> give_up(Status why) const;
+
+  const Options& options_;
+  const Plan& plan_;
+  Fd lifeline_;
+  const Dispositions& dispositions_;  // for the ranks
+  /// What ranks on this host have, beside what makes each of them a rank.
+  const std::vector<std::string> environment_ =
+      merge(own_environment(), exported_variables(options_));
+  wire::Credentials credentials_;
+  Loop loop_{monotonic_clock()};
+  std::unique_ptr<Output> output_;
+  std::optional<Conductor> conductor_;
+};
+
+Result<int> Launcher::run() {
+  if (plan_.has_agents) return run_on_hosts();
+  return plan_.nodes > 1 ? run_with_others() : run_here();
 }
 
-Status run_with_others(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
-  const auto credentials = shared_credentials(options, plan);
+Status Launcher::prepare(Result<wire::Credentials> credentials, int first, int ranks) {
   if (!credentials.ok()) return credentials.status();
-  Loop loop(monotonic_clock());
+  credentials_ = std::move(*credentials);
+  auto output = Output::open(loop_, {.first_rank = first,
+                                     .ranks = ranks,
+                                     .tags = options_.tags,
+                                     .folder = options_.output_folder});
+  if (!output.ok()) return output.status();
+  output_ = std::move(*output);
+  ConductorOptions conducted = {.world = {.job = credentials_.job,
+                                          .secret = credentials_.secret,
+                                          .nodes = plan_.nodes,
+                                          .ranks_per_node = plan_.ranks_per_node,
+                                          .restarts_max = options_.restarts_max},
+                                .command = options_.command,
+                                .first_node = options_.node,
+                                .grace = options_.grace};
+  for (const Host& host : plan_.hosts) conducted.hosts.push_back(host.name);
+  conductor_.emplace(loop_, *output_, std::move(conducted), std::move(lifeline_));
+  return {};
+}
+
+CrewOptions Launcher::crew() const {
+  return {.node = options_.node,
+          .environment = environment_,
+          .dispositions = dispositions_,
+          .input = STDIN_FILENO};
+}
+
+Result<int> Launcher::give_up(Status why) const {
+  const int status = conductor_->exit_status();
+  return status == 0 ? Result<int>(std::move(why)) : status;
+}
+
+Result<int> Launcher::run_here() {
+  Status status = prepare(make_credentials(options_.job), 0, plan_.ranks_per_node);
+  if (!status.ok()) return status;
+  const auto store = serve();
+  if (!store.ok()) return store.status();
+  const auto master_port = free_port();
+  if (!master_port.ok()) return master_port.status();
+  const net::Endpoint at = {.host = plan_.store.host, .port = store->port()};
+  conductor_->set_meeting_point(at.to_string(), at.host, *master_port);
+  Crew ranks(loop_, *conductor_, crew());
+  conductor_->add(ranks);
+  return conductor_->run();
+}
+
+Result<int> Launcher::run_on_hosts() {
+  Status status = prepare(make_credentials(options_.job), 0, plan_.nodes * plan_.ranks_per_node);
+  if (!status.ok()) return status;
+  Fleet fleet(loop_, *conductor_, *output_, {options_, plan_, credentials_, dispositions_});
+  status = fleet.gather();
+  if (!status.ok()) return give_up(std::move(status));
+  return conductor_->run();
+}
+
+Result<int> Launcher::run_with_others() {
+  Status status = prepare(shared_credentials(options_, plan_), options_.node * plan_.ranks_per_node,
+                          plan_.ranks_per_node);
+  if (!status.ok()) return status;
   std::optional<JobStore> store;
-  if (options.node == 0) {
-    auto served = JobStore::serve(plan.listen, *credentials, environment_here(options));
+  if (options_.node == 0) {
+    auto served = serve();
     if (!served.ok()) return served.status();
     store.emplace(std::move(*served));
   }
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
-  const auto output = Output::open(loop, {.first_rank = options.node * plan.ranks_per_node,
-                                          .ranks = plan.ranks_per_node,
-                                          .tags = options.tags,
-                                          .folder = options.output_folder});
-  if (!output.ok()) return output.status();
-  const Dispositions dispositions = ignore_nuisances();
-  Conductor conductor(loop, **output,
-                      {.world = make_world(options, plan, *credentials),
-                       .command = options.command,
-                       .first_node = options.node,
-                       .grace = options.grace},
-                      std::move(lifeline));
-  auto meeting = meet_others(options, plan, *credentials, *master_port, conductor);
-  exit_status = conductor.exit_status();
-  if (!meeting.ok()) return exit_status == 0 ? meeting.status() : Status();
-  conductor.set_hosts(meeting->hosts);
-  conductor.set_meeting_point(plan.store.to_string(), plan.store.host, meeting->master_port);
-  Peers peers(loop, conductor, *meeting, options.node,
-              {.node = options.node,
-               .environment = environment_here(options),
-               .dispositions = dispositions,
-               .input = STDIN_FILENO});
-  conductor.add(peers);
-  exit_status = conductor.run();
-  return {};
+  auto meeting = meet_others(*master_port);
+  if (!meeting.ok()) return give_up(meeting.status());
+  conductor_->set_hosts(meeting->hosts);
+  conductor_->set_meeting_point(plan_.store.to_string(), plan_.store.host, meeting->master_port);
+  Peers peers(loop_, *conductor_, *meeting, options_.node, crew());
+  conductor_->add(peers);
+  return conductor_->run();
 }
 
-/// Fails where nothing could be started.
-Status run_plan(const Options& options, const Plan& plan, Fd lifeline, int& exit_status) {
-  if (plan.has_agents) return run_on_hosts(options, plan, std::move(lifeline), exit_status);
-  if (plan.nodes > 1) return run_with_others(options, plan, std::move(lifeline), exit_status);
-  return run_here(options, plan, std::move(lifeline), exit_status);
+/// Waits for the launchers of the other nodes, as long as the user does.
+Result<Meeting> Launcher::meet_others(std::uint16_t master_port) {
+  auto tls = tls_settings(environment_);
+  if (!tls.ok()) return tls.status();
+  const auto goes_on = [this] {
+    constexpr std::chrono::milliseconds a_moment{1};
+    conductor_->wait_for([] { return false; }, Deadline::after(monotonic_clock(), a_moment));
+    return conductor_->exit_status() == 0;
+  };
+  return meet({.server = plan_.store,
+               .credentials = credentials_,
+               .tls = std::move(*tls),
+               .node = options_.node,
+               .nodes = plan_.nodes,
+               .ranks = plan_.ranks_per_node,
+               .restarts_max = options_.restarts_max,
+               .host = own_host_name(),
+               .master_port = master_port,
+               .timeout = options_.timeout},
+              goes_on);
 }
 
 }  // namespace
@@ -188,10 +199,9 @@ int launch(const Options& options) {
     show(options, *plan);
     return 0;
   }
-  return guarded([&](Fd lifeline) {
-    int exit_status = 1;
-    const Status status = run_plan(options, *plan, std::move(lifeline), exit_status);
-    return status.ok() ? exit_status : refuse(status);
+  return guarded([&](Fd lifeline, const Dispositions& dispositions) {
+    const auto status = Launcher(options, *plan, std::move(lifeline), dispositions).run();
+    return status.ok() ? *status : refuse(status.status());
   });
 }
 

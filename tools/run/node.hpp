@@ -66,6 +66,12 @@ class Node {
   virtual void signal(int signal) = 0;
   /// Kills what still runs of the attempt when `grace` has passed.
   virtual void kill_after(Duration grace) = 0;
+  /// Why the attempt is about to be ended, where no rank is the reason: for those who conduct the
+  /// other nodes, should there be any.
+  virtual void tell_why(int status, std::string_view text) {
+    static_cast<void>(status);
+    static_cast<void>(text);
+  }
 };
 
 }  // namespace hocket::run

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -30,7 +31,28 @@ std::string tag(int rank, bool has_colors) {
   return fmt::format("\x1b[{}m[{}]\x1b[0m ", color, rank);
 }
 
+bool is_one_file(int one, int other) {
+  struct stat a {};
+  struct stat b {};
+  return fstat(one, &a) == 0 && fstat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 }  // namespace
+
+void complain(std::string_view line) {
+  constexpr int patience_ms = 1000;
+  const std::string text = fmt::format("{}\n", line);
+  for (std::string_view rest = text; !rest.empty();) {
+    pollfd waited = {STDERR_FILENO, POLLOUT, 0};
+    if (poll(&waited, 1, patience_ms) <= 0) return;
+    // A pipe that is ready takes at least as much as this without blocking.
+    const std::size_t little = std::min<std::size_t>(rest.size(), PIPE_BUF);
+    const ssize_t written = ::write(STDERR_FILENO, rest.data(), little);
+    if (written <= 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
 
 Printer::Printer(Loop& loop, int descriptor)
     : loop_(loop),
@@ -94,6 +116,7 @@ Output::Output(Loop& loop, OutputOptions options)
     : options_(std::move(options)),
       output_(loop, STDOUT_FILENO),
       error_(loop, STDERR_FILENO),
+      is_one_file_(is_one_file(STDOUT_FILENO, STDERR_FILENO)),
       sources_(2 * static_cast<std::size_t>(options_.ranks)) {}
 
 Status Output::open_files() {
@@ -126,7 +149,11 @@ Output::Source& Output::source(int rank, Stream stream) noexcept {
 }
 
 const Printer& Output::printer(Stream stream) const noexcept {
-  return stream == Stream::output ? output_ : error_;
+  return stream == Stream::output || is_one_file_ ? output_ : error_;
+}
+
+Printer& Output::printer(Stream stream) noexcept {
+  return stream == Stream::output || is_one_file_ ? output_ : error_;
 }
 
 void Output::write(int rank, Stream stream, std::string_view bytes) {
@@ -162,7 +189,7 @@ void Output::print_lines(int rank, Stream stream, std::string_view bytes) {
 }
 
 void Output::print_line(int rank, Stream stream, std::string_view line) {
-  Printer& to = stream == Stream::output ? output_ : error_;
+  Printer& to = printer(stream);
   if (options_.tags) to.write(tag(rank, to.has_colors()));
   to.write(line);
   if (options_.tags && !line.ends_with('\n')) to.write("\n");
@@ -190,10 +217,13 @@ void Output::finish(int rank) {
 }
 
 void Output::finish_all() {
-  for (int rank = options_.first_rank; knows(rank); ++rank) finish(rank);
+  for (int rank = options_.first_rank; knows(rank); ++rank) {
+    finish(rank);
+    source(rank, Stream::error).tail.clear();
+  }
 }
 
-void Output::say(std::string_view line) { error_.write(fmt::format("{}\n", line)); }
+void Output::say(std::string_view line) { printer(Stream::error).write(fmt::format("{}\n", line)); }
 
 std::string Output::last_lines(int rank) const {
   const std::string& tail = sources_[index(rank, Stream::error)].tail;

@@ -18,6 +18,10 @@ namespace hocket::run {
 
 enum class Stream { output = 0, error = 1 };
 
+/// Writes a line to stderr where there is no Output. Gives up without a word when stderr is broken,
+/// or nobody reads it for a moment.
+void complain(std::string_view line);
+
 /// One of the launcher's streams. It is never waited for but by the loop, and leaves the
 /// descriptor, which other processes share, as it is.
 class Printer final : public Watcher {
@@ -71,6 +75,7 @@ class Output {
   void write(int rank, Stream stream, std::string_view bytes);
   /// The rank has written all; a last line without an end gets one.
   void finish(int rank);
+  /// All ranks have; and what they wrote is not remembered.
   void finish_all();
   /// Whether it was told of this rank.
   [[nodiscard]] bool knows(int rank) const noexcept {
@@ -99,6 +104,7 @@ class Output {
   [[nodiscard]] Source& source(int rank, Stream stream) noexcept;
   [[nodiscard]] std::size_t index(int rank, Stream stream) const noexcept;
   [[nodiscard]] const Printer& printer(Stream stream) const noexcept;
+  [[nodiscard]] Printer& printer(Stream stream) noexcept;
   void print_lines(int rank, Stream stream, std::string_view bytes);
   void print_line(int rank, Stream stream, std::string_view line);
   void write_file(Source& source, std::string_view bytes);
@@ -106,6 +112,7 @@ class Output {
   OutputOptions options_;
   Printer output_;
   Printer error_;
+  bool is_one_file_;  // where one Printer writes both, lest they cut into each other's lines
   std::vector<Source> sources_;  // two for each rank
   int file_error_ = 0;
 };

@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/limits.hpp"
+#include "net/interfaces.hpp"
 #include "run/environment.hpp"
 
 namespace hocket::run {
@@ -74,6 +76,20 @@ std::string shown(std::string_view word) {
   return is_plain ? std::string(word) : shell_quoted(word);
 }
 
+/// Those of -x; what is not set here is left out.
+std::vector<std::string> named_variables(const Options& options) {
+  const std::vector<std::string> own = own_environment();
+  std::vector<std::string> named;
+  for (const std::string& each : options.exports) {
+    const bool has_value = each.find('=') != std::string::npos;
+    const auto found = std::ranges::find_if(
+        own, [&](const std::string& entry) { return entry.starts_with(each + '='); });
+    if (has_value) named.push_back(each);
+    if (!has_value && found != own.end()) named.push_back(*found);
+  }
+  return named;
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const Options& options) {
@@ -91,14 +107,22 @@ Result<Plan> make_plan(const Options& options) {
   const auto ranks = ranks_of_each(plan.hosts, options.ranks);
   if (!ranks.ok()) return ranks.status();
   plan.ranks_per_node = *ranks;
+  if (plan.ranks_per_node > limits::world_size_max / plan.nodes) {
+    return wrong(fmt::format("{} nodes of {} ranks are too many", plan.nodes, *ranks),
+                 fmt::format("a job has at most {} ranks", limits::world_size_max));
+  }
   plan.store.host = plan.has_agents ? meeting_host(plan.hosts) : "127.0.0.1";
   if (!options.master.empty()) {
     const auto master = net::parse_endpoint(options.master);
     if (!master.ok()) return master.status();
     plan.store = *master;
   }
-  const bool is_local = plan.store.host == "127.0.0.1" || plan.store.host == "localhost";
-  plan.listen = {.host = is_local ? "127.0.0.1" : "", .port = plan.store.port};
+  if (options.nodes > 1 && plan.store.port == 0) {
+    return wrong(fmt::format("--master {} has no port that all nodes know", options.master),
+                 "with --nnodes it is a port that is free on node 0, as in node0:29500");
+  }
+  plan.listen = {.host = net::is_loopback(plan.store.host) ? plan.store.host : "",
+                 .port = plan.store.port};
   return plan;
 }
 
@@ -126,12 +150,7 @@ std::vector<std::string> exported_variables(const Options& options) {
         exported_prefixes, [&](std::string_view prefix) { return entry.starts_with(prefix); });
     if (goes && !entry.starts_with("HOCKET_SECRET=")) exported.push_back(entry);
   }
-  std::vector<std::string> named;
-  for (const std::string& each : options.exports) {
-    const bool has_value = each.find('=') != std::string::npos;
-    named.push_back(has_value ? each : fmt::format("{}={}", each, value_of(own, each)));
-  }
-  return merge(exported, named);
+  return merge(exported, named_variables(options));
 }
 
 void show(const Options& options, const Plan& plan) {
@@ -143,6 +162,7 @@ void show(const Options& options, const Plan& plan) {
                  .nodes = plan.nodes,
                  .ranks_per_node = plan.ranks_per_node,
                  .restarts_max = options.restarts_max};
+  const std::vector<std::string> named = named_variables(options);
   std::vector<std::string> words(options.command.size());
   std::ranges::transform(options.command, words.begin(), shown);
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
@@ -157,6 +177,7 @@ void show(const Options& options, const Plan& plan) {
         const bool is_picked = variable.starts_with("MASTER_PORT=");
         fmt::print("    {}\n", is_picked ? "MASTER_PORT=(picked)" : variable);
       }
+      for (const std::string& variable : named) fmt::print("    {}\n", variable);
     }
   }
 }

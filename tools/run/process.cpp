@@ -64,6 +64,16 @@ struct Ready {
   _exit(why == ENOENT ? exit_not_found : exit_not_executable);
 }
 
+/// The errno that the child told; 0 when the pipe was closed as it became the program.
+int execute_error(const Fd& failure) noexcept {
+  int why = 0;
+  ssize_t got = 0;
+  do {
+    got = ::read(failure.get(), &why, sizeof why);
+  } while (got < 0 && errno == EINTR);
+  return got == static_cast<ssize_t>(sizeof why) ? why : 0;
+}
+
 }  // namespace
 
 PipeEnds make_pipe() {
@@ -71,7 +81,7 @@ PipeEnds make_pipe() {
   if (pipe2(ends, O_CLOEXEC) != 0) {
     throw_error(Status(StatusCode::system_error, "no pipe can be made")
                     .with_system_error(errno)
-                    .with_hint("`ulimit -n` limits the open files; each rank needs three"));
+                    .with_hint("`ulimit -n` limits the open files; each rank needs two"));
   }
   return {Fd(ends[0]), Fd(ends[1])};
 }
@@ -118,6 +128,7 @@ FoundProgram find_program(const std::string& name, std::string_view search_path)
     if (why != 0) return {{}, cannot_start(name, why)};
     return {name, {}};
   }
+  if (search_path.empty()) search_path = "/usr/local/bin:/usr/bin:/bin";
   int why = ENOENT;
   for (std::size_t begin = 0; begin <= search_path.size();) {
     const std::size_t end = std::min(search_path.find(':', begin), search_path.size());
@@ -155,20 +166,15 @@ Result<Process> start_process(const ProcessOptions& options) {
   }
   // Whoever of the two comes first: nobody may signal the group before it is there.
   setpgid(pid, pid);
-  for (const PipeEnds* each : {&output, &error, &failure}) {
+  failure.writer.reset();
+  if (const int why = execute_error(failure.reader); why != 0) {
+    waitpid(pid, nullptr, 0);
+    return Process{.failure = cannot_start(options.words.front(), why)};
+  }
+  for (const PipeEnds* each : {&output, &error}) {
     fcntl(each->reader.get(), F_SETFL, O_NONBLOCK);
   }
-  return Process{.pid = pid,
-                 .output = std::move(output.reader),
-                 .error = std::move(error.reader),
-                 .failure = std::move(failure.reader)};
-}
-
-std::optional<int> execute_error(const Process& process) noexcept {
-  int why = 0;
-  if (::read(process.failure.get(), &why, sizeof why) != static_cast<ssize_t>(sizeof why))
-    return {};
-  return why;
+  return Process{.pid = pid, .output = std::move(output.reader), .error = std::move(error.reader)};
 }
 
 }  // namespace hocket::run

@@ -48,7 +48,8 @@ struct CannotStart {
 };
 [[nodiscard]] CannotStart cannot_start(std::string_view program, int error_number);
 
-/// The path of the program, searched as a shell does, or why there is none that can be started.
+/// The path of the program, searched as a shell does (without a search path in the usual folders),
+/// or why there is none that can be started.
 struct FoundProgram {
   std::string path;
   std::optional<CannotStart> failure;
@@ -66,18 +67,13 @@ struct ProcessOptions {
 
 struct Process {
   pid_t pid = -1;  // its process group as well
-  Fd output;
-  Fd error;
-  /// Gives an errno if the program could not be executed (its exit status is 127 or 126 then), and
-  /// comes to its end when it was.
-  Fd failure;
+  Fd output = {};
+  Fd error = {};
+  std::optional<CannotStart> failure = {};  // to execute the program: then there is no process
 };
 
-/// Starts a program in a process group of its own. It is killed when the thread that called this
-/// dies.
+/// Starts a program in a process group of its own, and waits until it is executed. It is killed
+/// when the thread that called this dies.
 [[nodiscard]] Result<Process> start_process(const ProcessOptions& options);
-
-/// The errno with which the process failed to execute its program, if it did.
-[[nodiscard]] std::optional<int> execute_error(const Process& process) noexcept;
 
 }  // namespace hocket::run

@@ -36,6 +36,10 @@ RemoteNode::Complaints::Complaints(RemoteNode& node, Fd fd) : node_(node), fd_(s
 
 RemoteNode::Complaints::~Complaints() { node_.loop_.remove(*this); }
 
+pollfd RemoteNode::Complaints::wanted() const {
+  return {node_.output_.wants(Stream::error) ? fd_.get() : -1, POLLIN, 0};
+}
+
 void RemoteNode::Complaints::ready() {
   constexpr std::size_t kept_bytes_max = 4096;
   std::array<char, 4096> chunk;
@@ -109,6 +113,7 @@ Result<std::unique_ptr<RemoteNode>> RemoteNode::start(Loop& loop, NodeListener& 
                                 .input = input.get(),
                                 .dispositions = options.dispositions});
   if (!process.ok()) return process.status();
+  if (process->failure) return Status(StatusCode::not_found, process->failure->text);
   return std::unique_ptr<RemoteNode>(new RemoteNode(loop, listener, output, std::move(options),
                                                     std::move(*process), std::move(to)));
 }
@@ -172,9 +177,10 @@ void RemoteNode::on_closed(std::string_view why) {
   const auto wait_status = await_end(shell_);
   complaints_.read_rest();
   const std::string said = complaints_.text();
-  std::string text = wait_status ? fmt::format("{} has ended: {}", options_.command.front(),
-                                               describe_end(*wait_status))
-                                 : std::string(why);
+  std::string text(why);
+  if (wait_status) {
+    text += fmt::format("; {} has ended: {}", options_.command.front(), describe_end(*wait_status));
+  }
   if (!said.empty()) text += fmt::format("; it said: {}", said);
   lose(text);
 }

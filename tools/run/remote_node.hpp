@@ -67,7 +67,7 @@ class RemoteNode final : public Node, private ChannelListener {
    public:
     Complaints(RemoteNode& node, Fd fd);
     ~Complaints() override;
-    [[nodiscard]] pollfd wanted() const override { return {fd_.get(), POLLIN, 0}; }
+    [[nodiscard]] pollfd wanted() const override;
     void ready() override;
     /// What is there already.
     void read_rest();

@@ -12,16 +12,20 @@
 namespace hocket::run {
 namespace {
 
+/// How the launcher itself takes signals that it does not read from a SignalQueue.
+struct OwnAction {
+  int signal;
+  void (*handler)(int);
+};
+const OwnAction own_actions[] = {
+    {SIGPIPE, SIG_IGN}, {SIGTTIN, SIG_IGN}, {SIGTTOU, SIG_IGN}, {SIGCHLD, SIG_DFL}};
+static_assert(std::size(own_actions) == std::tuple_size_v<decltype(Dispositions::actions)>);
+
 sigset_t set_of(std::initializer_list<int> signals) {
   sigset_t set;
   sigemptyset(&set);
   for (const int signal : signals) sigaddset(&set, signal);
   return set;
-}
-
-bool is_ignored(int signal) {
-  struct sigaction action {};
-  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
 }  // namespace
@@ -30,25 +34,39 @@ bool ends_the_job(int signal) noexcept {
   return std::ranges::find(ending_signals, signal) != std::end(ending_signals);
 }
 
+bool is_ignored(int signal) noexcept {
+  struct sigaction action {};
+  return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 std::string signal_name(int signal) {
   const char* const name = sigabbrev_np(signal);
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-Dispositions ignore_nuisances() noexcept {
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  Dispositions before;
-  sigaction(SIGPIPE, &ignore, &before.pipe);
-  sigaction(SIGTTIN, &ignore, &before.terminal_in);
-  sigaction(SIGTTOU, &ignore, &before.terminal_out);
+rlimit raise_open_files_max() noexcept {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit most = {before.rlim_max, before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &most);
+  return before;
+}
+
+Dispositions settle_in() noexcept {
+  Dispositions before = {.open_files = raise_open_files_max()};
+  for (std::size_t i = 0; i < std::size(own_actions); ++i) {
+    struct sigaction action {};
+    action.sa_handler = own_actions[i].handler;
+    sigaction(own_actions[i].signal, &action, &before.actions[i]);
+  }
   return before;
 }
 
 void restore(const Dispositions& dispositions) noexcept {
-  sigaction(SIGPIPE, &dispositions.pipe, nullptr);
-  sigaction(SIGTTIN, &dispositions.terminal_in, nullptr);
-  sigaction(SIGTTOU, &dispositions.terminal_out, nullptr);
+  setrlimit(RLIMIT_NOFILE, &dispositions.open_files);
+  for (std::size_t i = 0; i < std::size(own_actions); ++i) {
+    sigaction(own_actions[i].signal, &dispositions.actions[i], nullptr);
+  }
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);

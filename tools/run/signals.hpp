@@ -1,10 +1,13 @@
 // The signals that the launcher takes, and how it takes them: as events of its loop.
 #pragma once
 
+#include <array>
 #include <csignal>
 #include <initializer_list>
 #include <optional>
 #include <string>
+
+#include <sys/resource.h>
 
 #include "base/fd.hpp"
 
@@ -17,21 +20,27 @@ inline constexpr int passing_signals[] = {SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT};
 
 [[nodiscard]] bool ends_the_job(int signal) noexcept;
 
+/// Whether this process ignores it.
+[[nodiscard]] bool is_ignored(int signal) noexcept;
+
 /// "SIGTERM"
 [[nodiscard]] std::string signal_name(int signal);
 
 /// What this process was started with, to be given back to the programs it starts.
 struct Dispositions {
-  struct sigaction pipe = {};
-  struct sigaction terminal_in = {};
-  struct sigaction terminal_out = {};
+  std::array<struct sigaction, 4> actions = {};
+  rlimit open_files = {};
 };
 
-/// From now on a broken pipe, and to read or write a terminal from the background, fail as calls
-/// and raise no signal.
-[[nodiscard]] Dispositions ignore_nuisances() noexcept;
+/// Lets this process open as many files as the system does. Returns the limits before.
+rlimit raise_open_files_max() noexcept;
 
-/// In a child before it executes another program: dispositions as they were, no signal blocked.
+/// From now on a broken pipe, and to read or write a terminal from the background, fail as calls
+/// and raise no signal; children leave a status when they die, even where the caller ignored that;
+/// and as many files may be open as the system lets.
+[[nodiscard]] Dispositions settle_in() noexcept;
+
+/// In a child before it executes another program: all as it was, no signal blocked.
 void restore(const Dispositions& dispositions) noexcept;
 
 /// Signals that are read from a descriptor. They stay blocked when it is closed.

@@ -3,7 +3,6 @@
 
 #include "base/fd.hpp"
 #include "run/loop.hpp"
-#include "run/signals.hpp"
 
 namespace hocket::run {
 
@@ -18,41 +17,19 @@ class UserListener {
   virtual void on_guardian_death() = 0;
 };
 
-class User {
+class User final : public Watcher {
  public:
+  /// `lifeline`: as of the guardian.
   User(Loop& loop, UserListener& listener, Fd lifeline);
-  User(const User&) = delete;
-  User& operator=(const User&) = delete;
-  ~User() = default;
+  ~User() override;
+
+  [[nodiscard]] pollfd wanted() const override { return {lifeline_.get(), POLLIN, 0}; }
+  void ready() override;
 
  private:
-  class Signals final : public Watcher {
-   public:
-    Signals(Loop& loop, UserListener& listener);
-    ~Signals() override;
-    [[nodiscard]] pollfd wanted() const override { return {queue_.descriptor(), POLLIN, 0}; }
-    void ready() override;
-
-   private:
-    Loop& loop_;
-    UserListener& listener_;
-    SignalQueue queue_;
-  };
-  class Lifeline final : public Watcher {
-   public:
-    Lifeline(Loop& loop, UserListener& listener, Fd fd);
-    ~Lifeline() override;
-    [[nodiscard]] pollfd wanted() const override { return {fd_.get(), POLLIN, 0}; }
-    void ready() override;
-
-   private:
-    Loop& loop_;
-    UserListener& listener_;
-    Fd fd_;
-  };
-
-  Signals signals_;
-  Lifeline lifeline_;
+  Loop& loop_;
+  UserListener& listener_;
+  Fd lifeline_;
 };
 
 }  // namespace hocket::run
