@@ -1,5 +1,6 @@
 #include "base/fd.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <mutex>
@@ -8,6 +9,9 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/resource.h>
+
+#include <fmt/format.h>
 
 namespace hocket {
 namespace {
@@ -56,6 +60,19 @@ UnforkedFd::~UnforkedFd() {
   const std::lock_guard lock(unforked().mutex);
   unforked().files.erase(file_.get());
   file_.reset();
+}
+
+Status allow_open_files(std::uint64_t count) {
+  constexpr std::uint64_t others = 64;
+  const rlim_t wanted = count + others;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
+  limit.rlim_cur = std::min(limit.rlim_max, wanted);
+  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur == wanted) return {};
+  return Status(StatusCode::limit_exceeded,
+                fmt::format("{} open files are needed, and this process may have {}", wanted,
+                            limit.rlim_cur))
+      .with_hint("raise the hard limit: `ulimit -Hn`, or LimitNOFILE= of the service");
 }
 
 }  // namespace hocket

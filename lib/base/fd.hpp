@@ -1,11 +1,14 @@
-// File descriptors with an owner.
+// File descriptors with an owner, and how many there may be.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
 #include <sys/types.h>
 #include <unistd.h>
+
+#include "hocket/status.hpp"
 
 namespace hocket {
 
@@ -58,5 +61,10 @@ class UnforkedFd {
  private:
   std::unique_ptr<Fd> file_;  // where a child finds it
 };
+
+/// Raises the soft limit, if need be, so that there is room for that many files beside a few
+/// others. Fails with limit_exceeded when the hard limit forbids it; the soft one is as high as it
+/// can be then.
+Status allow_open_files(std::uint64_t count);
 
 }  // namespace hocket

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "base/open_files.hpp"
 #include "base/private_file.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"

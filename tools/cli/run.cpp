@@ -26,7 +26,8 @@ void add_duration(CLI::App& parser, const std::string& name, Duration& to,
 }
 
 void add_local_options(CLI::App& parser, run::Options& options) {
-  parser.add_option("-n,--ranks", options.ranks, "Ranks on each host (its slots, or 1)")
+  parser
+      .add_option("-n,--ranks", options.ranks, "Ranks on each host, not of all (its slots, or 1)")
       ->check(CLI::Range(1, limits::world_size_max));
   parser.add_flag("--tag-output,!--no-tag-output", options.tags,
                   "Begin each line of output with the rank, as [3] (the default)");

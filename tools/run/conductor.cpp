@@ -104,9 +104,8 @@ void Conductor::look_at_failures() {
   if (is_busy() && !decision_->deadline().passed(loop_.clock().now())) return;
   decision_.reset();
   const Failures failures = std::exchange(failures_, {});
-  if (failure_) return;
   output_.say(failures.story());
-  fail(failures.status(), true);
+  if (!failure_) fail(failures.status(), true);
 }
 
 const std::string& Conductor::host(int node) const {

@@ -1,11 +1,8 @@
 #include "run/guardian.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,68 +15,13 @@
 #include <fmt/ranges.h>
 
 #include "run/descendants.hpp"
+#include "run/keyboard.hpp"
 #include "run/output.hpp"
 #include "run/process.hpp"
 #include "run/signals.hpp"
 
 namespace hocket::run {
 namespace {
-
-/// Passes on what is typed, for the worker is no process of the foreground and may not read the
-/// terminal. While the launcher itself is in the background it leaves the terminal alone.
-class Keyboard {
- public:
-  /// Where stdin is a terminal, makes a pipe of it for the worker.
-  Keyboard() {
-    if (isatty(STDIN_FILENO) != 1) return;
-    auto [read_end, write_end] = make_pipe();
-    for_worker_ = std::move(read_end);
-    to_worker_ = std::move(write_end);
-    fcntl(to_worker_.get(), F_SETFL, O_NONBLOCK);
-  }
-
-  void hand_to_worker() {
-    if (for_worker_) dup2(for_worker_.get(), STDIN_FILENO);
-    for_worker_.reset();
-    to_worker_.reset();
-  }
-
-  /// In the guardian, after the fork. Then a worker that is gone shows as a broken pipe.
-  void keep() { for_worker_.reset(); }
-
-  [[nodiscard]] pollfd wanted() const {
-    if (!pending().empty()) return {to_worker_.get(), POLLOUT, 0};
-    const bool may_read = to_worker_ && tcgetpgrp(STDIN_FILENO) == getpgrp();
-    return {may_read ? STDIN_FILENO : -1, POLLIN, 0};
-  }
-
-  void ready() {
-    if (pending().empty()) {
-      begin_ = 0;
-      const ssize_t got = ::read(STDIN_FILENO, typed_.data(), typed_.size());
-      if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
-      end_ = static_cast<std::size_t>(std::max<ssize_t>(got, 0));
-      if (end_ == 0) return to_worker_.reset();
-    }
-    const ssize_t put = ::write(to_worker_.get(), pending().data(), pending().size());
-    if (put > 0) begin_ += static_cast<std::size_t>(put);
-    if (put < 0 && errno != EAGAIN && errno != EINTR) {
-      begin_ = end_;
-      to_worker_.reset();
-    }
-  }
-
- private:
-  [[nodiscard]] std::string_view pending() const {
-    return std::string_view(typed_.data(), end_).substr(begin_);
-  }
-
-  Fd for_worker_;
-  Fd to_worker_;
-  std::array<char, 4096> typed_{};
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-};
 
 /// Reaps what has died; the worker's wait status when it was among them.
 std::optional<int> reap(pid_t worker) {

@@ -10,6 +10,7 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "net/interfaces.hpp"
 
 namespace hocket::run {
 namespace {
@@ -145,7 +146,7 @@ std::string own_host_name() {
 }
 
 bool is_here(const Host& host) {
-  if (host.name == "localhost" || host.name == "127.0.0.1" || host.name == "::1") return true;
+  if (net::is_loopback(host.name)) return true;
   const std::string own = own_host_name();
   return host.name == own || host.name == own.substr(0, own.find('.'));
 }
