@@ -1,8 +1,8 @@
 // Joins a world as its environment says (or the URL that is the argument), prints one line about
-// it, waits for the others (unless JOIN_LEAVES is set), and ends.
+// it, waits for the others (not with --leave), and ends.
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -10,16 +10,16 @@
 
 int main(int argc, char** argv) {
   using namespace hocket;
-  auto world = world::rendezvous({.url = argc > 1 ? argv[1] : ""});
+  const std::string_view argument = argc > 1 ? argv[1] : "";
+  const bool leaves = argument == "--leave";
+  auto world = world::rendezvous({.url = std::string(leaves ? "" : argument)});
   Status status = world.status();
   if (status.ok()) {
     fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",
                world->rank, world->size, world->local_rank, world->local_size, world->attempt,
                world->job, world->address, world->launcher);
     std::fflush(stdout);
-    if (std::getenv("JOIN_LEAVES") == nullptr) {
-      status = world->store->barrier("end", world->size);
-    }
+    if (!leaves) status = world->store->barrier("end", world->size);
   }
   if (status.ok()) return 0;
   fmt::print("{}\n", status.to_string());

@@ -135,7 +135,8 @@ class Forms(Worlds):
 
     def test_of_ranks_that_end_as_soon_as_they_joined(self) -> None:
         for _ in range(10):
-            started = [self.rank(rank, 4, JOIN_LEAVES=1) for rank in range(4)]
+            started = [self.start(JOIN, "--leave", RANK=rank, WORLD_SIZE=4, MASTER_ADDR="127.0.0.1",
+                                  MASTER_PORT=self.port) for rank in range(4)]
             self.assertEqual({self.joined(each)["size"] for each in started}, {"4"})
             self.port = free_port()
 
