@@ -64,14 +64,17 @@ void Session::guarded(Action action) {
   }
 }
 
+/// Asio asks the kernel for what it has not told yet only after a read that filled its buffer: so a
+/// small request costs one read, and nothing to wait for the next.
 void Session::await_input() {
   if (is_closed_ || awaits_input_ || is_paused()) return;
   awaits_input_ = true;
-  socket_.async_wait(asio::socket_base::wait_read,
-                     [self = shared_from_this()](const asio::error_code&) {
-                       self->awaits_input_ = false;
-                       self->guarded([&] { self->on_input(); });
-                     });
+  socket_.async_receive(
+      asio::buffer(first_bytes_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t bytes) {
+        self->awaits_input_ = false;
+        self->guarded([&] { self->on_input(error, bytes); });
+      });
 }
 
 void Session::await_output() {
@@ -84,19 +87,28 @@ void Session::await_output() {
                      });
 }
 
-void Session::on_input() {
+void Session::on_input(const asio::error_code& error, std::size_t bytes) {
+  if (error) return close(lost(error));
+  receive({first_bytes_.data(), bytes});
+  if (bytes == first_bytes_.size()) read_more();
+  host_.settle(shared_from_this());
+}
+
+void Session::read_more() {
   const std::span<char> scratch = host_.scratch();
   for (int reads = 0; reads < reads_at_once_max && !is_closed_; ++reads) {
     asio::error_code error;
     const std::size_t bytes =
         socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
-    if (error == asio::error::would_block || error == asio::error::interrupted) break;
+    if (error == asio::error::would_block || error == asio::error::interrupted) return;
     if (error) return close(lost(error));
-    const std::string_view received(scratch.data(), bytes);
-    host_.tls() == nullptr ? take(received) : take_encrypted(received);
-    if (bytes < scratch.size()) break;
+    receive({scratch.data(), bytes});
+    if (bytes < scratch.size()) return;
   }
-  host_.settle(shared_from_this());
+}
+
+void Session::receive(std::string_view bytes) {
+  host_.tls() == nullptr ? take(bytes) : take_encrypted(bytes);
 }
 
 void Session::take(std::string_view bytes) {

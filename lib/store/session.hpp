@@ -2,6 +2,7 @@
 // replies as it takes them. Lives on the server's thread.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <asio/error_code.hpp>
 #include <asio/io_context.hpp>
 #include <asio/ip/tcp.hpp>
 
@@ -78,7 +80,9 @@ class Session : public std::enable_shared_from_this<Session> {
  private:
   void await_input();
   void await_output();
-  void on_input();
+  void on_input(const asio::error_code& error, std::size_t bytes);
+  void read_more();
+  void receive(std::string_view bytes);
   void take(std::string_view bytes);
   void take_encrypted(std::string_view bytes);
   [[nodiscard]] Status begin_tls();
@@ -103,6 +107,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool is_closed_ = false;
   bool awaits_input_ = false;
   bool awaits_output_ = false;
+  std::array<char, 2048> first_bytes_;  // of what comes next; the rest is read into scratch()
 
   std::unique_ptr<wire::TlsFilter> tls_;  // from a client's first byte on; null without TLS
   std::string encrypted_;                 // on its way out, before anything in the outbox
