@@ -32,11 +32,11 @@ struct Trips {
   double raw = 0;
   double store = 0;
   std::optional<double> torch = {};
-  std::string torch_version = {};
 };
 
 struct Results {
-  Trips trips;
+  std::vector<Trips> trips;  // by placement
+  std::string torch_version;
   Load load;
   double requests_a_second = 0;
   int idle = 0;
@@ -65,20 +65,29 @@ void add(store::Store& store) {
   if (const auto sum = store.add("n", 1); !sum.ok()) throw_error(sum.status());
 }
 
+/// Where client and server run. Left alone, a scheduler moves them between one core and two as it
+/// likes, and a trip over two takes several times as long.
+struct Placement {
+  std::string_view name;
+  int server;  // the client is on core 0
+};
+constexpr Placement placements[] = {{"one core", 0}, {"two cores", 1}};
+
 Trips measure_trips(const ServerProcess& server, EchoProcess& echo, TorchStore* torch,
-                    const Options& options) {
+                    const Placement& placement, const Options& options) {
   const auto store = connect(server);
+  pin(0, 0);
+  for (const pid_t process : {server.pid(), echo.pid()}) pin(process, placement.server);
+  if (torch != nullptr) torch->pin(0, placement.server);
   std::vector<double> raw, ours, theirs;
   for (int round = 0; round < options.rounds; ++round) {
     raw.push_back(seconds_a_trip(options.trips, [&] { echo.trip(); }));
     ours.push_back(seconds_a_trip(options.trips, [&] { add(*store); }));
     if (torch != nullptr) theirs.push_back(torch->seconds_a_trip(options.trips));
   }
+  for (const pid_t process : {pid_t{0}, server.pid(), echo.pid()}) pin(process, -1);
   Trips trips{.raw = median(raw), .store = median(ours)};
-  if (torch != nullptr) {
-    trips.torch = median(theirs);
-    trips.torch_version = torch->version();
-  }
+  if (torch != nullptr) trips.torch = median(theirs);
   return trips;
 }
 
@@ -116,7 +125,10 @@ Results measure(const Options& options) {
   EchoProcess echo;
   const std::unique_ptr<TorchStore> torch = TorchStore::start();
   Results results;
-  results.trips = measure_trips(server, echo, torch.get(), options);
+  if (torch) results.torch_version = torch->version();
+  for (const Placement& placement : placements) {
+    results.trips.push_back(measure_trips(server, echo, torch.get(), placement, options));
+  }
   std::vector<double> rates;
   for (int round = 0; round < options.rounds; ++round) {
     rates.push_back(requests_a_second(server.address(), results.load));
@@ -126,22 +138,28 @@ Results measure(const Options& options) {
   return results;
 }
 
-void print_table(const Results& results, const Options& options) {
+void print_trips(const Trips& trips, std::string_view placement, const std::string& torch_version) {
   const auto us = [](double seconds) { return seconds * 1e6; };
-  const Trips& trips = results.trips;
-  fmt::print(
-      "Store over TCP, loopback, server in a process of its own, with a secret.\n"
-      "Medians of {} rounds that take turns.\n\n",
-      options.rounds);
-  fmt::print("trip there and back, one client\n");
+  fmt::print("\ntrip there and back, client and server on {}\n", placement);
   fmt::print("  {:<28} {:>8.1f} us\n", "raw TCP, blocking", us(trips.raw));
   fmt::print("  {:<28} {:>8.1f} us   {:.2f}x raw\n", "Hocket, add", us(trips.store),
              trips.store / trips.raw);
-  if (trips.torch) {
-    fmt::print("  {:<28} {:>8.1f} us   {:.2f}x Hocket\n",
-               fmt::format("PyTorch {}, add", trips.torch_version), us(*trips.torch),
-               *trips.torch / trips.store);
-  } else {
+  if (!trips.torch) return;
+  fmt::print("  {:<28} {:>8.1f} us   {:.2f}x Hocket\n",
+             fmt::format("PyTorch {}, add", torch_version), us(*trips.torch),
+             *trips.torch / trips.store);
+}
+
+void print_table(const Results& results, const Options& options) {
+  const auto us = [](double seconds) { return seconds * 1e6; };
+  fmt::print(
+      "Store over TCP, loopback, server in a process of its own, with a secret.\n"
+      "Medians of {} rounds that take turns.\n",
+      options.rounds);
+  for (std::size_t i = 0; i < results.trips.size(); ++i) {
+    print_trips(results.trips[i], placements[i].name, results.torch_version);
+  }
+  if (results.torch_version.empty()) {
     fmt::print("  PyTorch is not installed: no comparison with its store\n");
   }
   fmt::print("\nrequests a second, {} clients with {} in flight each\n  {:<28} {:>8.0f}\n",
@@ -156,16 +174,20 @@ void print_table(const Results& results, const Options& options) {
 
 void print_json(const Results& results, const Options& options) {
   using Json = nlohmann::ordered_json;
-  const Trips& trips = results.trips;
+  Json all_trips = Json::array();
+  for (std::size_t i = 0; i < results.trips.size(); ++i) {
+    const Trips& trips = results.trips[i];
+    all_trips.push_back({{"placement", placements[i].name},
+                         {"raw_tcp_s", trips.raw},
+                         {"hocket_s", trips.store},
+                         {"torch_s", trips.torch ? Json(*trips.torch) : Json()}});
+  }
   const Json document = {
       {"benchmark", "store"},
       {"version", version()},
       {"rounds", options.rounds},
-      {"trip_s",
-       {{"raw_tcp", trips.raw},
-        {"hocket", trips.store},
-        {"torch", trips.torch ? Json(*trips.torch) : Json()}}},
-      {"torch_version", trips.torch ? Json(trips.torch_version) : Json()},
+      {"trips", all_trips},
+      {"torch_version", results.torch_version.empty() ? Json() : Json(results.torch_version)},
       {"load",
        {{"clients", results.load.clients},
         {"in_flight", results.load.in_flight},

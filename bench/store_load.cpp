@@ -3,12 +3,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -157,6 +160,19 @@ void send_requests(const store::ConnectOptions& server, const Load& load) {
 
 }  // namespace
 
+void pin(pid_t process, int core) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (int each = 0; each < CPU_SETSIZE; ++each) {
+    if (core < 0 || each == core) CPU_SET(static_cast<std::size_t>(each), &cores);
+  }
+  const pid_t group = process == 0 ? ::getpid() : process;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", group))) {
+    ::sched_setaffinity(std::stoi(thread.path().filename()), sizeof cores, &cores);
+  }
+}
+
 ServerProcess::ServerProcess() : secret_(random_hex(16)) {
   auto [pid, socket] = fork_child([this](int report) {
     auto server = store::Server::start({.credentials = {.job = "bench", .secret = secret_}});
@@ -193,14 +209,18 @@ EchoProcess::EchoProcess() {
   auto connected = net::connect_to(addresses->front(), Deadline::never());
   require(connected.status());
   socket_ = std::move(*connected);
+  ::fcntl(socket_.get(), F_SETFL, 0);  // blocking
 }
 
 EchoProcess::~EchoProcess() { end_child(pid_); }
 
 void EchoProcess::trip() {
   char bytes[small_request_bytes] = {};
-  require(net::send_all(socket_.get(), {bytes, sizeof bytes}, Deadline::never()));
-  require(net::receive_exactly(socket_.get(), sizeof bytes, Deadline::never()).status());
+  const ssize_t sent = ::send(socket_.get(), bytes, sizeof bytes, MSG_NOSIGNAL);
+  const ssize_t received = ::recv(socket_.get(), bytes, sizeof bytes, MSG_WAITALL);
+  if (sent != sizeof bytes || received != sizeof bytes) {
+    throw std::runtime_error("the echo process does not answer");
+  }
 }
 
 std::unique_ptr<TorchStore> TorchStore::start() {
@@ -217,6 +237,12 @@ TorchStore::TorchStore(pid_t pid, Fd pipe, std::string version)
     : pid_(pid), pipe_(std::move(pipe)), version_(std::move(version)) {}
 
 TorchStore::~TorchStore() { end_child(pid_); }
+
+void TorchStore::pin(int client, int server) const {
+  bench::pin(pid_, client);
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", pid_));
+  for (pid_t child = 0; children >> child;) bench::pin(child, server);
+}
 
 double TorchStore::seconds_a_trip(int trips) {
   write_line(pipe_.get(), std::to_string(trips));

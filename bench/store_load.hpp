@@ -14,6 +14,10 @@
 
 namespace hocket::bench {
 
+/// Runs a process, with all the threads that it has by now, on one core; on any core for -1. 0 is
+/// this process.
+void pin(pid_t process, int core);
+
 /// A store's server with a secret. Made before this process has threads.
 class ServerProcess {
  public:
@@ -22,6 +26,7 @@ class ServerProcess {
   ServerProcess& operator=(const ServerProcess&) = delete;
   ~ServerProcess();
 
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   [[nodiscard]] store::ConnectOptions address() const;
   [[nodiscard]] std::size_t resident_bytes() const;
 
@@ -40,6 +45,7 @@ class EchoProcess {
   EchoProcess& operator=(const EchoProcess&) = delete;
   ~EchoProcess();
 
+  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
   void trip();
 
  private:
@@ -57,6 +63,8 @@ class TorchStore {
   ~TorchStore();
 
   [[nodiscard]] const std::string& version() const noexcept { return version_; }
+  /// The client on one core, the server on another one or the same.
+  void pin(int client, int server) const;
   /// The mean time of that many calls of add.
   [[nodiscard]] double seconds_a_trip(int trips);
 

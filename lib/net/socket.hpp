@@ -1,4 +1,4 @@
-// TCP sockets as a client uses them: non-blocking underneath, and every wait has a deadline.
+// TCP sockets as a client uses them: every wait has a deadline.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,8 @@ struct Address {
 /// when a name server does not answer; the lookup is left behind then.
 [[nodiscard]] Result<std::vector<Address>> resolve(const Endpoint& endpoint, Deadline deadline);
 
-/// Connected, non-blocking, close-on-exec, without delay.
+/// Connected, close-on-exec, without delay. It may block: for at most a second at a time in recv,
+/// and as long as it takes in send.
 [[nodiscard]] Result<Fd> connect_to(const Address& address, Deadline deadline);
 
 /// The address of our end.
