@@ -22,6 +22,12 @@ long calls_for(const std::function<void()>& work, double batch) {
 
 }  // namespace
 
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
 std::vector<double> measure(const std::vector<std::function<void()>>& works,
                             const MeasureOptions& options) {
   const double batch = std::chrono::duration<double>(options.batch).count();

@@ -13,6 +13,8 @@ struct MeasureOptions {
   Duration batch = std::chrono::microseconds(400);  // the shortest time that is measured at once
 };
 
+[[nodiscard]] double median(std::vector<double> values);
+
 /// The median over the rounds of each work's seconds a call. A round measures every work once, in
 /// turn, so that a slow moment hits all of them.
 [[nodiscard]] std::vector<double> measure(const std::vector<std::function<void()>>& works,

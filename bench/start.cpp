@@ -23,6 +23,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "measure.hpp"
 #include "world/rendezvous.hpp"
 
 namespace hocket::bench {
@@ -109,7 +110,7 @@ std::vector<Contestant> contestants(const Options& options) {
   return all;
 }
 
-void measure(std::vector<Contestant>& all, const Options& options) {
+void measure_starts(std::vector<Contestant>& all, const Options& options) {
   for (int round = 0; round < options.rounds; ++round) {
     for (Contestant& each : all) {
       if (!each.absence.empty()) continue;
@@ -120,11 +121,6 @@ void measure(std::vector<Contestant>& all, const Options& options) {
       }
     }
   }
-}
-
-double median(std::vector<double> values) {
-  std::ranges::sort(values);
-  return values[values.size() / 2];
 }
 
 void print_table(const std::vector<Contestant>& all, const Options& options) {
@@ -182,7 +178,7 @@ void add_start_command(CLI::App& program) {
   parser->callback([options] {
     if (options->is_rank) return join_and_leave();
     std::vector<Contestant> all = contestants(*options);
-    measure(all, *options);
+    measure_starts(all, *options);
     options->json ? print_json(all, *options) : print_table(all, *options);
   });
 }

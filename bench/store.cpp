@@ -14,6 +14,8 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/fd.hpp"
+#include "measure.hpp"
 #include "store/tcp_store.hpp"
 #include "store_load.hpp"
 
@@ -44,11 +46,6 @@ struct Results {
   double crowded_trip = 0;  // beside the idle clients
   double lonely_trip = 0;   // just before they came
 };
-
-double median(std::vector<double> values) {
-  std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
-  return values[values.size() / 2];
-}
 
 template <class Trip>
 double seconds_a_trip(int trips, Trip trip) {
@@ -201,14 +198,6 @@ void print_json(const Results& results, const Options& options) {
   fmt::print("{}\n", document.dump(2));
 }
 
-/// Each client of the crowd is an open file here and one in the server.
-void raise_open_files_max() {
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 }  // namespace
 
 void add_store_command(CLI::App& program) {
@@ -227,7 +216,7 @@ void add_store_command(CLI::App& program) {
       ->capture_default_str();
   parser->add_flag("--json", options->json, "Write one JSON document");
   parser->callback([options] {
-    raise_open_files_max();
+    raise_open_files_max();  // each client of the crowd is one here and one in the server
     const Results results = measure(*options);
     options->json ? print_json(results, *options) : print_table(results, *options);
   });

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sums up what `meson test` did in some build folders: the tests that failed or were skipped, with
-the reason that they printed, and last of all the totals.
+"""Sums up what `meson test` did in some build folders: the tests that failed or were skipped, in whole
+or in part, with the reason that they printed, and last of all the totals.
 
 A folder given with --broken did not build, or its test run ended early: that is one failure, and so is
 a folder in which no test ran.
@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from pathlib import Path
 
+SKIPPED = re.compile(r"^\s*skipped: |\.\.\. skipped '")  # ours and Catch2's; Python's unittest
 OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}  # all others: failed
 
 
@@ -39,6 +41,12 @@ def reason(result: dict) -> str:
     return {"FAIL": f"exit status {status}"}.get(result["result"], result["result"].lower())
 
 
+def skipped_parts(result: dict) -> list[str]:
+    """What a test that passed left out: the lines in which it said so."""
+    printed = result.get("stdout", "") + "\n" + result.get("stderr", "")
+    return sorted({line.strip() for line in printed.split("\n") if SKIPPED.search(line)})
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--broken", type=Path, action="append", default=[], metavar="FOLDER")
@@ -53,8 +61,11 @@ def main() -> int:
         for result in of_folder:
             outcome = OUTCOMES.get(result["result"], "failed")
             counts[outcome] += 1
-            if outcome != "passed":
-                name = result["name"].removeprefix("hocket:")
+            name = result["name"].removeprefix("hocket:")
+            if outcome == "passed":
+                for part in skipped_parts(result):
+                    print(f"skipped in part: {name} in {folder}: {part}")
+            else:
                 print(f"{outcome}: {name} in {folder}: {reason(result)}")
     for folder in options.broken:
         counts["failed"] += 1

@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <sys/resource.h>
 
 #include <fmt/format.h>
 
@@ -60,6 +59,14 @@ UnforkedFd::~UnforkedFd() {
   const std::lock_guard lock(unforked().mutex);
   unforked().files.erase(file_.get());
   file_.reset();
+}
+
+rlimit raise_open_files_max() noexcept {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit most = {before.rlim_max, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &most);
+  return before;
 }
 
 Status allow_open_files(std::uint64_t count) {

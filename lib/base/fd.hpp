@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -61,6 +62,9 @@ class UnforkedFd {
  private:
   std::unique_ptr<Fd> file_;  // where a child finds it
 };
+
+/// Lets this process have as many files open as the system does. Gives the limits before.
+rlimit raise_open_files_max() noexcept;
 
 /// Raises the soft limit, if need be, so that there is room for that many files beside a few
 /// others. Fails with limit_exceeded when the hard limit forbids it; the soft one is as high as it

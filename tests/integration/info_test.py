@@ -225,4 +225,4 @@ class CommandLine(unittest.TestCase):
 
 if __name__ == "__main__":
     HOCKET = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -410,4 +410,4 @@ class Hosts(Worlds):
 
 if __name__ == "__main__":
     JOIN = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

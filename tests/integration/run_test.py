@@ -591,4 +591,4 @@ class NothingIsLeft(Case):
 
 if __name__ == "__main__":
     launcher.HOCKET = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -131,4 +131,4 @@ class Store(unittest.TestCase):
 
 if __name__ == "__main__":
     HOCKET = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

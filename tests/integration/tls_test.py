@@ -214,4 +214,4 @@ if __name__ == "__main__":
     if why := why_no_tls():
         print(f"skipped: {why}")
         sys.exit(77)
-    unittest.main()
+    unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -14,6 +14,7 @@
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/store_clients.hpp"
 #include "wire/handshake.hpp"
 
 using namespace std::chrono_literals;
@@ -34,6 +35,12 @@ using hocket::store::Server;
 using hocket::store::ServerOptions;
 using hocket::store::Store;
 using hocket::store::TcpStore;
+using hocket::testing::await_connections;
+using hocket::testing::in;
+using hocket::testing::is_closed_within;
+using hocket::testing::slowest_trip;
+using hocket::testing::start_server;
+using hocket::testing::stranger;
 using hocket::wire::ClientHandshake;
 using hocket::wire::Credentials;
 
@@ -42,9 +49,7 @@ namespace {
 const Credentials ours = {.job = "job 1", .secret = "the secret"};
 
 std::unique_ptr<Server> start(ServerOptions options = {.credentials = ours}) {
-  auto server = Server::start(std::move(options));
-  REQUIRE(server.status().to_string() == "ok");
-  return std::move(*server);
+  return start_server(std::move(options));
 }
 
 ConnectOptions to(const Server& server, Credentials credentials = ours) {
@@ -57,35 +62,14 @@ std::unique_ptr<TcpStore> connect(const Server& server) {
   return std::move(*store);
 }
 
-Deadline in(Duration time) { return Deadline::after(monotonic_clock(), time); }
-
 Duration time_of(auto&& work) {
   const Instant start = monotonic_clock().now();
   work();
   return monotonic_clock().now() - start;
 }
 
-/// A socket that has said nothing yet.
-Fd stranger(const Server& server) {
-  const auto addresses = hocket::net::resolve(server.endpoint(), in(5s));
-  REQUIRE(addresses.ok());
-  auto socket = hocket::net::connect_to(addresses->front(), in(5s));
-  REQUIRE(socket.status().to_string() == "ok");
-  return std::move(*socket);
-}
-
 void send(const Fd& socket, std::string_view bytes) {
   REQUIRE(hocket::net::send_all(socket.get(), bytes, in(5s)).ok());
-}
-
-/// Whether the other side closes within this time; what it sends before is dropped.
-bool is_closed_within(const Fd& socket, Duration time) {
-  std::vector<char> dropped(4096);
-  const Deadline deadline = in(time);
-  for (;;) {
-    const auto received = hocket::net::receive_some(socket.get(), dropped, deadline);
-    if (!received.ok()) return received.status().code() == StatusCode::peer_lost;
-  }
 }
 
 /// A socket whose owner has proved who it is, and says what it likes then.
@@ -138,25 +122,6 @@ std::vector<Reply> next_replies(const Fd& socket, std::size_t count) {
     }
   }
   return replies;
-}
-
-/// The longest of many trips while something goes on.
-Duration slowest_trip(Store& store, int trips = 200) {
-  Duration slowest = 0s;
-  for (int i = 0; i < trips; ++i) {
-    Status status;
-    slowest = std::max(slowest, time_of([&] { status = store.ping(); }));
-    REQUIRE(status.to_string() == "ok");
-  }
-  return slowest;
-}
-
-void await_connections(const Server& server, std::size_t count) {
-  const Deadline deadline = in(10s);
-  while (server.connections() != count && !deadline.passed(monotonic_clock().now())) {
-    std::this_thread::sleep_for(1ms);
-  }
-  REQUIRE(server.connections() == count);
 }
 
 constexpr Duration soon = 3s;  // on a busy machine
@@ -350,7 +315,7 @@ TEST_CASE("a flood of connections pushes out strangers, not clients") {
   const auto store = connect(*server);
   std::vector<Fd> flood;
   for (int i = 0; i < 200; ++i) flood.push_back(stranger(*server));
-  REQUIRE(slowest_trip(*store) < soon);
+  REQUIRE(slowest_trip(*store, 200) < soon);
   REQUIRE(connect(*server)->ping().ok());
   REQUIRE(is_closed_within(flood.front(), soon));
   REQUIRE(server->connections() <= 1 + 16);
@@ -375,7 +340,7 @@ TEST_CASE("a request that stops half way holds up nobody") {
   const std::string request =
       frame({.kind = Kind::set, .keys = {"k"}, .values = {std::string(100'000, 'x')}});
   send(half, std::string_view(request).substr(0, request.size() / 2));
-  REQUIRE(slowest_trip(*store) < soon);
+  REQUIRE(slowest_trip(*store, 200) < soon);
   REQUIRE_FALSE(*store->check({"k"}));
   send(half, std::string_view(request).substr(request.size() / 2));
   REQUIRE(store->get("k", 5s)->size() == 100'000);
@@ -392,7 +357,7 @@ TEST_CASE("who does not read his replies is not served further, and holds up nob
   }
   requests += frame({.kind = Kind::set, .keys = {"end"}, .values = {""}}, 1000);
   send(greedy, requests);
-  REQUIRE(slowest_trip(*store) < soon);
+  REQUIRE(slowest_trip(*store, 200) < soon);
   REQUIRE_FALSE(*store->check({"end"}));
   // Once he reads, all is served.
   std::vector<char> bytes(1 << 20);
@@ -573,7 +538,7 @@ TEST_CASE("many threads share a connection, and none waits for another") {
   const auto store = connect(*server);
   std::thread waiting([&] { static_cast<void>(store->get("later", 10s)); });
   std::this_thread::sleep_for(50ms);
-  REQUIRE(slowest_trip(*store) < soon);
+  REQUIRE(slowest_trip(*store, 200) < soon);
   REQUIRE(store->set("later", "").ok());
   waiting.join();
 }

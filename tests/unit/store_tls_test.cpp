@@ -15,6 +15,7 @@
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
+#include "support/store_clients.hpp"
 #include "support/tls.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
@@ -35,8 +36,14 @@ using hocket::store::Server;
 using hocket::store::ServerOptions;
 using hocket::store::Store;
 using hocket::store::TcpStore;
+using hocket::testing::await_connections;
 using hocket::testing::Certificates;
 using hocket::testing::has_tls;
+using hocket::testing::in;
+using hocket::testing::is_closed_within;
+using hocket::testing::slowest_trip;
+using hocket::testing::start_server;
+using hocket::testing::stranger;
 using hocket::wire::Credentials;
 using hocket::wire::TlsContext;
 using hocket::wire::TlsMode;
@@ -48,12 +55,8 @@ const Credentials ours = {.job = "job 1", .secret = "open sesame"};
 const TlsOptions by_secret = {.mode = TlsMode::psk};
 constexpr Duration soon = 5s;  // on a busy machine
 
-Deadline in(Duration time) { return Deadline::after(monotonic_clock(), time); }
-
 std::unique_ptr<Server> start(ServerOptions options = {.credentials = ours, .tls = by_secret}) {
-  auto server = Server::start(std::move(options));
-  REQUIRE(server.status().to_string() == "ok");
-  return std::move(*server);
+  return start_server(std::move(options));
 }
 
 std::unique_ptr<TcpStore> connect(const Server& server, const TlsOptions& tls = by_secret) {
@@ -77,43 +80,6 @@ Status refusal(const Server& server, const Credentials& credentials, const TlsOp
     CHECK(status.to_string().find(credentials.secret) == std::string::npos);
   }
   return status;
-}
-
-/// A socket that has said nothing yet.
-Fd stranger(const Server& server) {
-  const auto addresses = hocket::net::resolve(server.endpoint(), in(soon));
-  REQUIRE(addresses.ok());
-  auto socket = hocket::net::connect_to(addresses->front(), in(soon));
-  REQUIRE(socket.status().to_string() == "ok");
-  return std::move(*socket);
-}
-
-/// Whether the other side closes within this time; what it sends before is dropped.
-bool is_closed_within(const Fd& socket, Duration time) {
-  std::vector<char> dropped(4096);
-  const Deadline deadline = in(time);
-  for (;;) {
-    const auto received = hocket::net::receive_some(socket.get(), dropped, deadline);
-    if (!received.ok()) return received.status().code() == StatusCode::peer_lost;
-  }
-}
-
-Duration slowest_trip(Store& store, int trips) {
-  Duration slowest = 0s;
-  for (int i = 0; i < trips; ++i) {
-    const Instant start = monotonic_clock().now();
-    REQUIRE(store.ping().to_string() == "ok");
-    slowest = std::max(slowest, monotonic_clock().now() - start);
-  }
-  return slowest;
-}
-
-void await_connections(const Server& server, std::size_t count) {
-  const Deadline deadline = in(20s);
-  while (server.connections() != count && !deadline.passed(monotonic_clock().now())) {
-    std::this_thread::sleep_for(1ms);
-  }
-  REQUIRE(server.connections() == count);
 }
 
 /// A client that says what it likes, over TLS.

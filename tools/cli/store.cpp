@@ -71,7 +71,7 @@ int serve(const Options& options) {
   if (!who.ok()) return fail(who.status());
   auto tls = world::read_tls_settings(process_config());
   if (!tls.ok()) return fail(tls.status());
-  run::raise_open_files_max();  // every client is one
+  raise_open_files_max();  // every client is one
   const sigset_t ends = hold_end_signals();
   const bool is_open = process_config().get(variables::allow_without_secret);
   const std::string_view proof = who->secret.empty() ? "no secret" : "a secret";

@@ -44,14 +44,6 @@ std::string signal_name(int signal) {
   return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
 }
 
-rlimit raise_open_files_max() noexcept {
-  rlimit before{};
-  getrlimit(RLIMIT_NOFILE, &before);
-  const rlimit most = {before.rlim_max, before.rlim_max};
-  setrlimit(RLIMIT_NOFILE, &most);
-  return before;
-}
-
 Dispositions settle_in() noexcept {
   Dispositions before = {.open_files = raise_open_files_max()};
   for (std::size_t i = 0; i < std::size(own_actions); ++i) {

@@ -32,9 +32,6 @@ struct Dispositions {
   rlimit open_files = {};
 };
 
-/// Lets this process open as many files as the system does. Returns the limits before.
-rlimit raise_open_files_max() noexcept;
-
 /// From now on a broken pipe, and to read or write a terminal from the background, fail as calls
 /// and raise no signal; children leave a status when they die, even where the caller ignored that;
 /// and as many files may be open as the system lets.
