@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::chrono::seconds slice{1};           // of a long wait, after which it looks up
 constexpr std::chrono::seconds absence_max{6};     // of a launcher that beats every slice
-constexpr std::chrono::seconds hearing_max{2};     // for the others to hear that it is refused
+constexpr std::chrono::seconds hearing_max{2};     // for the others to hear what node 0 says at the end
 constexpr std::chrono::milliseconds a_moment{20};  // between looks at what the others do
 constexpr std::string_view node_prefix = "launch/node/";
 constexpr std::string_view word_key = "launch/word";
@@ -153,11 +153,14 @@ Status Attendee::beat() {
 Result<Json> Attendee::await_word() {
   for (;;) {
     if (Status status = beat(); !status.ok()) return status;
-    const auto word = store_.get(word_key, slice);
+    auto word = store_.get(word_key, slice);
     if (word.ok()) return take(Json::parse(*word));
     Status status = wait_on(word.status());
     if (status.ok()) continue;
     if (status.code() != StatusCode::timeout) return status;
+    // Node 0's time ends about now: it would miss this node too, were it gone by then.
+    word = store_.get(word_key, hearing_max);
+    if (word.ok()) return take(Json::parse(*word));
     const auto entries = look();
     return entries.ok() ? missing(*entries) : status;
   }
