@@ -1,5 +1,6 @@
 #include "store/outbox.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "wire/frame.hpp"
@@ -10,7 +11,8 @@ namespace {
 /// Larger values are not copied.
 constexpr std::size_t copied_bytes_max = 16 << 10;
 constexpr std::size_t piece_bytes_max = 64 << 10;
-constexpr std::size_t pieces_at_once_max = 16;
+/// The memory of one piece as small as this stays for the next reply.
+constexpr std::size_t kept_bytes_max = 128;
 /// In pieces; the rest stays in letters.
 constexpr std::size_t opened_bytes_max = 64 << 10;
 
@@ -66,14 +68,11 @@ std::size_t Outbox::open(Value value) {
   return bytes;
 }
 
-std::vector<std::string_view> Outbox::front() {
+std::size_t Outbox::front(std::span<std::string_view> to) {
   open_letters();
-  std::vector<std::string_view> pieces;
-  for (const Piece& piece : pieces_) {
-    if (pieces.size() == pieces_at_once_max) break;
-    pieces.push_back(piece.view().substr(pieces.empty() ? sent_ : 0));
-  }
-  return pieces;
+  const std::size_t count = std::min(pieces_.size(), to.size());
+  for (std::size_t i = 0; i < count; ++i) to[i] = pieces_[i].view().substr(i == 0 ? sent_ : 0);
+  return count;
 }
 
 std::string_view Outbox::first(std::size_t bytes_max) {
@@ -86,6 +85,10 @@ void Outbox::pop(std::size_t bytes) {
   sent_ += bytes;
   while (!pieces_.empty() && sent_ >= pieces_.front().view().size()) {
     sent_ -= pieces_.front().view().size();
+    Piece& piece = pieces_.front();
+    if (pieces_.size() == 1 && !piece.value && piece.bytes.capacity() <= kept_bytes_max) {
+      return piece.bytes.clear();
+    }
     pieces_.pop_front();
   }
 }

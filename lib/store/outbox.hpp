@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,8 +19,8 @@ class Outbox {
  public:
   void push(std::uint64_t id, Reply reply);
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// As many pieces as one call sends.
-  [[nodiscard]] std::vector<std::string_view> front();
+  /// Puts the first pieces into `to`, as many as fit; gives how many.
+  [[nodiscard]] std::size_t front(std::span<std::string_view> to);
   /// The first piece, or as many bytes of it. Not when it is empty.
   [[nodiscard]] std::string_view first(std::size_t bytes_max);
   void pop(std::size_t bytes);

@@ -204,6 +204,7 @@ class Server::Hub final : public SessionHost {
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   std::map<std::uint64_t, Instant> strangers_;  // by when each must have proved who it is
   std::vector<std::shared_ptr<Session>> ready_;
+  std::vector<std::shared_ptr<Session>> turns_;  // being taken
   bool takes_turns_ = false;
   std::atomic<std::size_t> connections_ = 0;
 
@@ -361,7 +362,9 @@ void Server::Hub::take_turns() {
   if (std::exchange(takes_turns_, true)) return;
   // A turn may make others ready.
   while (!ready_.empty()) {
-    for (const std::shared_ptr<Session>& session : std::exchange(ready_, {})) session->turn();
+    std::swap(ready_, turns_);
+    for (const std::shared_ptr<Session>& session : turns_) session->turn();
+    turns_.clear();
   }
   takes_turns_ = false;
   await_time();

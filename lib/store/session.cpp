@@ -1,7 +1,10 @@
 #include "store/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include <asio/buffer.hpp>
@@ -17,18 +20,13 @@ namespace {
 
 /// The rest stays in the outbox, where a value is kept once for all who want it.
 constexpr std::size_t encrypted_bytes_max = 64 << 10;
+constexpr std::size_t pieces_at_once_max = 16;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
 
 Status lost(const asio::error_code& error) {
   if (error == asio::error::eof) return Status(StatusCode::peer_lost, "it closed the connection");
   return Status(StatusCode::peer_lost, error.message());
-}
-
-std::vector<asio::const_buffer> buffers(const std::vector<std::string_view>& pieces) {
-  std::vector<asio::const_buffer> buffers;
-  for (const std::string_view piece : pieces) buffers.emplace_back(piece.data(), piece.size());
-  return buffers;
 }
 
 wire::Nonce fresh_nonce() {
@@ -238,8 +236,12 @@ void Session::serve_frame(const wire::Frame& frame) {
 void Session::transmit() {
   if (host_.tls() != nullptr) return transmit_encrypted();
   while (outbox_.bytes() > 0) {
+    std::array<std::string_view, pieces_at_once_max> pieces;
+    std::array<asio::const_buffer, pieces_at_once_max> buffers;
+    const std::size_t count = outbox_.front(pieces);
+    for (std::size_t i = 0; i < count; ++i) buffers[i] = asio::buffer(pieces[i]);
     asio::error_code error;
-    const std::size_t bytes = socket_.write_some(buffers(outbox_.front()), error);
+    const std::size_t bytes = socket_.write_some(std::span(buffers).first(count), error);
     if (error == asio::error::would_block) return await_output();
     if (error == asio::error::interrupted) continue;
     if (error) return close(lost(error));

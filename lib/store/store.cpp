@@ -10,10 +10,9 @@ namespace hocket::store {
 namespace {
 
 /// `get "k"`; only the first of several keys.
-std::string describe(Kind kind, const std::vector<std::string>& keys) {
-  if (keys.empty()) return std::string(name(kind));
-  const std::string_view more = keys.size() > 1 ? ", …" : "";
-  return fmt::format("{} {}{}", name(kind), quote(keys.front()), more);
+std::string describe(Kind kind, std::size_t keys, const std::string& first) {
+  if (keys == 0) return std::string(name(kind));
+  return fmt::format("{} {}{}", name(kind), quote(first), keys > 1 ? ", …" : "");
 }
 
 std::vector<std::string> texts(const std::vector<Value>& values) {
@@ -47,12 +46,15 @@ Result<bool> yes_or_no(const Reply& reply) {
 
 Reply Store::ask(Request request, std::optional<Duration> timeout) {
   request.timeout = timeout.value_or(this->timeout());
-  const std::string what = store::describe(request.kind, request.keys);
+  const Kind kind = request.kind;
+  const std::size_t keys = request.keys.size();
+  const std::string first = keys > 0 ? request.keys.front() : "";
   Status status = store::check(request);
   Reply reply = status.ok() ? perform(std::move(request)) : Reply{.status = std::move(status)};
   if (!reply.status.ok()) {
     reply.status = Status(reply.status.code(),
-                          fmt::format("{}: {}: {}", describe(), what, reply.status.what()))
+                          fmt::format("{}: {}: {}", describe(),
+                                      store::describe(kind, keys, first), reply.status.what()))
                        .with_hint(std::string(reply.status.hint()))
                        .with_system_error(reply.status.system_error());
   }

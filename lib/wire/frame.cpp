@@ -10,7 +10,9 @@
 namespace hocket::wire {
 
 std::size_t open_frame(std::string& to) {
+  constexpr std::size_t small_frame_bytes = 64;  // room for it, or each field would make some more
   const std::size_t start = to.size();
+  if (to.capacity() < small_frame_bytes) to.reserve(small_frame_bytes);
   to.resize(start + frame_head_bytes);
   return start;
 }
