@@ -53,8 +53,8 @@ Reply Store::ask(Request request, std::optional<Duration> timeout) {
   Reply reply = status.ok() ? perform(std::move(request)) : Reply{.status = std::move(status)};
   if (!reply.status.ok()) {
     reply.status = Status(reply.status.code(),
-                          fmt::format("{}: {}: {}", describe(),
-                                      store::describe(kind, keys, first), reply.status.what()))
+                          fmt::format("{}: {}: {}", describe(), store::describe(kind, keys, first),
+                                      reply.status.what()))
                        .with_hint(std::string(reply.status.hint()))
                        .with_system_error(reply.status.system_error());
   }

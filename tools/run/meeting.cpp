@@ -17,9 +17,10 @@
 namespace hocket::run {
 namespace {
 
-constexpr std::chrono::seconds slice{1};           // of a long wait, after which it looks up
-constexpr std::chrono::seconds absence_max{6};     // of a launcher that beats every slice
-constexpr std::chrono::seconds hearing_max{2};     // for the others to hear what node 0 says at the end
+constexpr std::chrono::seconds slice{1};        // of a long wait, after which it looks up
+constexpr std::chrono::seconds absence_max{6};  // of a launcher that beats every slice
+constexpr std::chrono::seconds hearing_max{
+    2};  // for the others to hear what node 0 says at the end
 constexpr std::chrono::milliseconds a_moment{20};  // between looks at what the others do
 constexpr std::string_view node_prefix = "launch/node/";
 constexpr std::string_view word_key = "launch/word";
