@@ -47,14 +47,14 @@ std::pair<Fd, Fd> socket_pair() {
 /// A child that runs `work` with its end of a pair of sockets, and dies with this process.
 template <class Work>
 std::pair<pid_t, Fd> fork_child(Work work) {
-  auto [ours, theirs] = socket_pair();
+  std::pair<Fd, Fd> ends = socket_pair();
   const pid_t pid = ::fork();
   if (pid < 0) throw std::runtime_error("fork failed");
-  if (pid > 0) return {pid, std::move(ours)};
+  if (pid > 0) return {pid, std::move(ends.first)};
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ours.reset();
+  ends.first.reset();
   try {
-    work(theirs.get());
+    work(ends.second.get());
   } catch (const std::exception& error) {
     fmt::print(stderr, "hocket-bench: {}\n", error.what());
   }
@@ -224,13 +224,14 @@ void EchoProcess::trip() {
 }
 
 std::unique_ptr<TorchStore> TorchStore::start() {
-  auto [pid, pipe] = fork_child(run_torch);
-  std::string version = read_line(pipe.get());
+  std::pair<pid_t, Fd> child = fork_child(run_torch);
+  std::string version = read_line(child.second.get());
   if (version.empty()) {
-    end_child(pid);
+    end_child(child.first);
     return nullptr;
   }
-  return std::unique_ptr<TorchStore>(new TorchStore(pid, std::move(pipe), std::move(version)));
+  return std::unique_ptr<TorchStore>(
+      new TorchStore(child.first, std::move(child.second), std::move(version)));
 }
 
 TorchStore::TorchStore(pid_t pid, Fd pipe, std::string version)

@@ -89,10 +89,9 @@ Status not_there(const ConnectOptions& options, Status last) {
       .caused_by(std::move(last));
 }
 
-Status refused(const ConnectOptions& options, Status why) {
-  const StatusCode code = why.code();
-  return Status(code, fmt::format("the store at {} can't be used: {}", options.server.to_string(),
-                                  why.what()))
+Status refused(const ConnectOptions& options, const Status& why) {
+  return Status(why.code(), fmt::format("the store at {} can't be used: {}",
+                                        options.server.to_string(), why.what()))
       .with_hint(std::string(why.hint()));
 }
 
@@ -137,7 +136,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& optio
           new Connection(std::move(*tls), std::move(*channel), options.server.to_string()));
     }
     Status failure = channel.status();
-    if (is_final(failure.code())) return refused(options, std::move(failure));
+    if (is_final(failure.code())) return refused(options, failure);
     if (deadline.remaining(monotonic_clock().now()) <= pause) {
       return not_there(options, std::move(failure));
     }

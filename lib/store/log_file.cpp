@@ -166,7 +166,7 @@ Status LogFile::fetch(std::size_t bytes) {
                                 static_cast<off_t>(position_ + have));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) {
-      const Status status = failed("read", path_);
+      Status status = failed("read", path_);
       buffer_.resize(have);
       return status;
     }

@@ -197,7 +197,8 @@ class Meeting {
 
 Status Meeting::serve(const net::Endpoint& at) {
   if (Status status = allow_open_files(static_cast<std::uint64_t>(place_.size)); !status.ok()) {
-    return Status(status.code(), fmt::format("rank 0 can't serve a store to {} ranks", place_.size))
+    const StatusCode code = status.code();
+    return Status(code, fmt::format("rank 0 can't serve a store to {} ranks", place_.size))
         .caused_by(std::move(status));
   }
   const bool is_local = net::is_loopback(at.host);

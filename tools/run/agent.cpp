@@ -29,9 +29,9 @@ namespace {
 class Input final : public Watcher {
  public:
   Input(Loop& loop, Channel& channel) : loop_(loop), channel_(channel) {
-    auto [read_end, write_end] = make_pipe();
-    read_end_ = std::move(read_end);
-    write_end_ = std::move(write_end);
+    PipeEnds pipe = make_pipe();
+    read_end_ = std::move(pipe.reader);
+    write_end_ = std::move(pipe.writer);
     fcntl(write_end_.get(), F_SETFL, O_NONBLOCK);
     loop_.add(*this);
   }

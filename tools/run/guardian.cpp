@@ -85,8 +85,8 @@ int guarded(const std::function<int(Fd lifeline, const Dispositions& before)>& w
   SignalQueue deaths{SIGCHLD};
   const Dispositions before = settle_in();
   Keyboard keyboard;
-  auto [worker_end, lifeline] = make_pipe();
-  fcntl(lifeline.get(), F_SETFL, O_NONBLOCK);
+  PipeEnds lifeline = make_pipe();
+  fcntl(lifeline.writer.get(), F_SETFL, O_NONBLOCK);
 
   const pid_t worker = fork();
   if (worker < 0) {
@@ -98,14 +98,14 @@ int guarded(const std::function<int(Fd lifeline, const Dispositions& before)>& w
     setpgid(0, 0);
     prctl(PR_SET_NAME, "hocket-worker");  // who kills by name is to leave one of the two
     adopt_orphans();
-    lifeline.reset();
+    lifeline.writer.reset();
     keyboard.hand_to_worker();
-    return work(std::move(worker_end), before);
+    return work(std::move(lifeline.reader), before);
   }
   setpgid(worker, worker);
-  worker_end.reset();
+  lifeline.reader.reset();
   keyboard.keep();
-  return end_status(watch(worker, lifeline, signals, deaths, keyboard), bystanders);
+  return end_status(watch(worker, lifeline.writer, signals, deaths, keyboard), bystanders);
 }
 
 }  // namespace hocket::run

@@ -13,9 +13,9 @@ namespace hocket::run {
 
 Keyboard::Keyboard() {
   if (isatty(STDIN_FILENO) != 1) return;
-  auto [read_end, write_end] = make_pipe();
-  for_worker_ = std::move(read_end);
-  to_worker_ = std::move(write_end);
+  PipeEnds pipe = make_pipe();
+  for_worker_ = std::move(pipe.reader);
+  to_worker_ = std::move(pipe.writer);
   fcntl(to_worker_.get(), F_SETFL, O_NONBLOCK);
 }
 

@@ -106,16 +106,16 @@ Result<std::unique_ptr<RemoteNode>> RemoteNode::start(Loop& loop, NodeListener& 
   const std::vector<std::string> environment = own_environment();
   const FoundProgram program = find_program(options.command.front(), value_of(environment, "PATH"));
   if (program.failure) return Status(StatusCode::not_found, program.failure->text);
-  auto [input, to] = make_pipe();
+  PipeEnds input = make_pipe();
   auto process = start_process({.path = program.path,
                                 .words = options.command,
                                 .environment = environment,
-                                .input = input.get(),
+                                .input = input.reader.get(),
                                 .dispositions = options.dispositions});
   if (!process.ok()) return process.status();
   if (process->failure) return Status(StatusCode::not_found, process->failure->text);
   return std::unique_ptr<RemoteNode>(new RemoteNode(loop, listener, output, std::move(options),
-                                                    std::move(*process), std::move(to)));
+                                                    std::move(*process), std::move(input.writer)));
 }
 
 RemoteNode::RemoteNode(Loop& loop, NodeListener& listener, Output& output,
