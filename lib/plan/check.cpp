@@ -1,10 +1,13 @@
 #include "plan/check.hpp"
 
-#include <array>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
+#include "plan/cells.hpp"
 #include "plan/describe.hpp"
 
 namespace hocket::plan {
@@ -36,6 +39,10 @@ Status check_step(const Plan& plan, std::uint32_t number) {
   if (step.has_source()) why = check_range(plan, step.source());
   if (step.has_target() && why.empty()) why = check_range(plan, step.target());
   if (!why.empty()) return wrong(plan, number, why);
+  if (step.has_source() && step.has_target() &&
+      !have_same_sizes(plan.shape, step.from, step.to)) {
+    return wrong(plan, number, "its blocks are of other sizes than those they go to");
+  }
   if (step.has_target() && step.to_buffer == Buffer::in) {
     return wrong(plan, number, "`in` is the caller's and never written");
   }
@@ -56,13 +63,14 @@ Status check_step(const Plan& plan, std::uint32_t number) {
   return {};
 }
 
-/// Who touched each block, and whether later ones wait for them.
+/// Who touched each cell, and whether later steps wait for them.
 class Races {
  public:
   explicit Races(const Plan& plan)
-      : plan_(plan), seen_(plan.steps.size(), nobody), vector_(plan.shape.vector_blocks()),
-        apart_(can_be_in_place(plan.problem.operation) ? 0 : plan.shape.vector_blocks()),
-        scratch_(plan.blocks(Buffer::scratch)) {}
+      : plan_(plan),
+        cells_(plan.problem, plan.shape, plan.rank, can_be_in_place(plan.problem.operation)),
+        reached_by_(plan.steps.size(), nobody),
+        touched_(cells_.count(plan.scratch_copies)) {}
 
   Status check(std::uint32_t number) {
     const Step& step = plan_.steps[number];
@@ -73,7 +81,7 @@ class Races {
   }
 
  private:
-  struct Block {
+  struct Cell {
     std::uint32_t writer = nobody;
     std::uint32_t readers = nobody;  // the last of them since then, a place in readers_
   };
@@ -83,71 +91,70 @@ class Races {
   };
 
   Status visit(const Range& range, std::uint32_t number, bool writes) {
-    const Parts parts = split(range, plan_.blocks(range.buffer), plan_.shape);
-    for (const Range& part : {parts.first, parts.second}) {
-      for (std::uint32_t i = 0; i < part.count; ++i) {
-        const std::uint32_t other = touch(block(part.buffer, part.first + i), number, writes);
+    for (const Cells::Run run : cells_.of(range)) {
+      for (std::uint32_t i = run.begin; i < run.end; ++i) {
+        const std::uint32_t other = touch(touched_[i], number, writes);
         if (other == nobody) continue;
         return wrong(plan_, number,
-                     fmt::format("it touches {} and does not wait for step {} ({})",
-                                 describe({part.buffer, part.first + i, 1}), other,
-                                 describe(plan_.steps[other])));
+                     fmt::format("it touches what step {} ({}) does, and does not wait for it",
+                                 other, describe(plan_.steps[other])));
       }
     }
     return {};
   }
 
-  Block& block(Buffer buffer, std::uint32_t index) {
-    if (buffer == Buffer::scratch) return scratch_[index];
-    if (buffer == Buffer::out && !can_be_in_place(plan_.problem.operation)) return apart_[index];
-    return vector_[place_in_vector(plan_.problem, plan_.shape, plan_.rank, buffer) + index];
-  }
-
-  /// A step that touched the block before and for which this one does not wait.
-  std::uint32_t touch(Block& block, std::uint32_t number, bool writes) {
-    if (block.writer != nobody && !waits(number, block.writer)) return block.writer;
+  /// A step that touched the cell before and for which this one does not wait.
+  std::uint32_t touch(Cell& cell, std::uint32_t number, bool writes) {
+    if (cell.writer != nobody && !waits(number, cell.writer)) return cell.writer;
     if (!writes) {
-      readers_.push_back({number, block.readers});
-      block.readers = static_cast<std::uint32_t>(readers_.size() - 1);
+      readers_.push_back({number, cell.readers});
+      cell.readers = static_cast<std::uint32_t>(readers_.size() - 1);
       return nobody;
     }
-    for (std::uint32_t each = block.readers; each != nobody; each = readers_[each].earlier) {
+    for (std::uint32_t each = cell.readers; each != nobody; each = readers_[each].earlier) {
       const std::uint32_t reader = readers_[each].step;
       if (reader != number && !waits(number, reader)) return reader;
     }
-    block = {.writer = number};
+    cell = {.writer = number};
     return nobody;
   }
 
-  /// Whether `later` waits for `earlier`, or for one that does.
+  /// Whether `later` waits for `earlier`, or for one that does. Goes back no farther than it must,
+  /// and from there for the next question about the same step.
   bool waits(std::uint32_t later, std::uint32_t earlier) {
-    open_.assign(1, later);
-    while (!open_.empty()) {
-      const std::uint32_t step = open_.back();
-      open_.pop_back();
-      for (const std::uint32_t before : plan_.before(plan_.steps[step])) {
-        if (before == earlier) return true;
-        const std::uint64_t search = (std::uint64_t{later} << 32) | earlier;
-        if (before < earlier || seen_[before] == search) continue;
-        seen_[before] = search;
-        open_.push_back(before);
-      }
+    if (std::exchange(later_, later) != later) {
+      reached_.clear();
+      reach_from(later);
     }
-    return later == earlier;
+    while (reached_by_[earlier] != later && !reached_.empty() && reached_.front() > earlier) {
+      std::ranges::pop_heap(reached_);
+      const std::uint32_t step = reached_.back();
+      reached_.pop_back();
+      reach_from(step);
+    }
+    return later == earlier || reached_by_[earlier] == later;
+  }
+
+  void reach_from(std::uint32_t step) {
+    for (const std::uint32_t before : plan_.before(plan_.steps[step])) {
+      if (std::exchange(reached_by_[before], later_) == later_) continue;
+      reached_.push_back(before);
+      std::ranges::push_heap(reached_);
+    }
   }
 
   const Plan& plan_;
-  std::vector<std::uint64_t> seen_;  // by step: the last search that came by
-  std::vector<std::uint32_t> open_;
+  Cells cells_;
+  std::uint32_t later_ = nobody;           // the step that the questions are about
+  std::vector<std::uint32_t> reached_by_;  // by step: the last that was found to wait for it
+  std::vector<std::uint32_t> reached_;     // those that this one waits for; a heap
   std::vector<Reader> readers_;
-  std::vector<Block> vector_;
-  std::vector<Block> apart_;
-  std::vector<Block> scratch_;
+  std::vector<Cell> touched_;
 };
 
 Status check_extent(const Plan& plan) {
   const bool is_sound = plan.problem.size >= 1 && plan.problem.size <= limits::world_size_max &&
-                        plan.rank >= 0 && plan.rank < plan.problem.size && plan.problem.root >= 0 &&
+                        plan.rank < plan.problem.size &&
                         plan.problem.root < plan.problem.size &&
                         plan.shape.vector_blocks() <= limits::plan_blocks_max &&
                         plan.scratch_copies <= limits::plan_scratch_copies_max &&

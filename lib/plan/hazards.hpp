@@ -3,52 +3,43 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <span>
 #include <vector>
 
+#include "plan/cells.hpp"
 #include "plan/plan.hpp"
 
 namespace hocket::plan {
 
-/// Follows the steps of one rank, in their order. Memory and time grow with the steps and the ranges
-/// that they cut the buffers into, not with the blocks.
+/// Follows the steps of one rank, in their order.
 class Hazards {
  public:
-  Hazards(const Problem& problem, const Shape& shape, int rank)
-      : problem_(problem), shape_(shape), rank_(rank) {}
+  explicit Hazards(const Cells& cells) : cells_(cells) {}
 
-  /// Notes what the step, the next one, reads and writes; gives those that it must wait for, each
-  /// once and without such as others of them wait for anyway.
-  [[nodiscard]] std::vector<std::uint32_t> add(const Step& step);
+  /// Notes what the step, the next one, reads and writes; gives those that it must wait for, in
+  /// rising order. Valid until the next call.
+  [[nodiscard]] std::span<const std::uint32_t> add(const Step& step);
 
  private:
-  /// Who used a stretch of memory last: from its key to the next one's.
-  struct Use {
-    std::uint32_t writer = nobody;
-    std::vector<std::uint32_t> readers = {};  // since then
-  };
-  using Uses = std::map<std::uint32_t, Use>;
   static constexpr std::uint32_t nobody = UINT32_MAX;
-
-  struct Stretch {
-    Uses& uses;
-    std::uint32_t begin;
-    std::uint32_t end;
+  struct Cell {
+    std::uint32_t writer = nobody;
+    std::uint32_t readers = nobody;  // since then; the last of them, a place in readers_
   };
-  void read(Stretch stretch, std::uint32_t step, std::vector<std::uint32_t>& before);
-  void write(Stretch stretch, std::uint32_t step, std::vector<std::uint32_t>& before);
-  template <class Visit>
-  void visit_stretches(const Range& range, Visit visit);
-  [[nodiscard]] Stretch stretch_of(const Range& part);
-  static Uses::iterator cut(Uses& uses, std::uint32_t at);
+  struct Reader {
+    std::uint32_t step;
+    std::uint32_t earlier;
+  };
 
-  Problem problem_;
-  Shape shape_;
-  int rank_;
-  std::uint32_t next_ = 0;
-  Uses vector_;   // in and out, which may be the same memory
-  Uses apart_;    // out, where it may not
-  Uses scratch_;
+  void visit(const Range& range, bool writes);
+  void note(std::uint32_t step);
+
+  Cells cells_;
+  std::vector<Cell> touched_;  // by cell, as far as steps went
+  std::vector<Reader> readers_;
+  std::vector<std::uint32_t> noted_by_;  // by step: the last one that waits for it
+  std::vector<std::uint32_t> before_;
+  std::uint32_t step_ = 0;
 };
 
 }  // namespace hocket::plan

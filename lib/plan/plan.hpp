@@ -15,7 +15,7 @@ namespace hocket::plan {
 struct Plan {
   std::string_view algorithm = {};  // a name of the catalog, which outlives the plan
   Problem problem = {};
-  int rank = 0;
+  std::uint32_t rank = 0;
   Shape shape = {};
   std::uint32_t scratch_copies = 0;  // of the vector; block i is as large as block i of the vector
   std::vector<Step> steps = {};
@@ -31,23 +31,11 @@ struct Plan {
   }
 };
 
-/// The parts of a range that stand one behind the other: two when it goes on at the beginning.
-struct Parts {
-  Range first;
-  Range second;  // empty, mostly
-};
-[[nodiscard]] constexpr Parts split(const Range& range, std::uint32_t buffer_blocks,
-                                    const Shape& shape) noexcept {
-  const std::uint32_t vector = shape.vector_blocks();
-  std::uint32_t begin = 0;
-  std::uint32_t end = buffer_blocks;
-  if (range.buffer == Buffer::scratch && vector > 0) {
-    begin = range.first / vector * vector;
-    end = begin + vector;
-  }
-  const std::uint32_t room = end - range.first;
-  if (range.count <= room) return {range, {range.buffer, begin, 0}};
-  return {{range.buffer, range.first, room}, {range.buffer, begin, range.count - room}};
+/// Whether the blocks from these two on are as large as each other, in whichever buffers, if all
+/// chunks are.
+[[nodiscard]] constexpr bool have_same_sizes(const Shape& shape, std::uint32_t one,
+                                             std::uint32_t other) noexcept {
+  return one % shape.blocks_per_chunk == other % shape.blocks_per_chunk;
 }
 
 }  // namespace hocket::plan

@@ -39,7 +39,7 @@ constexpr std::size_t index(Operation operation) noexcept {
   return static_cast<std::size_t>(operation);
 }
 
-Extent extent(const Problem& problem, int rank, Buffer buffer) noexcept {
+Extent extent(const Problem& problem, std::uint32_t rank, Buffer buffer) noexcept {
   const Extents& row = extents.at(index(problem.operation));
   if (has_root(problem.operation) && rank == problem.root) {
     return buffer == Buffer::in ? row.root_in : row.root_out;
@@ -74,13 +74,13 @@ Shape shape_of(const Problem& problem, std::uint32_t blocks_per_chunk) noexcept 
     case Operation::gather:
     case Operation::scatter:
     case Operation::all_to_all:
-      return {static_cast<std::uint32_t>(problem.size), blocks_per_chunk};
+      return {problem.size, blocks_per_chunk};
     default:
       return {1, blocks_per_chunk};
   }
 }
 
-std::uint32_t blocks_of(const Problem& problem, const Shape& shape, int rank,
+std::uint32_t blocks_of(const Problem& problem, const Shape& shape, std::uint32_t rank,
                         Buffer buffer) noexcept {
   switch (extent(problem, rank, buffer)) {
     case Extent::none:
@@ -93,10 +93,10 @@ std::uint32_t blocks_of(const Problem& problem, const Shape& shape, int rank,
   return 0;
 }
 
-std::uint32_t place_in_vector(const Problem& problem, const Shape& shape, int rank,
+std::uint32_t place_in_vector(const Problem& problem, const Shape& shape, std::uint32_t rank,
                               Buffer buffer) noexcept {
   const bool is_chunk = extent(problem, rank, buffer) == Extent::chunk;
-  return is_chunk ? static_cast<std::uint32_t>(rank) * shape.blocks_per_chunk : 0;
+  return is_chunk ? rank * shape.blocks_per_chunk : 0;
 }
 
 }  // namespace hocket::plan

@@ -30,10 +30,12 @@ enum class Operation : std::uint8_t {
 
 struct Problem {
   Operation operation = Operation::all_reduce;
-  int size = 1;            // ranks
-  int root = 0;            // of operations that have one
-  int pieces = 1;          // into how many a pipeline cuts what it sends
-  int ranks_per_host = 1;  // ranks of one host have numbers in a row; the last may have fewer
+  std::uint32_t size = 1;            // ranks
+  std::uint32_t root = 0;            // of operations that have one
+  std::uint32_t pieces = 1;          // into how many a pipeline cuts what it sends
+  std::uint32_t ranks_per_host = 1;  // ranks of one host have numbers in a row; the last may have fewer
+
+  friend bool operator==(const Problem&, const Problem&) = default;
 };
 
 /// How the buffers of a problem are made of blocks. A *chunk* is what one rank contributes to or
@@ -44,18 +46,19 @@ struct Shape {
   std::uint32_t blocks_per_chunk = 1;
 
   [[nodiscard]] std::uint32_t vector_blocks() const noexcept { return chunks * blocks_per_chunk; }
+  friend bool operator==(const Shape&, const Shape&) = default;
 };
 
 [[nodiscard]] Shape shape_of(const Problem& problem, std::uint32_t blocks_per_chunk) noexcept;
 
 /// Blocks of `in` or `out` at a rank; 0 where it has no such buffer.
-[[nodiscard]] std::uint32_t blocks_of(const Problem& problem, const Shape& shape, int rank,
+[[nodiscard]] std::uint32_t blocks_of(const Problem& problem, const Shape& shape, std::uint32_t rank,
                                       Buffer buffer) noexcept;
 
 /// Where a caller may give the same memory for in and out (in place), the block of the vector that
 /// the first block of the smaller one of the two is.
 [[nodiscard]] bool can_be_in_place(Operation operation) noexcept;
-[[nodiscard]] std::uint32_t place_in_vector(const Problem& problem, const Shape& shape, int rank,
+[[nodiscard]] std::uint32_t place_in_vector(const Problem& problem, const Shape& shape, std::uint32_t rank,
                                             Buffer buffer) noexcept;
 
 /// The first element of a block of a chunk that has so many; the last block ends where a block

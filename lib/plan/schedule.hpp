@@ -20,8 +20,8 @@ struct StepId {
 
 /// What happens at once: a step of one rank, or a message from its send to its receive.
 struct Event {
-  StepId step;      // the send, of a message
-  StepId receive;   // of a message only
+  StepId step;     // the send, of a message
+  StepId receive;  // of a message only
   bool is_message = false;
 };
 
@@ -29,7 +29,7 @@ struct Schedule {
   std::vector<Event> events;  // each behind all that it waits for
   std::uint64_t messages = 0;
   /// Messages one after the other, where a rank sends one at a time and receives one at a time, in
-  /// the order of its plan. 0 if that order is none.
+  /// the order of its plan. 0 if that order is none, or there are no messages.
   std::uint64_t rounds = 0;
 };
 

@@ -3,23 +3,14 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "hocket/status.hpp"
 
+#include "plan/cells.hpp"
 #include "plan/schedule.hpp"
 
 namespace hocket::plan {
-
-/// A block: the sum of random numbers for what was contributed to it, and a hash of the tree by which
-/// it was combined.
-struct Block {
-  std::uint64_t sum = 0;
-  std::uint64_t tree = 0;  // 0: undefined
-
-  friend bool operator==(const Block&, const Block&) = default;
-};
 
 class Values {
  public:
@@ -31,22 +22,30 @@ class Values {
   [[nodiscard]] Status check_results() const;
 
  private:
+  /// The sum of the random numbers that stand for what was contributed to a block: right only if
+  /// each contribution is in it exactly once. And a hash of the tree in which they were combined.
+  struct Block {
+    std::uint64_t sum = 0;
+    std::uint64_t tree = 0;  // 0: undefined
+
+    friend bool operator==(const Block&, const Block&) = default;
+  };
   struct Memory {
-    std::vector<Block> in, out, scratch;  // in place, in and out are in the larger one of the two
+    Cells cells;
+    std::vector<Block> blocks;  // by cell
   };
 
-  [[nodiscard]] Block input(std::uint32_t rank, std::uint32_t block) const noexcept;
-  [[nodiscard]] Result<Block> read(StepId id, Buffer buffer, std::uint32_t block) const;
-  Block& target(std::uint32_t rank, Buffer buffer, std::uint32_t block);
-  [[nodiscard]] const Block& at(std::uint32_t rank, Buffer buffer, std::uint32_t block) const;
-  [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t block) const;
-  [[nodiscard]] Status wrong_result(std::uint32_t rank, std::uint32_t block) const;
+  [[nodiscard]] Block contribution(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
+  void fill_inputs();
+  void add_up();
+  [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
 
   std::span<const Plan> plans_;
-  bool in_place_;
   std::uint64_t seed_;
   std::vector<Memory> memory_;
-  std::vector<std::uint64_t> sums_;  // of all ranks' inputs, by block
+  std::vector<std::uint64_t> sums_;  // of all contributions, by position, if the operation reduces
 };
 
 }  // namespace hocket::plan

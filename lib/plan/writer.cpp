@@ -4,38 +4,38 @@
 
 namespace hocket::plan {
 
-PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, int rank,
+PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, std::uint32_t rank,
                        std::uint32_t blocks_per_chunk)
     : plan_{.algorithm = algorithm,
             .problem = problem,
             .rank = rank,
             .shape = shape_of(problem, blocks_per_chunk)},
-      hazards_(problem, plan_.shape, rank) {}
+      hazards_(Cells(problem, plan_.shape, rank, can_be_in_place(problem.operation))) {}
 
-void PlanWriter::send(int peer, const Range& from, int lane) {
+void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {
   add({.kind = StepKind::send,
        .from_buffer = from.buffer,
        .lane = static_cast<std::uint8_t>(lane),
-       .peer = static_cast<std::uint32_t>(peer),
+       .peer = peer,
        .from = from.first,
        .count = from.count});
 }
 
-void PlanWriter::recv(int peer, const Range& to, int lane) {
+void PlanWriter::recv(std::uint32_t peer, const Range& to, int lane) {
   add({.kind = StepKind::recv,
        .to_buffer = to.buffer,
        .lane = static_cast<std::uint8_t>(lane),
-       .peer = static_cast<std::uint32_t>(peer),
+       .peer = peer,
        .to = to.first,
        .count = to.count});
 }
 
-void PlanWriter::recv_reduce(int peer, const Range& from, const Range& to, int lane) {
+void PlanWriter::recv_reduce(std::uint32_t peer, const Range& from, const Range& to, int lane) {
   add({.kind = StepKind::recv_reduce,
        .from_buffer = from.buffer,
        .to_buffer = to.buffer,
        .lane = static_cast<std::uint8_t>(lane),
-       .peer = static_cast<std::uint32_t>(peer),
+       .peer = peer,
        .from = from.first,
        .to = to.first,
        .count = to.count});
@@ -67,7 +67,7 @@ void PlanWriter::add(Step step) {
     const std::uint32_t copy = range.first / std::max(shape().vector_blocks(), 1U);
     plan_.scratch_copies = std::max(plan_.scratch_copies, copy + 1);
   }
-  const std::vector<std::uint32_t> before = hazards_.add(step);
+  const std::span<const std::uint32_t> before = hazards_.add(step);
   step.after_first = static_cast<std::uint32_t>(plan_.after.size());
   step.after_count = static_cast<std::uint32_t>(before.size());
   plan_.after.insert(plan_.after.end(), before.begin(), before.end());

@@ -1,0 +1,103 @@
+#include "plan/builders/phases.hpp"
+
+#include <bit>
+
+namespace hocket::plan {
+namespace {
+
+/// 1, …, ceil(size / 4), ceil(size / 2), size
+std::vector<std::uint32_t> skips_of(std::uint32_t size) {
+  std::vector<std::uint32_t> skips{size};
+  while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
+  return {skips.rbegin(), skips.rend()};
+}
+
+}  // namespace
+
+Partials partials_of(const PlanWriter& plan) noexcept {
+  const std::uint32_t rank = plan.rank();
+  if (plan.problem().operation == Operation::reduce_scatter) {
+    return {Buffer::scratch, {Buffer::out, 0, 1}};
+  }
+  return {Buffer::out, {Buffer::out, rank, 1}};
+}
+
+std::uint32_t rounds_min(std::uint32_t size) noexcept {
+  return static_cast<std::uint32_t>(std::bit_width(size - 1));
+}
+
+void own_block_to_out(PlanWriter& plan) {
+  plan.copy({Buffer::in, 0, 1}, {Buffer::out, plan.rank(), 1});
+}
+
+void direct_reduce_scatter(PlanWriter& plan) {
+  const Partials partials = partials_of(plan);
+  const std::uint32_t rank = plan.rank();
+  for (std::uint32_t i = 1; i < plan.size(); ++i) {
+    plan.send(plan.ahead(i), {Buffer::in, plan.ahead(i), 1});
+    plan.recv_reduce(plan.behind(i), i == 1 ? Range{Buffer::in, rank, 1} : partials.result,
+                     partials.result);
+  }
+}
+
+void direct_all_gather(PlanWriter& plan) {
+  for (std::uint32_t i = 1; i < plan.size(); ++i) {
+    plan.send(plan.ahead(i), {Buffer::out, plan.rank(), 1});
+    plan.recv(plan.behind(i), {Buffer::out, plan.behind(i), 1});
+  }
+}
+
+void ring_reduce_scatter(PlanWriter& plan) {
+  const Partials partials = partials_of(plan);
+  const std::uint32_t next = plan.ahead(1);
+  const std::uint32_t previous = plan.behind(1);
+  for (std::uint32_t i = 1; i < plan.size(); ++i) {
+    const bool is_last = i == plan.size() - 1;
+    const std::uint32_t sent = plan.behind(i);
+    const std::uint32_t received = plan.behind(i + 1);
+    plan.send(next, {i == 1 ? Buffer::in : partials.buffer, sent, 1});
+    plan.recv_reduce(previous, {Buffer::in, received, 1},
+                     is_last ? partials.result : Range{partials.buffer, received, 1});
+  }
+}
+
+void ring_all_gather(PlanWriter& plan) {
+  for (std::uint32_t i = 0; i < plan.size() - 1; ++i) {
+    plan.send(plan.ahead(1), {Buffer::out, plan.behind(i), 1});
+    plan.recv(plan.behind(1), {Buffer::out, plan.behind(i + 1), 1});
+  }
+}
+
+void circulant_reduce_scatter(PlanWriter& plan) {
+  const Partials partials = partials_of(plan);
+  const std::uint32_t rank = plan.rank();
+  const std::vector<std::uint32_t> skips = skips_of(plan.size());
+  for (std::size_t i = skips.size() - 1; i > 0; --i) {
+    // Of the blocks from the own one on, those behind the skip go, and come for those before it.
+    const std::uint32_t skip = skips[i - 1];
+    const std::uint32_t moved = skips[i] - skip;
+    const bool is_first = i == skips.size() - 1;
+    const Buffer from = is_first ? Buffer::in : partials.buffer;
+    const Range target = i == 1 ? partials.result : Range{partials.buffer, rank, moved};
+    plan.send(plan.ahead(skip), {from, plan.ahead(skip), moved});
+    plan.recv_reduce(plan.behind(skip), {from, rank, moved}, target);
+    // Of an odd number, one is left for which nothing came: from now on all are in one place.
+    if (is_first && moved < skip) {
+      const std::uint32_t left = plan.ahead(moved);
+      plan.copy({Buffer::in, left, 1}, {partials.buffer, left, 1});
+    }
+  }
+}
+
+void circulant_all_gather(PlanWriter& plan) {
+  const std::vector<std::uint32_t> skips = skips_of(plan.size());
+  for (std::size_t i = 1; i < skips.size(); ++i) {
+    const std::uint32_t skip = skips[i - 1];
+    const std::uint32_t moved = skips[i] - skip;
+    const std::uint32_t rank = plan.rank();
+    plan.send(plan.behind(skip), {Buffer::out, rank, moved});
+    plan.recv(plan.ahead(skip), {Buffer::out, plan.ahead(skip), moved});
+  }
+}
+
+}  // namespace hocket::plan

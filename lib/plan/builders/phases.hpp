@@ -1,0 +1,42 @@
+// Parts that several algorithms are made of. All of them work on a vector of as many blocks as there
+// are ranks, of which block i belongs to rank i at the end of a reduce-scatter and at the beginning
+// of an all-gather.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/writer.hpp"
+
+namespace hocket::plan {
+
+/// Where a reduce-scatter puts what it has reduced so far: block i into block i of a buffer as large
+/// as the vector; and where the result goes.
+struct Partials {
+  Buffer buffer = Buffer::out;
+  Range result = {};
+};
+
+/// Of an all-reduce, in `out`; of a reduce-scatter, whose out is one block, in scratch.
+[[nodiscard]] Partials partials_of(const PlanWriter& plan) noexcept;
+
+/// What an all-gather or a gather begins with.
+void own_block_to_out(PlanWriter& plan);
+
+/// Each rank has its block in `out` when it begins, the others' when it ends.
+void ring_all_gather(PlanWriter& plan);
+void ring_reduce_scatter(PlanWriter& plan);
+
+void direct_reduce_scatter(PlanWriter& plan);
+void direct_all_gather(PlanWriter& plan);
+
+/// Träff's: as many rounds as a tree of this size is high, whatever the size, and no block is sent
+/// twice. Ranks that differ by a skip talk to each other; each skip is half of the one before,
+/// rounded up.
+void circulant_reduce_scatter(PlanWriter& plan);
+void circulant_all_gather(PlanWriter& plan);
+
+/// ceil(log2(size)): the fewest rounds in which every rank can hear of every other.
+[[nodiscard]] std::uint32_t rounds_min(std::uint32_t size) noexcept;
+
+}  // namespace hocket::plan

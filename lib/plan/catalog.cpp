@@ -1,0 +1,69 @@
+#include "plan/catalog.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "plan/builders/barrier.hpp"
+#include "plan/builders/binomial.hpp"
+#include "plan/builders/bruck.hpp"
+#include "plan/builders/circulant.hpp"
+#include "plan/builders/direct.hpp"
+#include "plan/builders/ring.hpp"
+
+namespace hocket::plan {
+namespace {
+
+constexpr std::array algorithms = {
+    ring_all_reduce_algorithm,
+    circulant_all_reduce_algorithm,
+    two_shot_all_reduce_algorithm,
+    one_shot_all_reduce_algorithm,
+
+    ring_reduce_scatter_algorithm,
+    circulant_reduce_scatter_algorithm,
+    direct_reduce_scatter_algorithm,
+
+    ring_all_gather_algorithm,
+    circulant_all_gather_algorithm,
+    bruck_all_gather_algorithm,
+    direct_all_gather_algorithm,
+
+    binomial_broadcast_algorithm,
+
+    binomial_reduce_algorithm,
+
+    direct_gather_algorithm,
+    binomial_gather_algorithm,
+
+    direct_scatter_algorithm,
+    binomial_scatter_algorithm,
+
+    direct_all_to_all_algorithm,
+    bruck_all_to_all_algorithm,
+
+    dissemination_barrier_algorithm,
+};
+
+}  // namespace
+
+std::span<const Algorithm> catalog() noexcept { return algorithms; }
+
+const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept {
+  const auto* const found = std::ranges::find_if(algorithms, [&](const Algorithm& each) {
+    return each.operation == operation && each.name == name;
+  });
+  return found == algorithms.end() ? nullptr : found;
+}
+
+Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
+  PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
+  if (problem.size > 1) {
+    algorithm.build(plan);
+  } else {
+    plan.copy({Buffer::in, 0, plan.shape().vector_blocks()},
+              {Buffer::out, 0, plan.shape().vector_blocks()});
+  }
+  return plan.take();
+}
+
+}  // namespace hocket::plan
