@@ -6,8 +6,10 @@
 #include "plan/builders/barrier.hpp"
 #include "plan/builders/binomial.hpp"
 #include "plan/builders/bruck.hpp"
+#include "plan/builders/butterfly.hpp"
 #include "plan/builders/circulant.hpp"
 #include "plan/builders/direct.hpp"
+#include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
 
 namespace hocket::plan {
@@ -18,19 +20,28 @@ constexpr std::array algorithms = {
     circulant_all_reduce_algorithm,
     two_shot_all_reduce_algorithm,
     one_shot_all_reduce_algorithm,
+    recursive_doubling_all_reduce_algorithm,
+    rabenseifner_all_reduce_algorithm,
+    double_tree_all_reduce_algorithm,
 
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,
     direct_reduce_scatter_algorithm,
+    halving_reduce_scatter_algorithm,
 
     ring_all_gather_algorithm,
     circulant_all_gather_algorithm,
     bruck_all_gather_algorithm,
     direct_all_gather_algorithm,
+    doubling_all_gather_algorithm,
 
     binomial_broadcast_algorithm,
+    chain_broadcast_algorithm,
+    double_tree_broadcast_algorithm,
 
     binomial_reduce_algorithm,
+    chain_reduce_algorithm,
+    double_tree_reduce_algorithm,
 
     direct_gather_algorithm,
     binomial_gather_algorithm,

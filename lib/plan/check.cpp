@@ -157,7 +157,8 @@ Status check_extent(const Plan& plan) {
                         plan.rank < plan.problem.size &&
                         plan.problem.root < plan.problem.size &&
                         plan.shape.vector_blocks() <= limits::plan_blocks_max &&
-                        plan.scratch_copies <= limits::plan_scratch_copies_max &&
+                        (plan.scratch_copies + std::uint64_t{2}) * plan.shape.vector_blocks() <=
+                            limits::plan_blocks_max &&
                         plan.steps.size() < nobody;
   if (is_sound) return {};
   return Status(StatusCode::invalid_argument,

@@ -30,43 +30,40 @@ inline constexpr Algorithm bruck_all_gather_algorithm = {
 };
 
 /// A block for the rank `distance` further on travels by the powers of two in `distance`. Between
-/// rounds it is in scratch, at the place of its distance from where it is to where it goes.
+/// rounds it is in scratch, at the place of its distance from its origin.
+inline void bruck_all_to_all(PlanWriter& plan) {
+  const std::uint32_t size = plan.size();
+  const std::uint32_t going = size;  // behind what is on its way: what goes now, and what comes now
+  const std::uint32_t coming = 2 * size;
+  plan.copy({Buffer::in, plan.rank(), 1}, {Buffer::out, plan.rank(), 1});
+  for (std::uint32_t skip = 1; skip < size; skip *= 2) {
+    // The distances that have the skip in them are in rows; the first of each row moves only now.
+    std::uint32_t moved = 0;
+    for (std::uint32_t first = skip; first < size; first += 2 * skip) {
+      const std::uint32_t row = std::min(skip, size - first);
+      plan.copy({Buffer::in, plan.ahead(first), 1}, {Buffer::scratch, going + moved, 1});
+      plan.copy({Buffer::scratch, first + 1, row - 1}, {Buffer::scratch, going + moved + 1, row - 1});
+      moved += row;
+    }
+    plan.send(plan.ahead(skip), {Buffer::scratch, going, moved});
+    plan.recv(plan.behind(skip), {Buffer::scratch, coming, moved});
+    std::uint32_t taken = std::min(skip, size - skip);
+    for (std::uint32_t i = 0; i < taken; ++i) {  // they have no farther to go
+      plan.copy({Buffer::scratch, coming + i, 1}, {Buffer::out, plan.behind(skip + i), 1});
+    }
+    for (std::uint32_t first = 3 * skip; first < size; first += 2 * skip) {
+      const std::uint32_t row = std::min(skip, size - first);
+      plan.copy({Buffer::scratch, coming + taken, row}, {Buffer::scratch, first, row});
+      taken += row;
+    }
+  }
+}
+
 inline constexpr Algorithm bruck_all_to_all_algorithm = {
     .name = "bruck",
     .operation = Operation::all_to_all,
     .summary = "few rounds, each with half of all bytes; for small blocks",
-    .build =
-        [](PlanWriter& plan) {
-          const std::uint32_t size = plan.size();
-          const std::uint32_t rank = plan.rank();
-          plan.copy({Buffer::in, rank, 1}, {Buffer::out, rank, 1});
-          // Scratch: what is on its way, by distance from its origin; what goes now; what comes now.
-          const std::uint32_t going = size;
-          const std::uint32_t coming = 2 * size;
-          for (std::uint32_t skip = 1; skip < size; skip *= 2) {
-            std::uint32_t moved = 0;
-            for (std::uint32_t distance = skip; distance < size; ++distance) {
-              if ((distance & skip) == 0) continue;
-              const bool is_fresh = distance % skip == 0 && (distance & (skip - 1)) == 0;
-              const Range from = is_fresh ? Range{Buffer::in, plan.ahead(distance), 1}
-                                          : Range{Buffer::scratch, distance, 1};
-              plan.copy(from, {Buffer::scratch, going + moved, 1});
-              ++moved;
-            }
-            plan.send(plan.ahead(skip), {Buffer::scratch, going, moved});
-            plan.recv(plan.behind(skip), {Buffer::scratch, coming, moved});
-            moved = 0;
-            for (std::uint32_t distance = skip; distance < size; ++distance) {
-              if ((distance & skip) == 0) continue;
-              const bool is_there = distance < 2 * skip;  // no higher power is left
-              const Range to = is_there
-                                   ? Range{Buffer::out, plan.behind(distance), 1}
-                                   : Range{Buffer::scratch, distance, 1};
-              plan.copy({Buffer::scratch, coming + moved, 1}, to);
-              ++moved;
-            }
-          }
-        },
+    .build = bruck_all_to_all,
     .bound = [](const Problem& problem) -> Bound {
       const std::uint64_t size = problem.size;
       std::uint64_t blocks = 0;  // each goes as often as there are powers of two in its distance
