@@ -14,7 +14,8 @@ namespace hocket::plan {
 
 /// What a plan costs the rank for which it costs most; the verifier holds every builder to it.
 struct Bound {
-  std::uint64_t rounds = 0;       // messages one after the other, where a rank sends and receives one at a time
+  std::uint64_t rounds =
+      0;  // messages one after the other, where a rank sends and receives one at a time
   std::uint64_t blocks_sent = 0;  // by one rank
 };
 

@@ -1,5 +1,5 @@
-// The memory of one rank as one row of cells, so that two ranges touch each other exactly where they
-// have a cell in common.
+// The memory of one rank as one row of cells, so that two ranges touch each other exactly where
+// they have a cell in common.
 #pragma once
 
 #include <array>
@@ -34,9 +34,7 @@ class Cells {
   }
 
   /// Where in the vector a cell is.
-  [[nodiscard]] std::uint32_t position(std::uint32_t cell) const noexcept {
-    return cell % vector_;
-  }
+  [[nodiscard]] std::uint32_t position(std::uint32_t cell) const noexcept { return cell % vector_; }
 
   /// The cells of a range, in its order: two runs where it goes on at the beginning, of which the
   /// second is empty otherwise.

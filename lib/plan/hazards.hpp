@@ -2,6 +2,7 @@
 // read or write.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -11,10 +12,11 @@
 
 namespace hocket::plan {
 
-/// Follows the steps of one rank, in their order.
+/// Follows the steps of one rank, in their order. Memory and time grow with the steps and the
+/// stretches that they cut the memory into, not with the blocks.
 class Hazards {
  public:
-  explicit Hazards(const Cells& cells) : cells_(cells) {}
+  explicit Hazards(const Cells& cells) : cells_(cells), stretches_{{}} {}
 
   /// Notes what the step, the next one, reads and writes; gives those that it must wait for, in
   /// rising order. Valid until the next call.
@@ -22,7 +24,9 @@ class Hazards {
 
  private:
   static constexpr std::uint32_t nobody = UINT32_MAX;
-  struct Cell {
+  /// From its first cell to that of the next one: who touched it last.
+  struct Stretch {
+    std::uint32_t begin = 0;
     std::uint32_t writer = nobody;
     std::uint32_t readers = nobody;  // since then; the last of them, a place in readers_
   };
@@ -31,11 +35,14 @@ class Hazards {
     std::uint32_t earlier;
   };
 
-  void visit(const Range& range, bool writes);
+  void read(Cells::Run run);
+  void write(Cells::Run run);
+  /// The stretch that begins there from now on.
+  [[nodiscard]] std::size_t cut(std::uint32_t at);
   void note(std::uint32_t step);
 
   Cells cells_;
-  std::vector<Cell> touched_;  // by cell, as far as steps went
+  std::vector<Stretch> stretches_;
   std::vector<Reader> readers_;
   std::vector<std::uint32_t> noted_by_;  // by step: the last one that waits for it
   std::vector<std::uint32_t> before_;

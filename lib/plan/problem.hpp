@@ -30,10 +30,11 @@ enum class Operation : std::uint8_t {
 
 struct Problem {
   Operation operation = Operation::all_reduce;
-  std::uint32_t size = 1;            // ranks
-  std::uint32_t root = 0;            // of operations that have one
-  std::uint32_t pieces = 1;          // into how many a pipeline cuts what it sends
-  std::uint32_t ranks_per_host = 1;  // ranks of one host have numbers in a row; the last may have fewer
+  std::uint32_t size = 1;    // ranks
+  std::uint32_t root = 0;    // of operations that have one
+  std::uint32_t pieces = 1;  // into how many a pipeline cuts what it sends
+  std::uint32_t ranks_per_host =
+      1;  // ranks of one host have numbers in a row; the last may have fewer
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
@@ -52,14 +53,14 @@ struct Shape {
 [[nodiscard]] Shape shape_of(const Problem& problem, std::uint32_t blocks_per_chunk) noexcept;
 
 /// Blocks of `in` or `out` at a rank; 0 where it has no such buffer.
-[[nodiscard]] std::uint32_t blocks_of(const Problem& problem, const Shape& shape, std::uint32_t rank,
-                                      Buffer buffer) noexcept;
+[[nodiscard]] std::uint32_t blocks_of(const Problem& problem, const Shape& shape,
+                                      std::uint32_t rank, Buffer buffer) noexcept;
 
 /// Where a caller may give the same memory for in and out (in place), the block of the vector that
 /// the first block of the smaller one of the two is.
 [[nodiscard]] bool can_be_in_place(Operation operation) noexcept;
-[[nodiscard]] std::uint32_t place_in_vector(const Problem& problem, const Shape& shape, std::uint32_t rank,
-                                            Buffer buffer) noexcept;
+[[nodiscard]] std::uint32_t place_in_vector(const Problem& problem, const Shape& shape,
+                                            std::uint32_t rank, Buffer buffer) noexcept;
 
 /// The first element of a block of a chunk that has so many; the last block ends where a block
 /// behind it would begin.

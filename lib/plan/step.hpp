@@ -39,9 +39,9 @@ struct Step {
   Buffer to_buffer = Buffer::in;
   std::uint8_t lane = 0;
   std::uint32_t peer = 0;
-  std::uint32_t from = 0;   // first blocks
+  std::uint32_t from = 0;  // first blocks
   std::uint32_t to = 0;
-  std::uint32_t count = 0;  // blocks
+  std::uint32_t count = 0;        // blocks
   std::uint32_t after_first = 0;  // those before it: in Plan::after
   std::uint32_t after_count = 0;
 

@@ -1,5 +1,5 @@
-// How an algorithm writes a plan: step by step, as if one step were over before the next begins. What
-// must wait for what is found out here.
+// How an algorithm writes a plan: step by step, as if one step were over before the next begins.
+// What must wait for what is found out here.
 #pragma once
 
 #include <cstdint>

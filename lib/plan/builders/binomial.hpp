@@ -15,7 +15,8 @@ namespace hocket::plan {
 }
 
 /// How many ranks, from the one that is so far from the root on, are below it in the tree.
-[[nodiscard]] constexpr std::uint32_t subtree_of(std::uint32_t distance, std::uint32_t size) noexcept {
+[[nodiscard]] constexpr std::uint32_t subtree_of(std::uint32_t distance,
+                                                 std::uint32_t size) noexcept {
   const std::uint32_t all = size - distance;
   return distance == 0 ? all : std::min(all, distance & (~distance + 1));
 }
@@ -81,8 +82,7 @@ inline constexpr Algorithm binomial_gather_algorithm = {
           const std::uint32_t rank = plan.rank();
           const Buffer held = distance == 0 ? Buffer::out : Buffer::scratch;
           if (subtree == 1) {
-            return plan.send(plan.behind(distance & (~distance + 1)),
-                             {Buffer::in, 0, 1});
+            return plan.send(plan.behind(distance & (~distance + 1)), {Buffer::in, 0, 1});
           }
           plan.copy({Buffer::in, 0, 1}, {held, rank, 1});
           for (std::uint32_t skip = 1; skip < subtree; skip *= 2) {
@@ -90,12 +90,12 @@ inline constexpr Algorithm binomial_gather_algorithm = {
             plan.recv(there, {held, there, subtree_of(distance + skip, plan.size())});
           }
           if (distance == 0) return;
-          plan.send(plan.behind(distance & (~distance + 1)),
-                    {held, rank, subtree});
+          plan.send(plan.behind(distance & (~distance + 1)), {held, rank, subtree});
         },
     .bound = [](const Problem& problem) -> Bound {
       const std::uint32_t size = problem.size;
-      const std::uint32_t highest = std::bit_ceil(size) / 2;  // the distance with the largest subtree
+      const std::uint32_t highest =
+          std::bit_ceil(size) / 2;  // the distance with the largest subtree
       return {.rounds = rounds_min(problem.size),
               .blocks_sent = size > 1 ? std::max(size - highest, highest / 2) : 0};
     },

@@ -42,7 +42,8 @@ inline void bruck_all_to_all(PlanWriter& plan) {
     for (std::uint32_t first = skip; first < size; first += 2 * skip) {
       const std::uint32_t row = std::min(skip, size - first);
       plan.copy({Buffer::in, plan.ahead(first), 1}, {Buffer::scratch, going + moved, 1});
-      plan.copy({Buffer::scratch, first + 1, row - 1}, {Buffer::scratch, going + moved + 1, row - 1});
+      plan.copy({Buffer::scratch, first + 1, row - 1},
+                {Buffer::scratch, going + moved + 1, row - 1});
       moved += row;
     }
     plan.send(plan.ahead(skip), {Buffer::scratch, going, moved});

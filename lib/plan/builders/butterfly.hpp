@@ -1,5 +1,6 @@
-// Recursive doubling and halving: partners whose numbers differ in one bit. Where the size is no power
-// of two, the ranks in excess give what they have to a neighbour first and get the result from it.
+// Recursive doubling and halving: partners whose numbers differ in one bit. Where the size is no
+// power of two, the ranks in excess give what they have to a neighbour first and get the result
+// from it.
 #pragma once
 
 #include <bit>
@@ -10,8 +11,8 @@
 
 namespace hocket::plan {
 
-/// What has been reduced is in two copies of scratch by turns: in one place, each rank would have to
-/// receive before it could send.
+/// What has been reduced is in two copies of scratch by turns: in one place, each rank would have
+/// to receive before it could send.
 inline constexpr Algorithm recursive_doubling_all_reduce_algorithm = {
     .name = "recursive_doubling",
     .operation = Operation::all_reduce,
@@ -57,7 +58,8 @@ class Halves {
   explicit Halves(const Fold& fold) noexcept : fold_(fold) {}
 
   /// Of all members whose number has the same bits as `member` from `span`, a power of two, on.
-  [[nodiscard]] Range blocks(Buffer buffer, std::uint32_t member, std::uint32_t span) const noexcept {
+  [[nodiscard]] Range blocks(Buffer buffer, std::uint32_t member,
+                             std::uint32_t span) const noexcept {
     const std::uint32_t first = member / span * span;
     const std::uint32_t begin = fold_.first_rank_of(first);
     return {buffer, begin, fold_.first_rank_of(first + span) - begin};
@@ -97,8 +99,8 @@ inline void doubling_all_gather(PlanWriter& plan, const Fold& fold) {
   }
 }
 
-/// What rank 1 sends in a doubling where there are guests: what it has, in every round, and all of it
-/// to its guest. No other rank sends more.
+/// What rank 1 sends in a doubling where there are guests: what it has, in every round, and all of
+/// it to its guest. No other rank sends more.
 [[nodiscard]] inline std::uint64_t doubled_blocks(std::uint32_t size) noexcept {
   const Fold fold(size, 1);
   std::uint64_t blocks = size;

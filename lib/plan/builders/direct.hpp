@@ -1,5 +1,5 @@
-// Every rank talks to every other: few steps one behind the other where a rank can do many things at
-// once, as over shared memory.
+// Every rank talks to every other: few steps one behind the other where a rank can do many things
+// at once, as over shared memory.
 #pragma once
 
 #include "plan/builders/phases.hpp"

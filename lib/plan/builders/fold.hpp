@@ -1,5 +1,6 @@
-// A world whose size is no power of two, folded to one that is: of the first pairs of neighbours, the
-// one with the even number is the *guest* of the other, its *host*; all but the guests are *members*.
+// A world whose size is no power of two, folded to one that is: of the first pairs of neighbours,
+// the one with the even number is the *guest* of the other, its *host*; all but the guests are
+// *members*.
 #pragma once
 
 #include <bit>

@@ -1,6 +1,6 @@
-// Parts that several algorithms are made of. All of them work on a vector of as many blocks as there
-// are ranks, of which block i belongs to rank i at the end of a reduce-scatter and at the beginning
-// of an all-gather.
+// Parts that several algorithms are made of. All of them work on a vector of as many blocks as
+// there are ranks, of which block i belongs to rank i at the end of a reduce-scatter and at the
+// beginning of an all-gather.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace hocket::plan {
 
-/// Where a reduce-scatter puts what it has reduced so far: block i into block i of a buffer as large
-/// as the vector; and where the result goes.
+/// Where a reduce-scatter puts what it has reduced so far: block i into block i of a buffer as
+/// large as the vector; and where the result goes.
 struct Partials {
   Buffer buffer = Buffer::out;
   Range result = {};

@@ -1,6 +1,9 @@
-// Pipelines: the vector in pieces, which follow each other through a chain or through trees, so that
-// all links are busy at once.
+// Pipelines: the vector in pieces, which follow each other through a chain or through trees, so
+// that all links are busy at once.
 #pragma once
+
+#include <algorithm>
+#include <vector>
 
 #include "plan/builders/tree.hpp"
 #include "plan/catalog.hpp"
@@ -52,28 +55,61 @@ inline constexpr Algorithm chain_reduce_algorithm = {
     },
 };
 
-/// Piece i up tree i % 2 to the root.
-inline void reduce_piece(PlanWriter& plan, std::uint32_t i) {
-  const TreePlace place = place_in_tree_of(plan, i % 2);
-  const bool is_root = place.parent == no_rank;
-  const bool has_out = is_root || plan.problem().operation == Operation::all_reduce;
-  const Range sum = {has_out ? Buffer::out : Buffer::scratch, i, 1};
-  Range held = {Buffer::in, i, 1};
-  for (const std::uint32_t child : place.children) {
-    if (child == no_rank) continue;
-    plan.recv_reduce(child, held, sum);
-    held = sum;
+/// What a rank does with one piece in one tree, and when.
+struct TreeStep {
+  std::uint32_t round;
+  std::uint32_t piece;
+  std::uint32_t peer;
+  bool is_from_parent;
+
+  friend auto operator<=>(const TreeStep&, const TreeStep&) = default;
+};
+
+/// All that a rank does to get the pieces and to hand them on, in the order of the rounds.
+[[nodiscard]] inline std::vector<TreeStep> tree_steps(const PlanWriter& plan) {
+  const TwoTrees trees(plan.size());
+  const std::uint32_t root = plan.problem().root;
+  const std::uint32_t self = plan.behind(root);
+  std::vector<TreeStep> steps;
+  for (std::uint32_t piece = 0; piece < plan.problem().pieces; ++piece) {
+    const std::uint32_t tree = piece % 2;
+    const TwoTrees::Node& node = trees.node(tree, self);
+    const auto add = [&](std::uint32_t other, std::uint32_t first_round, bool is_from_parent) {
+      if (other == no_node) return;
+      steps.push_back(
+          {first_round + piece / 2 * 2, piece, (other + root) % plan.size(), is_from_parent});
+    };
+    add(node.parent, node.round, true);
+    for (const std::uint32_t child : node.children) {
+      if (child != no_node) add(child, trees.node(tree, child).round, false);
+    }
   }
-  if (!is_root) plan.send(place.parent, held);
+  std::ranges::sort(steps);
+  return steps;
 }
 
-/// Piece i, which the root has there, down tree i % 2 to all.
-inline void broadcast_piece(PlanWriter& plan, std::uint32_t i, Buffer roots) {
-  const TreePlace place = place_in_tree_of(plan, i % 2);
-  const bool is_root = place.parent == no_rank;
-  if (!is_root) plan.recv(place.parent, {Buffer::out, i, 1});
-  for (const std::uint32_t child : place.children) {
-    if (child != no_rank) plan.send(child, {is_root ? roots : Buffer::out, i, 1});
+/// From where the root has the pieces to `out` everywhere else.
+inline void double_tree_broadcast(PlanWriter& plan, Buffer roots) {
+  const Buffer held = plan.rank() == plan.problem().root ? roots : Buffer::out;
+  for (const TreeStep& step : tree_steps(plan)) {
+    if (step.is_from_parent) plan.recv(step.peer, {Buffer::out, step.piece, 1});
+    if (!step.is_from_parent) plan.send(step.peer, {held, step.piece, 1});
+  }
+}
+
+/// A broadcast backwards.
+inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
+  std::vector<TreeStep> steps = tree_steps(plan);
+  std::ranges::reverse(steps);
+  std::vector<Buffer> held(plan.problem().pieces, Buffer::in);
+  for (const TreeStep& step : steps) {
+    const std::uint32_t piece = plan.problem().pieces - 1 - step.piece;
+    if (step.is_from_parent) {
+      plan.send(step.peer, {held[piece], piece, 1});
+    } else {
+      plan.recv_reduce(step.peer, {held[piece], piece, 1}, {sums, piece, 1});
+      held[piece] = sums;
+    }
   }
 }
 
@@ -83,16 +119,15 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .summary = "pieces down two binary trees; for many ranks and vectors neither small nor huge",
     .build =
         [](PlanWriter& plan) {
-          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) {
-            broadcast_piece(plan, i, Buffer::in);
-            if (plan.rank() == plan.problem().root) {
-              plan.copy({Buffer::in, i, 1}, {Buffer::out, i, 1});
-            }
-          }
+          const std::uint32_t all = plan.problem().pieces;
+          double_tree_broadcast(plan, Buffer::in);
+          if (plan.rank() != plan.problem().root) return;
+          plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces};
     },
 };
 
@@ -102,11 +137,13 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .summary = "pieces up two binary trees; for many ranks and vectors neither small nor huge",
     .build =
         [](PlanWriter& plan) {
-          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) reduce_piece(plan, i);
+          const bool is_root = plan.rank() == plan.problem().root;
+          double_tree_reduce(plan, is_root ? Buffer::out : Buffer::scratch);
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces};
     },
 };
 
@@ -116,14 +153,13 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
     .summary = "pieces up two binary trees and down again; for many ranks",
     .build =
         [](PlanWriter& plan) {
-          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) reduce_piece(plan, i);
-          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) {
-            broadcast_piece(plan, i, Buffer::out);
-          }
+          double_tree_reduce(plan, Buffer::out);
+          double_tree_broadcast(plan, Buffer::out);
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces};
     },
 };
 

@@ -1,4 +1,4 @@
-#include "plan/check.hpp"
+#include "proof/check.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -39,8 +39,7 @@ Status check_step(const Plan& plan, std::uint32_t number) {
   if (step.has_source()) why = check_range(plan, step.source());
   if (step.has_target() && why.empty()) why = check_range(plan, step.target());
   if (!why.empty()) return wrong(plan, number, why);
-  if (step.has_source() && step.has_target() &&
-      !have_same_sizes(plan.shape, step.from, step.to)) {
+  if (step.has_source() && step.has_target() && !have_same_sizes(plan.shape, step.from, step.to)) {
     return wrong(plan, number, "its blocks are of other sizes than those they go to");
   }
   if (step.has_target() && step.to_buffer == Buffer::in) {
@@ -154,18 +153,18 @@ class Races {
 
 Status check_extent(const Plan& plan) {
   const bool is_sound = plan.problem.size >= 1 && plan.problem.size <= limits::world_size_max &&
-                        plan.rank < plan.problem.size &&
-                        plan.problem.root < plan.problem.size &&
+                        plan.rank < plan.problem.size && plan.problem.root < plan.problem.size &&
                         plan.shape.vector_blocks() <= limits::plan_blocks_max &&
                         (plan.scratch_copies + std::uint64_t{2}) * plan.shape.vector_blocks() <=
                             limits::plan_blocks_max &&
                         plan.steps.size() < nobody;
   if (is_sound) return {};
-  return Status(StatusCode::invalid_argument,
-                fmt::format("a plan for rank {} of {}, root {}, with {} blocks and {} copies of them "
-                            "in scratch",
-                            plan.rank, plan.problem.size, plan.problem.root,
-                            plan.shape.vector_blocks(), plan.scratch_copies));
+  return Status(
+      StatusCode::invalid_argument,
+      fmt::format("a plan for rank {} of {}, root {}, with {} blocks and {} copies of them "
+                  "in scratch",
+                  plan.rank, plan.problem.size, plan.problem.root, plan.shape.vector_blocks(),
+                  plan.scratch_copies));
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-#include "plan/values.hpp"
+#include "proof/values.hpp"
 
 #include <array>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "plan/check.hpp"
 #include "plan/describe.hpp"
+#include "proof/check.hpp"
 
 namespace hocket::plan {
 namespace {
@@ -90,7 +90,8 @@ Status Values::run(const Event& event) {
   const Memory& there = memory_[event.step.rank];
   const Walk source(there.cells, plans_[event.step.rank].steps[event.step.step].source());
   const bool combines = step.kind == StepKind::recv_reduce || step.kind == StepKind::reduce;
-  const Walk operand = step.kind == StepKind::recv_reduce ? Walk(here.cells, step.source()) : target;
+  const Walk operand =
+      step.kind == StepKind::recv_reduce ? Walk(here.cells, step.source()) : target;
 
   for (std::uint32_t i = 0; i < step.count; ++i) {
     Block value = there.blocks[source[i]];
@@ -139,7 +140,8 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
                             : "it holds what belongs elsewhere");
   }
   const bool is_everywhere = plans_.front().problem.operation == Operation::all_reduce;
-  if (is_everywhere && value.tree != memory_[0].blocks[memory_[0].cells.of({Buffer::out, block, 1})[0].begin].tree) {
+  if (is_everywhere &&
+      value.tree != memory_[0].blocks[memory_[0].cells.of({Buffer::out, block, 1})[0].begin].tree) {
     return wrong("it was combined in another order than on rank 0, so that its bits may differ");
   }
   return {};

@@ -8,7 +8,7 @@
 #include "hocket/status.hpp"
 
 #include "plan/cells.hpp"
-#include "plan/schedule.hpp"
+#include "proof/schedule.hpp"
 
 namespace hocket::plan {
 

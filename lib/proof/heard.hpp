@@ -1,5 +1,5 @@
-// Who has heard of whom while the plans of a barrier run: it moves no data, and is right if each rank
-// has heard of all before it goes on.
+// Who has heard of whom while the plans of a barrier run: it moves no data, and is right if each
+// rank has heard of all before it goes on.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include "hocket/status.hpp"
 
 #include "plan/cells.hpp"
-#include "plan/schedule.hpp"
+#include "proof/schedule.hpp"
 
 namespace hocket::plan {
 

@@ -1,10 +1,10 @@
-#include "plan/lanes.hpp"
+#include "proof/lanes.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "plan/check.hpp"
+#include "proof/check.hpp"
 
 namespace hocket::plan {
 namespace {
@@ -134,8 +134,8 @@ Status Matcher::find_left_over(std::uint32_t sender) {
     const Step& step = plan.steps[i];
     if (!step.sends()) continue;
     if (lanes_.partner[lanes_.first[sender] + i] == no_step) {
-      return Status(StatusCode::invalid_argument, fmt::format("{}: rank {} has no receive for it",
-                                                              locate(plan, i), step.peer));
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("{}: rank {} has no receive for it", locate(plan, i), step.peer));
     }
     queue(step.peer, step.lane) = {};
   }

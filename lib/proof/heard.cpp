@@ -1,4 +1,4 @@
-#include "plan/heard.hpp"
+#include "proof/heard.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "plan/schedule.hpp"
+#include "proof/schedule.hpp"
 
 #include <algorithm>
 #include <array>
@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "plan/check.hpp"
-#include "plan/lanes.hpp"
+#include "proof/check.hpp"
+#include "proof/lanes.hpp"
 
 namespace hocket::plan {
 namespace {
 
-/// Lets events happen as soon as all that they wait for has. An event has the number of its step, or
-/// of its send.
+/// Lets events happen as soon as all that they wait for has. An event has the number of its step,
+/// or of its send.
 class Course {
  public:
   Course(std::span<const Plan> plans, const Lanes& lanes, bool one_at_a_time);

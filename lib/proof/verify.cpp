@@ -1,13 +1,13 @@
-#include "plan/verify.hpp"
+#include "proof/verify.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "plan/check.hpp"
-#include "plan/heard.hpp"
-#include "plan/schedule.hpp"
-#include "plan/values.hpp"
+#include "proof/check.hpp"
+#include "proof/heard.hpp"
+#include "proof/schedule.hpp"
+#include "proof/values.hpp"
 
 namespace hocket::plan {
 namespace {
