@@ -1,4 +1,6 @@
 // Every algorithm at every small size, with every root, in pieces, and in place.
+#include "plan/catalog.hpp"
+
 #include <cstdint>
 #include <set>
 #include <string>
@@ -6,7 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "plan/catalog.hpp"
 #include "proof/rehearsal.hpp"
 #include "proof/verify.hpp"
 #include "support/catch.hpp"
@@ -90,12 +91,13 @@ TEST_CASE("every algorithm gives the right numbers, whatever happens first") {
     std::uint64_t seed = 1;
     for_each_problem(algorithm, 9, [&](const Problem& problem) {
       const std::uint64_t size = problem.size;
-      for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1,
-                                        std::uint64_t{47}}) {
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1, std::uint64_t{47}}) {
         INFO(title(algorithm, problem) << ", " << count << " elements, seed " << seed);
         const auto sizes = chunk_sizes(algorithm, problem, count);
-        const Status status = rehearse(plans_of(algorithm, problem),
-                                       {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});
+        const hocket::Status status =
+            rehearse(plans_of(algorithm, problem),
+                     {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});
         REQUIRE(status.to_string() == "ok");
         ++seed;
       }

@@ -26,7 +26,8 @@ std::uint32_t below(std::uint32_t end, Random& random) {
 }
 
 std::vector<Plan> some_plans(Random& random) {
-  const Algorithm& algorithm = catalog()[below(static_cast<std::uint32_t>(catalog().size()), random)];
+  const Algorithm& algorithm =
+      catalog()[below(static_cast<std::uint32_t>(catalog().size()), random)];
   const std::uint32_t size = 2 + below(8, random);
   return plans_of(algorithm, {.operation = algorithm.operation,
                               .size = size,
@@ -35,17 +36,18 @@ std::vector<Plan> some_plans(Random& random) {
                               .ranks_per_host = 1 + below(4, random)});
 }
 
-void drop_dependency(Plan& plan, Step& step, Random& random) {
-  if (step.after_count == 0) return;
+bool drop_dependency(Plan& plan, Step& step, Random& random) {
+  if (step.after_count == 0) return false;
   const std::uint32_t dropped = below(step.after_count, random);
   std::swap(plan.after[step.after_first + dropped], plan.after[step.after_first]);
   ++step.after_first;
   --step.after_count;
+  return true;
 }
 
-/// Changes one step of the plan, or nothing.
+/// Changes one step of the plan; nothing, if chance had no better idea.
 std::string mutate(Plan& plan, Random& random) {
-  if (plan.steps.empty()) return "nothing";
+  if (plan.steps.empty()) return {};
   const std::uint32_t number = below(static_cast<std::uint32_t>(plan.steps.size()), random);
   Step& step = plan.steps[number];
   const std::string before = describe(step);
@@ -67,7 +69,7 @@ std::string mutate(Plan& plan, Random& random) {
       step.kind = static_cast<StepKind>(below(5, random));
       break;
     case 5:
-      drop_dependency(plan, step, random);
+      if (!drop_dependency(plan, step, random)) return {};
       return fmt::format("dropped a dependency of step {} ({})", number, before);
     case 6:
       step.from_buffer = static_cast<Buffer>(below(3, random));
@@ -81,9 +83,11 @@ std::string mutate(Plan& plan, Random& random) {
       std::swap(step, other);
       std::swap(step.after_first, other.after_first);
       std::swap(step.after_count, other.after_count);
+      if (describe(step) == before) return {};
       return fmt::format("exchanged step {} ({}) with {}", number, before, describe(step));
     }
   }
+  if (describe(step) == before) return {};
   return fmt::format("step {} ({}) became {}", number, before, describe(step));
 }
 
@@ -96,7 +100,8 @@ std::string harm(const std::vector<Plan>& plans) {
       is_matrix ? problem.size * problem.size : plans.front().shape.chunks,
       2 * plans.front().shape.blocks_per_chunk + 1);
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
-    const Status status = rehearse(plans, {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});
+    const hocket::Status status =
+        rehearse(plans, {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});
     if (!status.ok()) return std::string(status.what());
   }
   return "none";
@@ -107,11 +112,14 @@ std::string harm(const std::vector<Plan>& plans) {
 TEST_CASE("of thousands of mutations, each is caught or does no harm") {
   const std::uint64_t seed = std::random_device()();
   int caught = 0;
-  for (int i = 0; i < mutations; ++i) {
+  int done = 0;
+  for (int i = 0; done < mutations; ++i) {
     Random random(seed + static_cast<std::uint64_t>(i));
     std::vector<Plan> plans = some_plans(random);
     const std::uint32_t rank = below(plans.front().problem.size, random);
     const std::string what = mutate(plans[rank], random);
+    if (what.empty()) continue;
+    ++done;
     const bool is_proved = verify(plans).ok() && verify(plans, {.in_place = true}).ok();
     if (!is_proved) {
       ++caught;
@@ -123,5 +131,5 @@ TEST_CASE("of thousands of mutations, each is caught or does no harm") {
     REQUIRE(harm(plans) == "none");
   }
   INFO(caught << " of " << mutations << " were caught");
-  CHECK(caught > mutations / 2);
+  CHECK(caught > mutations / 10 * 9);
 }

@@ -56,7 +56,8 @@ struct Wrong {
 
 }  // namespace
 
-// The ring's steps of each rank: 0, 2, 4 send and 1, 3, 5 reduce; 6, 8, 10 send and 7, 9, 11 receive.
+// The ring's steps of each rank: 0, 2, 4 send and 1, 3, 5 reduce; 6, 8, 10 send and 7, 9, 11
+// receive.
 TEST_CASE("each wrong plan is caught, and the fault is named") {
   const std::vector<Wrong> wrongs = {
       {"no plans", {}, [](Plans&) {}, "no plans"},
@@ -66,13 +67,23 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
       {"one is of another problem", ring(), [](Plans& all) { all[2].problem.pieces = 2; },
        "for another problem"},
       {"a missing send", ring(), [](Plans& all) { remove_step(all[1], 10); },
-       "rank 2, step 11 (recv out[0] from 1): rank 1 has no send for it"},
+       "rank 2, step 11 (recv out[3] from 1): rank 1 has no send for it"},
       {"a missing receive", ring(), [](Plans& all) { remove_step(all[2], 11); },
-       "rank 1, step 10 (send out[0] to 2): rank 2 has no receive for it"},
+       "rank 1, step 10 (send out[3] to 2): rank 2 has no receive for it"},
       {"a missing copy", gather(), [](Plans& all) { remove_step(all[1], 0); },
-       "rank 1, out[1]: it is undefined at the end"},
-      {"a swapped block", ring(), [](Plans& all) { std::swap(all[1].steps[7].to, all[1].steps[9].to); },
-       "combined in another order"},
+       "rank 1, step 0 (send out[1] to 2): block 0 of 1 blocks of out is undefined here"},
+      {"a block that nobody fills", plans_of(Operation::broadcast, "chain", 3),
+       [](Plans& all) { remove_step(all[0], 1); }, "rank 0, out[0]: it is undefined at the end"},
+      {"two blocks exchanged", ring(),
+       [](Plans& all) { std::swap(all[1].steps[9].to, all[1].steps[11].to); },
+       "rank 1, step 9 (recv out[2] from 0): it touches what"},
+      {"another order of reduction", plans_of(Operation::all_reduce, "one_shot", 3),
+       [](Plans& all) {
+         std::swap(all[1].steps[4], all[1].steps[5]);
+         set_before(all[1], 4, {1, 3});
+         set_before(all[1], 5, {4});
+       },
+       "rank 1, out[0]: it was combined in another order than on rank 0"},
       {"a block too low", ring(), [](Plans& all) { all[0].steps[11].to = 4; },
        "rank 0, step 11 (recv out[4] from 3): out[4] is outside of out, which has 4 blocks here"},
       {"too many blocks", ring(), [](Plans& all) { all[0].steps[11].count = 5; },
@@ -81,8 +92,12 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
       {"scratch that is not there", ring(),
        [](Plans& all) { all[3].steps[11].to_buffer = Buffer::scratch; },
        "is outside of scratch, which has 0 blocks here"},
-      {"a message of another size", ring(), [](Plans& all) { all[0].steps[0].count = 2; },
-       "what comes is of another size: rank 0, step 0"},
+      {"a message of another size", plans_of(Operation::all_gather, "ring", 3),
+       [](Plans& all) {
+         all[0].steps[3].count = 2;
+         set_before(all[0], 3, {0, 1, 2});
+       },
+       "rank 1, step 4 (recv out[2] from 0): what comes is of another size: rank 0, step 3"},
       {"blocks of another size", ring(),
        [](Plans& all) {
          all[0].steps[0].from = 0;
@@ -91,22 +106,27 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
          all[0].steps[0].to_buffer = Buffer::out;
        },
        "its blocks are of other sizes than those they go to"},
-      {"`in` is written", gather(), [](Plans& all) { all[0].steps[2].to_buffer = Buffer::in; },
+      {"`in` is written", gather(),
+       [](Plans& all) {
+         all[0].steps[2] = {.kind = StepKind::recv, .to_buffer = Buffer::in, .peer = 2, .count = 1};
+       },
        "`in` is the caller's and never written"},
       {"a rank that does not exist", ring(), [](Plans& all) { all[0].steps[0].peer = 4; },
        "there are 4 ranks"},
       {"a message to itself", ring(), [](Plans& all) { all[1].steps[0].peer = 1; },
        "a rank sends nothing to itself"},
       {"a step of no kind", ring(),
-       [](Plans& all) { all[1].steps[0].kind = static_cast<StepKind>(9); }, "it is of no known kind"},
+       [](Plans& all) { all[1].steps[0].kind = static_cast<StepKind>(9); },
+       "it is of no known kind"},
       {"a wait for a later step", ring(), [](Plans& all) { set_before(all[1], 3, {5}); },
-       "rank 1, step 3 (recv_reduce out[3] = in[3] op message from 0): it waits for step 5, which is "
+       "rank 1, step 3 (recv_reduce out[2] = in[2] op message from 0): it waits for step 5, which "
+       "is "
        "no earlier"},
       {"a wait that is cut off", ring(), [](Plans& all) { all[1].steps[3].after_first = 1 << 20; },
        "the list of steps it waits for is cut off"},
       {"a send that does not wait for what it sends", ring(),
        [](Plans& all) { set_before(all[2], 4, {}); },
-       "rank 2, step 4 (send out[0] to 3): it touches what step 3 (recv_reduce out[0] = in[0] op "
+       "rank 2, step 4 (send out[3] to 3): it touches what step 3 (recv_reduce out[3] = in[3] op "
        "message from 1) does, and does not wait for it"},
       {"a receive into what is being sent", gather(),
        [](Plans& all) {
@@ -120,13 +140,15 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
          for (Plan& plan : all) set_before(plan, 1, {0});
        },
        "steps wait in a circle: rank 0, step 0 (send in[0] to 1)"},
-      {"a double contribution", ring(),
+      {"a double contribution", plans_of(Operation::reduce, "binomial", 4),
        [](Plans& all) {
-         all[0].steps[9].kind = StepKind::recv_reduce;
-         all[0].steps[9].from_buffer = Buffer::in;
-         all[0].steps[9].from = all[0].steps[9].to;
+         all[0].steps.push_back({.kind = StepKind::reduce,
+                                 .from_buffer = Buffer::in,
+                                 .to_buffer = Buffer::out,
+                                 .count = 1});
+         set_before(all[0], 2, {1});
        },
-       "not every rank's contribution is in it exactly once"},
+       "rank 0, out[0]: not every rank's contribution is in it exactly once"},
       {"a missing contribution", ring(), [](Plans& all) { all[0].steps[3].kind = StepKind::recv; },
        "not every rank's contribution is in it exactly once"},
       {"an undefined read", ring(), [](Plans& all) { all[0].steps[0].from_buffer = Buffer::out; },

@@ -127,7 +127,8 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces + 1,
+              .is_tight = false};
     },
 };
 
@@ -143,7 +144,8 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces + 1,
+              .is_tight = false};
     },
 };
 
@@ -158,8 +160,9 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+      return {.rounds = 2 * TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = 2 * problem.pieces + 1,
+              .is_tight = false};
     },
 };
 
