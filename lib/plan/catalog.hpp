@@ -17,6 +17,7 @@ struct Bound {
   std::uint64_t rounds =
       0;  // messages one after the other, where a rank sends and receives one at a time
   std::uint64_t blocks_sent = 0;  // by one rank
+  bool is_tight = true;           // else some sizes cost less
 };
 
 /// Into how many blocks most algorithms divide a chunk.

@@ -1,5 +1,6 @@
 #include "plan/builders/phases.hpp"
 
+#include <algorithm>
 #include <bit>
 
 namespace hocket::plan {
@@ -12,14 +13,26 @@ std::vector<std::uint32_t> skips_of(std::uint32_t size) {
   return {skips.rbegin(), skips.rend()};
 }
 
+/// A place in a binomial tree, by how far from the root it is.
+struct TreePlace {
+  std::uint32_t to_parent;  // how far
+  std::uint32_t subtree;    // how many ranks are here and below
+};
+
+TreePlace place_at(std::uint32_t distance, std::uint32_t size) noexcept {
+  const std::uint32_t left = size - distance;  // all at the root
+  const std::uint32_t lowest_bit = distance & (~distance + 1);
+  return {lowest_bit, distance == 0 ? left : std::min(left, lowest_bit)};
+}
+
 }  // namespace
 
 Partials partials_of(const PlanWriter& plan) noexcept {
   const std::uint32_t rank = plan.rank();
-  if (plan.problem().operation == Operation::reduce_scatter) {
-    return {Buffer::scratch, {Buffer::out, 0, 1}};
-  }
-  return {Buffer::out, {Buffer::out, rank, 1}};
+  const bool has_vector = blocks_of(plan.problem(), plan.shape(), rank, Buffer::out) == plan.size();
+  if (has_vector) return {Buffer::out, {Buffer::out, rank, 1}};
+  const bool has_block = plan.problem().operation == Operation::reduce_scatter;
+  return {Buffer::scratch, has_block ? Range{Buffer::out, 0, 1} : Range{Buffer::scratch, rank, 1}};
 }
 
 std::uint32_t rounds_min(std::uint32_t size) noexcept {
@@ -98,6 +111,34 @@ void circulant_all_gather(PlanWriter& plan) {
     plan.send(plan.behind(skip), {Buffer::out, rank, moved});
     plan.recv(plan.ahead(skip), {Buffer::out, plan.ahead(skip), moved});
   }
+}
+
+std::uint32_t from_root(const PlanWriter& plan) noexcept {
+  return plan.behind(plan.problem().root);
+}
+
+void binomial_gather(PlanWriter& plan, Buffer held, const Range& own) {
+  const std::uint32_t distance = from_root(plan);
+  const TreePlace here = place_at(distance, plan.size());
+  if (here.subtree == 1) return plan.send(plan.behind(here.to_parent), own);
+  plan.copy(own, {held, plan.rank(), 1});
+  for (std::uint32_t skip = 1; skip < here.subtree; skip *= 2) {
+    const std::uint32_t child = plan.ahead(skip);
+    plan.recv(child, {held, child, place_at(distance + skip, plan.size()).subtree});
+  }
+  if (distance > 0) plan.send(plan.behind(here.to_parent), {held, plan.rank(), here.subtree});
+}
+
+void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own) {
+  const std::uint32_t distance = from_root(plan);
+  const TreePlace here = place_at(distance, plan.size());
+  if (here.subtree == 1) return plan.recv(plan.behind(here.to_parent), own);
+  if (distance > 0) plan.recv(plan.behind(here.to_parent), {held, plan.rank(), here.subtree});
+  for (std::uint32_t skip = std::bit_ceil(here.subtree) / 2; skip > 0; skip /= 2) {
+    const std::uint32_t child = plan.ahead(skip);
+    plan.send(child, {held, child, place_at(distance + skip, plan.size()).subtree});
+  }
+  plan.copy({held, plan.rank(), 1}, own);
 }
 
 }  // namespace hocket::plan

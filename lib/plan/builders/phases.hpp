@@ -17,7 +17,7 @@ struct Partials {
   Range result = {};
 };
 
-/// Of an all-reduce, in `out`; of a reduce-scatter, whose out is one block, in scratch.
+/// In `out` where that is as large as the vector, else in scratch.
 [[nodiscard]] Partials partials_of(const PlanWriter& plan) noexcept;
 
 /// What an all-gather or a gather begins with.
@@ -35,6 +35,15 @@ void direct_all_gather(PlanWriter& plan);
 /// rounded up.
 void circulant_reduce_scatter(PlanWriter& plan);
 void circulant_all_gather(PlanWriter& plan);
+
+/// How far from the root a rank is, around the ring.
+[[nodiscard]] std::uint32_t from_root(const PlanWriter& plan) noexcept;
+
+/// Up and down a binomial tree. A rank with others below it has their blocks, and its own, in
+/// `held` at the time; a rank without only `own`, which is where the own block comes from or goes
+/// to.
+void binomial_gather(PlanWriter& plan, Buffer held, const Range& own);
+void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own);
 
 /// ceil(log2(size)): the fewest rounds in which every rank can hear of every other.
 [[nodiscard]] std::uint32_t rounds_min(std::uint32_t size) noexcept;

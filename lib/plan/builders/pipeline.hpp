@@ -113,6 +113,11 @@ inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
   }
 }
 
+/// What a rank with two children sends down, in the tree with more pieces.
+[[nodiscard]] constexpr std::uint64_t inner_node_blocks(std::uint32_t pieces) noexcept {
+  return (pieces + 1ULL) / 2 * 2;
+}
+
 inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .name = "double_tree",
     .operation = Operation::broadcast,
@@ -127,7 +132,8 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = inner_node_blocks(problem.pieces),
+              .is_tight = false};
     },
 };
 
@@ -143,7 +149,8 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces,
+              .is_tight = false};
     },
 };
 
@@ -158,8 +165,9 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+      return {.rounds = 2ULL * TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces + inner_node_blocks(problem.pieces),
+              .is_tight = false};
     },
 };
 
