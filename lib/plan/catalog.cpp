@@ -11,6 +11,7 @@
 #include "plan/builders/direct.hpp"
 #include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
+#include "plan/builders/two_level.hpp"
 
 namespace hocket::plan {
 namespace {
@@ -23,6 +24,7 @@ constexpr std::array algorithms = {
     recursive_doubling_all_reduce_algorithm,
     rabenseifner_all_reduce_algorithm,
     double_tree_all_reduce_algorithm,
+    two_level_all_reduce_algorithm,
 
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,

@@ -81,37 +81,45 @@ void ring_all_gather(PlanWriter& plan) {
   }
 }
 
-void circulant_reduce_scatter(PlanWriter& plan) {
-  const Partials partials = partials_of(plan);
-  const std::uint32_t rank = plan.rank();
-  const std::vector<std::uint32_t> skips = skips_of(plan.size());
+void circulant_reduce_scatter(Team team, Buffer from, const Partials& partials) {
+  const std::vector<std::uint32_t> skips = skips_of(team.size());
   for (std::size_t i = skips.size() - 1; i > 0; --i) {
     // Of the blocks from the own one on, those behind the skip go, and come for those before it.
     const std::uint32_t skip = skips[i - 1];
     const std::uint32_t moved = skips[i] - skip;
-    const bool is_first = i == skips.size() - 1;
-    const Buffer from = is_first ? Buffer::in : partials.buffer;
-    const Range target = i == 1 ? partials.result : Range{partials.buffer, rank, moved};
-    plan.send(plan.ahead(skip), {from, plan.ahead(skip), moved});
-    plan.recv_reduce(plan.behind(skip), {from, rank, moved}, target);
+    const std::uint32_t peer = team.behind(skip);
+    team.send(team.ahead(skip), from, team.ahead(skip), moved);
+    if (i == 1) return team.recv_reduce(peer, from, partials.result);
+    team.recv_reduce(peer, from, partials.buffer, team.self(), moved);
     // Of an odd number, one is left for which nothing came: from now on all are in one place.
-    if (is_first && moved < skip) {
-      const std::uint32_t left = plan.ahead(moved);
-      plan.copy({Buffer::in, left, 1}, {partials.buffer, left, 1});
-    }
+    if (moved < skip) team.copy(from, partials.buffer, team.ahead(moved));
+    from = partials.buffer;
   }
+  team.copy(from, partials.result);  // of one, who is all there are
 }
 
-void circulant_all_gather(PlanWriter& plan) {
-  const std::vector<std::uint32_t> skips = skips_of(plan.size());
+void circulant_all_gather(Team team) {
+  const std::vector<std::uint32_t> skips = skips_of(team.size());
   for (std::size_t i = 1; i < skips.size(); ++i) {
     const std::uint32_t skip = skips[i - 1];
     const std::uint32_t moved = skips[i] - skip;
-    const std::uint32_t rank = plan.rank();
-    plan.send(plan.behind(skip), {Buffer::out, rank, moved});
-    plan.recv(plan.ahead(skip), {Buffer::out, plan.ahead(skip), moved});
+    team.send(team.behind(skip), Buffer::out, team.self(), moved);
+    team.recv(team.ahead(skip), Buffer::out, team.ahead(skip), moved);
   }
 }
+
+std::uint32_t circulant_messages(std::uint32_t size) {
+  const std::vector<std::uint32_t> skips = skips_of(size);
+  std::uint32_t messages = 0;
+  for (std::size_t i = 1; i < skips.size(); ++i) messages += skips[i] - skips[i - 1] > 1 ? 2U : 1U;
+  return messages;
+}
+
+void circulant_reduce_scatter(PlanWriter& plan) {
+  circulant_reduce_scatter(Team(plan), Buffer::in, partials_of(plan));
+}
+
+void circulant_all_gather(PlanWriter& plan) { circulant_all_gather(Team(plan)); }
 
 std::uint32_t from_root(const PlanWriter& plan) noexcept {
   return plan.behind(plan.problem().root);

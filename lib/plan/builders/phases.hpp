@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "plan/builders/team.hpp"
 #include "plan/writer.hpp"
 
 namespace hocket::plan {
@@ -35,6 +36,12 @@ void direct_all_gather(PlanWriter& plan);
 /// rounded up.
 void circulant_reduce_scatter(PlanWriter& plan);
 void circulant_all_gather(PlanWriter& plan);
+/// The same among some of the ranks, with what they begin with in `from`.
+void circulant_reduce_scatter(Team team, Buffer from, const Partials& partials);
+void circulant_all_gather(Team team);
+/// Messages of either of the two, one behind the other, where the blocks of so many members are a
+/// stretch of a larger vector: what is beyond its end goes in a second message.
+[[nodiscard]] std::uint32_t circulant_messages(std::uint32_t size);
 
 /// How far from the root a rank is, around the ring.
 [[nodiscard]] std::uint32_t from_root(const PlanWriter& plan) noexcept;
