@@ -30,17 +30,20 @@ constexpr std::array algorithms = {
     circulant_reduce_scatter_algorithm,
     direct_reduce_scatter_algorithm,
     halving_reduce_scatter_algorithm,
+    two_level_reduce_scatter_algorithm,
 
     ring_all_gather_algorithm,
     circulant_all_gather_algorithm,
     bruck_all_gather_algorithm,
     direct_all_gather_algorithm,
     doubling_all_gather_algorithm,
+    two_level_all_gather_algorithm,
 
     binomial_broadcast_algorithm,
     chain_broadcast_algorithm,
     double_tree_broadcast_algorithm,
     scatter_all_gather_broadcast_algorithm,
+    two_level_broadcast_algorithm,
 
     binomial_reduce_algorithm,
     chain_reduce_algorithm,

@@ -15,20 +15,12 @@ inline constexpr Algorithm binomial_broadcast_algorithm = {
     .summary = "fewest rounds, all bytes in each; for small vectors",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t size = plan.size();
           Range held = {Buffer::out, 0, 1};
-          if (distance == 0) {
+          if (from_root(plan) == 0) {
             held = {Buffer::in, 0, 1};
             plan.copy(held, {Buffer::out, 0, 1});
           }
-          for (std::uint32_t skip = 1; skip < size; skip *= 2) {
-            if (distance >= skip && distance < 2 * skip) {
-              plan.recv(plan.behind(skip), held);
-            } else if (distance < skip && distance + skip < size) {
-              plan.send(plan.ahead(skip), held);
-            }
-          }
+          binomial_broadcast(plan, Team(plan), plan.problem().root, held);
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "plan/problem.hpp"
+#include "plan/writer.hpp"
 
 namespace hocket::plan {
 
@@ -40,6 +40,36 @@ class Hosts {
   std::uint32_t slots_;
   std::uint32_t count_;
   std::uint32_t last_ranks_;
+};
+
+/// Where the rank of a plan is.
+struct Seat {
+  explicit Seat(const PlanWriter& plan) noexcept
+      : hosts(plan.problem()),
+        host(hosts.host_of(plan.rank())),
+        slot(hosts.slot_of(plan.rank())),
+        mates(hosts.ranks(host)) {}
+
+  /// The ranks `steps` further on and further back on the same host, by slot.
+  [[nodiscard]] std::uint32_t ahead(std::uint32_t steps) const noexcept {
+    return (slot + steps) % mates;
+  }
+  [[nodiscard]] std::uint32_t behind(std::uint32_t steps) const noexcept {
+    return (slot + mates - steps) % mates;
+  }
+  [[nodiscard]] std::uint32_t mate(std::uint32_t of_slot) const noexcept {
+    return hosts.rank_of(host, of_slot);
+  }
+  /// The slots that a mate stands for, its own first.
+  template <typename Use>
+  void each_slot(std::uint32_t of_mate, Use use) const {
+    for (std::uint32_t each = of_mate; each < hosts.slots(); each += mates) use(each);
+  }
+
+  Hosts hosts;
+  std::uint32_t host;
+  std::uint32_t slot;
+  std::uint32_t mates;  // ranks of the host
 };
 
 }  // namespace hocket::plan

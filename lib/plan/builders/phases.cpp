@@ -149,4 +149,15 @@ void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own) {
   plan.copy({held, plan.rank(), 1}, own);
 }
 
+void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, const Range& held) {
+  const std::uint32_t distance = team.behind(root);
+  for (std::uint32_t skip = 1; skip < team.size(); skip *= 2) {
+    if (distance >= skip && distance < 2 * skip) {
+      plan.recv(team.rank_of(team.behind(skip)), held);
+    } else if (distance < skip && distance + skip < team.size()) {
+      plan.send(team.rank_of(team.ahead(skip)), held);
+    }
+  }
+}
+
 }  // namespace hocket::plan

@@ -52,6 +52,9 @@ void circulant_all_gather(Team team);
 void binomial_gather(PlanWriter& plan, Buffer held, const Range& own);
 void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own);
 
+/// Down a binomial tree, whole, from the member who is the root.
+void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, const Range& held);
+
 /// ceil(log2(size)): the fewest rounds in which every rank can hear of every other.
 [[nodiscard]] std::uint32_t rounds_min(std::uint32_t size) noexcept;
 
