@@ -42,12 +42,14 @@ constexpr std::array algorithms = {
     binomial_broadcast_algorithm,
     chain_broadcast_algorithm,
     double_tree_broadcast_algorithm,
+    circulant_broadcast_algorithm,
     scatter_all_gather_broadcast_algorithm,
     two_level_broadcast_algorithm,
 
     binomial_reduce_algorithm,
     chain_reduce_algorithm,
     double_tree_reduce_algorithm,
+    circulant_reduce_algorithm,
     reduce_scatter_gather_reduce_algorithm,
 
     direct_gather_algorithm,

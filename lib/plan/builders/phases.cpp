@@ -6,13 +6,6 @@
 namespace hocket::plan {
 namespace {
 
-/// 1, …, ceil(size / 4), ceil(size / 2), size
-std::vector<std::uint32_t> skips_of(std::uint32_t size) {
-  std::vector<std::uint32_t> skips{size};
-  while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
-  return {skips.rbegin(), skips.rend()};
-}
-
 /// A place in a binomial tree, by how far from the root it is.
 struct TreePlace {
   std::uint32_t to_parent;  // how far
@@ -26,6 +19,12 @@ TreePlace place_at(std::uint32_t distance, std::uint32_t size) noexcept {
 }
 
 }  // namespace
+
+std::vector<std::uint32_t> skips_of(std::uint32_t size) {
+  std::vector<std::uint32_t> skips{size};
+  while (skips.back() > 1) skips.push_back((skips.back() + 1) / 2);
+  return {skips.rbegin(), skips.rend()};
+}
 
 Partials partials_of(const PlanWriter& plan) noexcept {
   const std::uint32_t rank = plan.rank();

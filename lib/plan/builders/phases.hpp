@@ -31,6 +31,9 @@ void ring_reduce_scatter(PlanWriter& plan);
 void direct_reduce_scatter(PlanWriter& plan);
 void direct_all_gather(PlanWriter& plan);
 
+/// Of the circulant graph: 1, …, ceil(size / 4), ceil(size / 2), and the size itself.
+[[nodiscard]] std::vector<std::uint32_t> skips_of(std::uint32_t size);
+
 /// Träff's: as many rounds as a tree of this size is high, whatever the size, and no block is sent
 /// twice. Ranks that differ by a skip talk to each other; each skip is half of the one before,
 /// rounded up.
