@@ -30,8 +30,8 @@ std::uint32_t new_piece(const Skips& skips, std::uint32_t distance) noexcept {
 }
 
 /// What comes in a round is the newest of the new pieces of the ranks between two skips back, of
-/// those that come in no other round. The search goes by sums of falling skips, beginning at the
-/// root, from farther back to nearer; it takes about four steps for each skip there is.
+/// those that come in no other round. The search goes by sums of falling skips, on from the root;
+/// it takes about four steps for each skip there is.
 Arrivals arrivals_at(const Skips& skips, std::uint32_t distance) {
   const auto turn = static_cast<std::uint32_t>(skips.size() - 1);
   const std::uint32_t own = new_piece(skips, distance);
