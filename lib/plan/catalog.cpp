@@ -23,6 +23,7 @@ constexpr std::array algorithms = {
     one_shot_all_reduce_algorithm,
     recursive_doubling_all_reduce_algorithm,
     rabenseifner_all_reduce_algorithm,
+    swing_all_reduce_algorithm,
     double_tree_all_reduce_algorithm,
     two_level_all_reduce_algorithm,
 
