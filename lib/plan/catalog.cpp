@@ -76,6 +76,10 @@ const Algorithm* find_algorithm(Operation operation, std::string_view name) noex
   return found == algorithms.end() ? nullptr : found;
 }
 
+Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept {
+  return problem.size > 1 ? algorithm.bound(problem) : Bound{};
+}
+
 Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
   PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
   if (problem.size > 1) {

@@ -17,7 +17,7 @@ struct Bound {
   std::uint64_t rounds =
       0;  // messages one after the other, where a rank sends and receives one at a time
   std::uint64_t blocks_sent = 0;  // by one rank
-  bool is_tight = true;           // else some sizes cost less
+  bool is_tight = true;           // else no plan costs more, and some cost less
 };
 
 /// Into how many blocks most algorithms divide a chunk.
@@ -42,6 +42,9 @@ struct Algorithm {
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;
 /// Null when there is none of that name for the operation.
 [[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
+
+/// Nothing for a world of one.
+[[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept;
 
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
 

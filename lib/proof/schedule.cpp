@@ -139,13 +139,14 @@ void Course::try_event(std::uint32_t event) {
 void Course::happen(std::uint32_t event, Schedule& schedule) {
   State& state = states_[event];
   state.is_over = true;
-  Event happened = {.step = id(event), .receive = {}, .is_message = is_message(event)};
+  Event happened = {.step = id(event), .receive = {}, .is_message = is_message(event), .round = 0};
   if (happened.is_message) {
     happened.receive = id(lanes_.partner[event]);
     ++state.round;
     ++schedule.messages;
     schedule.rounds = std::max<std::uint64_t>(schedule.rounds, state.round);
   }
+  happened.round = state.round;
   schedule.events.push_back(happened);
   for (std::uint32_t each = state.waiters; each != no_step;) {
     try_event(std::exchange(each, states_[each].next));

@@ -23,6 +23,7 @@ struct Event {
   StepId step;     // the send, of a message
   StepId receive;  // of a message only
   bool is_message = false;
+  std::uint32_t round = 0;  // in which it is over (Schedule::rounds); 0: before any message
 };
 
 struct Schedule {

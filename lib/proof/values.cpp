@@ -17,6 +17,9 @@ constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
   return bits ^ (bits >> 31);
 }
 
+/// Small seeds would else be what a rank and a position are, and what is contributed there nothing.
+constexpr std::uint64_t far_from_places = 0x9e3779b97f4a7c15;
+
 /// The cells of a range, one after the other.
 class Walk {
  public:
@@ -41,7 +44,7 @@ Status undefined(const Plan& plan, std::uint32_t step, std::uint32_t i) {
 }  // namespace
 
 Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
-    : plans_(plans), seed_(mix(seed + 1)) {
+    : plans_(plans), seed_(mix(seed ^ far_from_places)) {
   memory_.reserve(plans.size());
   for (const Plan& plan : plans) {
     const Cells cells(plan.problem, plan.shape, plan.rank, in_place);
