@@ -11,6 +11,7 @@
 #include "plan/builders/direct.hpp"
 #include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
+#include "plan/builders/two_level.hpp"
 
 namespace hocket::plan {
 namespace {
@@ -22,26 +23,35 @@ constexpr std::array algorithms = {
     one_shot_all_reduce_algorithm,
     recursive_doubling_all_reduce_algorithm,
     rabenseifner_all_reduce_algorithm,
+    swing_all_reduce_algorithm,
     double_tree_all_reduce_algorithm,
+    two_level_all_reduce_algorithm,
 
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,
     direct_reduce_scatter_algorithm,
     halving_reduce_scatter_algorithm,
+    two_level_reduce_scatter_algorithm,
 
     ring_all_gather_algorithm,
     circulant_all_gather_algorithm,
     bruck_all_gather_algorithm,
     direct_all_gather_algorithm,
     doubling_all_gather_algorithm,
+    two_level_all_gather_algorithm,
 
     binomial_broadcast_algorithm,
     chain_broadcast_algorithm,
     double_tree_broadcast_algorithm,
+    circulant_broadcast_algorithm,
+    scatter_all_gather_broadcast_algorithm,
+    two_level_broadcast_algorithm,
 
     binomial_reduce_algorithm,
     chain_reduce_algorithm,
     double_tree_reduce_algorithm,
+    circulant_reduce_algorithm,
+    reduce_scatter_gather_reduce_algorithm,
 
     direct_gather_algorithm,
     binomial_gather_algorithm,

@@ -9,38 +9,18 @@
 
 namespace hocket::plan {
 
-/// How far from the root a rank is, around the ring.
-[[nodiscard]] inline std::uint32_t from_root(const PlanWriter& plan) noexcept {
-  return plan.behind(plan.problem().root);
-}
-
-/// How many ranks, from the one that is so far from the root on, are below it in the tree.
-[[nodiscard]] constexpr std::uint32_t subtree_of(std::uint32_t distance,
-                                                 std::uint32_t size) noexcept {
-  const std::uint32_t all = size - distance;
-  return distance == 0 ? all : std::min(all, distance & (~distance + 1));
-}
-
 inline constexpr Algorithm binomial_broadcast_algorithm = {
     .name = "binomial",
     .operation = Operation::broadcast,
     .summary = "fewest rounds, all bytes in each; for small vectors",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t size = plan.size();
           Range held = {Buffer::out, 0, 1};
-          if (distance == 0) {
+          if (from_root(plan) == 0) {
             held = {Buffer::in, 0, 1};
             plan.copy(held, {Buffer::out, 0, 1});
           }
-          for (std::uint32_t skip = 1; skip < size; skip *= 2) {
-            if (distance >= skip && distance < 2 * skip) {
-              plan.recv(plan.behind(skip), held);
-            } else if (distance < skip && distance + skip < size) {
-              plan.send(plan.ahead(skip), held);
-            }
-          }
+          binomial_broadcast(plan, Team(plan), plan.problem().root, held);
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};
@@ -71,33 +51,23 @@ inline constexpr Algorithm binomial_reduce_algorithm = {
     },
 };
 
+/// What the rank with the largest subtree but the root's sends up.
+[[nodiscard]] constexpr std::uint64_t gathered_blocks(std::uint32_t size) noexcept {
+  const std::uint32_t highest = std::bit_ceil(size) / 2;  // the greatest distance of a child
+  return size > 1 ? std::max(size - highest, highest / 2) : 0;
+}
+
 inline constexpr Algorithm binomial_gather_algorithm = {
     .name = "binomial",
     .operation = Operation::gather,
     .summary = "fewest rounds, blocks travel several times; for small blocks",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t subtree = subtree_of(distance, plan.size());
-          const std::uint32_t rank = plan.rank();
-          const Buffer held = distance == 0 ? Buffer::out : Buffer::scratch;
-          if (subtree == 1) {
-            return plan.send(plan.behind(distance & (~distance + 1)), {Buffer::in, 0, 1});
-          }
-          plan.copy({Buffer::in, 0, 1}, {held, rank, 1});
-          for (std::uint32_t skip = 1; skip < subtree; skip *= 2) {
-            const std::uint32_t there = plan.ahead(skip);
-            plan.recv(there, {held, there, subtree_of(distance + skip, plan.size())});
-          }
-          if (distance == 0) return;
-          plan.send(plan.behind(distance & (~distance + 1)), {held, rank, subtree});
+          binomial_gather(plan, from_root(plan) == 0 ? Buffer::out : Buffer::scratch,
+                          {Buffer::in, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
-      const std::uint32_t size = problem.size;
-      const std::uint32_t highest =
-          std::bit_ceil(size) / 2;  // the distance with the largest subtree
-      return {.rounds = rounds_min(problem.size),
-              .blocks_sent = size > 1 ? std::max(size - highest, highest / 2) : 0};
+      return {.rounds = rounds_min(problem.size), .blocks_sent = gathered_blocks(problem.size)};
     },
     .allows_uneven = true,
 };
@@ -108,23 +78,48 @@ inline constexpr Algorithm binomial_scatter_algorithm = {
     .summary = "fewest rounds, blocks travel several times; for small blocks",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t subtree = subtree_of(distance, plan.size());
-          const std::uint32_t rank = plan.rank();
-          const Buffer held = distance == 0 ? Buffer::in : Buffer::scratch;
-          const std::uint32_t parent = plan.behind(distance & (~distance + 1));
-          if (subtree == 1) return plan.recv(parent, {Buffer::out, 0, 1});
-          if (distance > 0) plan.recv(parent, {held, rank, subtree});
-          for (std::uint32_t skip = std::bit_ceil(subtree) / 2; skip > 0; skip /= 2) {
-            const std::uint32_t there = plan.ahead(skip);
-            plan.send(there, {held, there, subtree_of(distance + skip, plan.size())});
-          }
-          plan.copy({held, rank, 1}, {Buffer::out, 0, 1});
+          binomial_scatter(plan, from_root(plan) == 0 ? Buffer::in : Buffer::scratch,
+                           {Buffer::out, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+};
+
+inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
+    .name = "scatter_all_gather",
+    .operation = Operation::broadcast,
+    .summary = "each rank gets a part and gives it to all; for large vectors that have no pieces",
+    .build =
+        [](PlanWriter& plan) {
+          const std::uint32_t all = plan.size();
+          const Buffer held = from_root(plan) == 0 ? Buffer::in : Buffer::out;
+          binomial_scatter(plan, held, {held, plan.rank(), 1});
+          if (held == Buffer::in) plan.copy({held, 0, all}, {Buffer::out, 0, all});
+          circulant_all_gather(plan);
+        },
+    .blocks_per_chunk = one_for_each_rank,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
+    },
+};
+
+inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
+    .name = "reduce_scatter_gather",
+    .operation = Operation::reduce,
+    .summary = "each rank reduces a part and gives it to the root; for large vectors",
+    .build =
+        [](PlanWriter& plan) {
+          circulant_reduce_scatter(plan);
+          const Partials partials = partials_of(plan);
+          binomial_gather(plan, partials.buffer, partials.result);
+        },
+    .blocks_per_chunk = one_for_each_rank,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = 2 * rounds_min(problem.size),
+              .blocks_sent = problem.size - 1 + gathered_blocks(problem.size)};
+    },
 };
 
 }  // namespace hocket::plan

@@ -51,28 +51,75 @@ inline constexpr Algorithm recursive_doubling_all_reduce_algorithm = {
     },
 };
 
-/// The blocks of a member are those of the ranks that it stands for, in the vector of one block for
-/// each rank.
+/// Who exchanges with whom, in the round in which a member keeps or has the blocks of so many: the
+/// *span*, a power of two.
+struct Pairing {
+  std::uint32_t (*peer)(std::uint32_t members, std::uint32_t member, std::uint32_t span);
+  /// A member's number in an order in which those that are left with each other at any span are in
+  /// a row.
+  std::uint32_t (*place)(std::uint32_t members, std::uint32_t member);
+};
+
+inline constexpr Pairing pairing_by_bits = {
+    .peer = [](std::uint32_t /*members*/, std::uint32_t member,
+               std::uint32_t span) { return member ^ span; },
+    .place = [](std::uint32_t /*members*/, std::uint32_t member) { return member; },
+};
+
+/// The peer of an even member is 1, -1, 3, -5, 11, … ahead of it: (1 - (-2)^(i + 1)) / 3 in round
+/// i.
+[[nodiscard]] inline std::uint32_t swing_peer(std::uint32_t members, std::uint32_t member,
+                                              std::uint32_t span) noexcept {
+  const std::int64_t size = members;
+  const std::int64_t power = size / span;  // 2^(i + 1)
+  const bool is_negative = std::bit_width(members / span) % 2 == 0;
+  const std::int64_t distance = (1 - (is_negative ? -power : power)) / 3;
+  const std::int64_t peer = member % 2 == 0 ? member + distance : member - distance;
+  return static_cast<std::uint32_t>((peer + size) % size);
+}
+
+/// At a span, the even members that are left with each other are the same in their lowest bits, and
+/// the odd ones are their peers: so the bits of the even one of the last pair count from the
+/// lowest.
+[[nodiscard]] inline std::uint32_t swing_place(std::uint32_t members,
+                                               std::uint32_t member) noexcept {
+  std::uint32_t even = member % 2 == 0 ? member : swing_peer(members, member, 1);
+  std::uint32_t place = 0;
+  for (std::uint32_t span = members / 2; span > 1; span /= 2) {
+    even /= 2;
+    place += even % 2 * span;
+  }
+  return place + member % 2;
+}
+
+inline constexpr Pairing pairing_by_swing = {.peer = swing_peer, .place = swing_place};
+
+/// The blocks of a member are those of the ranks that the member whose number is its place stands
+/// for, in the vector of one block for each rank.
 class Halves {
  public:
-  explicit Halves(const Fold& fold) noexcept : fold_(fold) {}
+  Halves(const Fold& fold, const Pairing& pairing) noexcept : fold_(fold), pairing_(pairing) {}
 
-  /// Of all members whose number has the same bits as `member` from `span`, a power of two, on.
+  [[nodiscard]] std::uint32_t peer(std::uint32_t span) const noexcept {
+    return pairing_.peer(fold_.members(), fold_.member(), span);
+  }
+  /// Of all members that are left with this one at the span.
   [[nodiscard]] Range blocks(Buffer buffer, std::uint32_t member,
                              std::uint32_t span) const noexcept {
-    const std::uint32_t first = member / span * span;
+    const std::uint32_t first = pairing_.place(fold_.members(), member) / span * span;
     const std::uint32_t begin = fold_.first_rank_of(first);
     return {buffer, begin, fold_.first_rank_of(first + span) - begin};
   }
 
  private:
   const Fold& fold_;
+  const Pairing& pairing_;
 };
 
 /// From in to partials of what the member stands for. What is left is halved in every round.
-inline void halving_reduce_scatter(PlanWriter& plan, const Fold& fold, const Partials& partials) {
-  const Halves halves(fold);
-  const std::uint32_t self = fold.member();
+inline void halving_reduce_scatter(PlanWriter& plan, const Fold& fold, const Partials& partials,
+                                   const Pairing& pairing = pairing_by_bits) {
+  const Halves halves(fold, pairing);
   Buffer held = Buffer::in;
   if (fold.is_host()) {
     const std::uint32_t all = plan.size();
@@ -80,22 +127,22 @@ inline void halving_reduce_scatter(PlanWriter& plan, const Fold& fold, const Par
     held = partials.buffer;
   }
   for (std::uint32_t span = fold.members() / 2; span > 0; span /= 2) {
-    const std::uint32_t peer = fold.rank_of(self ^ span);
-    const Range kept = halves.blocks(held, self, span);
-    plan.send(peer, halves.blocks(held, self ^ span, span));
-    plan.recv_reduce(peer, kept, {partials.buffer, kept.first, kept.count});
+    const std::uint32_t peer = halves.peer(span);
+    const Range kept = halves.blocks(held, fold.member(), span);
+    plan.send(fold.rank_of(peer), halves.blocks(held, peer, span));
+    plan.recv_reduce(fold.rank_of(peer), kept, {partials.buffer, kept.first, kept.count});
     held = partials.buffer;
   }
 }
 
 /// Of what each member stands for, in out, to all.
-inline void doubling_all_gather(PlanWriter& plan, const Fold& fold) {
-  const Halves halves(fold);
-  const std::uint32_t self = fold.member();
+inline void doubling_all_gather(PlanWriter& plan, const Fold& fold,
+                                const Pairing& pairing = pairing_by_bits) {
+  const Halves halves(fold, pairing);
   for (std::uint32_t span = 1; span < fold.members(); span *= 2) {
-    const std::uint32_t peer = fold.rank_of(self ^ span);
-    plan.send(peer, halves.blocks(Buffer::out, self, span));
-    plan.recv(peer, halves.blocks(Buffer::out, self ^ span, span));
+    const std::uint32_t peer = halves.peer(span);
+    plan.send(fold.rank_of(peer), halves.blocks(Buffer::out, fold.member(), span));
+    plan.recv(fold.rank_of(peer), halves.blocks(Buffer::out, peer, span));
   }
 }
 
@@ -108,29 +155,42 @@ inline void doubling_all_gather(PlanWriter& plan, const Fold& fold) {
   return blocks;
 }
 
+inline void halving_all_reduce(PlanWriter& plan, const Pairing& pairing) {
+  const Fold fold(plan.size(), plan.rank());
+  const std::uint32_t all = plan.size();
+  if (fold.is_guest()) {
+    plan.send(fold.partner(), {Buffer::in, 0, all});
+    return plan.recv(fold.partner(), {Buffer::out, 0, all});
+  }
+  halving_reduce_scatter(plan, fold, partials_of(plan), pairing);
+  doubling_all_gather(plan, fold, pairing);
+  if (fold.is_host()) plan.send(fold.partner(), {Buffer::out, 0, all});
+}
+
+[[nodiscard]] inline Bound halving_all_reduce_bound(const Problem& problem) {
+  const std::uint32_t members = std::bit_floor(problem.size);
+  const std::uint32_t rounds = 2 * (std::bit_width(problem.size) - 1U);
+  if (members == problem.size) return {.rounds = rounds, .blocks_sent = 2 * (members - 1ULL)};
+  return {.rounds = rounds + 2, .blocks_sent = problem.size - 2 + doubled_blocks(problem.size)};
+}
+
 inline constexpr Algorithm rabenseifner_all_reduce_algorithm = {
     .name = "rabenseifner",
     .operation = Operation::all_reduce,
     .summary = "few rounds, and fewest bytes where the size is a power of two",
-    .build =
-        [](PlanWriter& plan) {
-          const Fold fold(plan.size(), plan.rank());
-          const std::uint32_t all = plan.size();
-          if (fold.is_guest()) {
-            plan.send(fold.partner(), {Buffer::in, 0, all});
-            return plan.recv(fold.partner(), {Buffer::out, 0, all});
-          }
-          halving_reduce_scatter(plan, fold, partials_of(plan));
-          doubling_all_gather(plan, fold);
-          if (fold.is_host()) plan.send(fold.partner(), {Buffer::out, 0, all});
-        },
+    .build = [](PlanWriter& plan) { halving_all_reduce(plan, pairing_by_bits); },
     .blocks_per_chunk = one_for_each_rank,
-    .bound = [](const Problem& problem) -> Bound {
-      const std::uint32_t members = std::bit_floor(problem.size);
-      const std::uint32_t rounds = 2 * (std::bit_width(problem.size) - 1U);
-      if (members == problem.size) return {.rounds = rounds, .blocks_sent = 2 * (members - 1ULL)};
-      return {.rounds = rounds + 2, .blocks_sent = problem.size - 2 + doubled_blocks(problem.size)};
-    },
+    .bound = halving_all_reduce_bound,
+};
+
+/// De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce".
+inline constexpr Algorithm swing_all_reduce_algorithm = {
+    .name = "swing",
+    .operation = Operation::all_reduce,
+    .summary = "as rabenseifner, but most bytes go to near ranks; for rings and tori of links",
+    .build = [](PlanWriter& plan) { halving_all_reduce(plan, pairing_by_swing); },
+    .blocks_per_chunk = one_for_each_rank,
+    .bound = halving_all_reduce_bound,
 };
 
 inline constexpr Algorithm halving_reduce_scatter_algorithm = {

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "plan/builders/phases.hpp"
+#include "plan/builders/piece_order.hpp"
 #include "plan/builders/tree.hpp"
 #include "plan/catalog.hpp"
 
@@ -113,6 +115,11 @@ inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
   }
 }
 
+/// What a rank with two children sends down, in the tree with more pieces.
+[[nodiscard]] constexpr std::uint64_t inner_node_blocks(std::uint32_t pieces) noexcept {
+  return (pieces + 1ULL) / 2 * 2;
+}
+
 inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .name = "double_tree",
     .operation = Operation::broadcast,
@@ -127,7 +134,7 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces + 1,
+              .blocks_sent = inner_node_blocks(problem.pieces),
               .is_tight = false};
     },
 };
@@ -144,7 +151,7 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces + 1,
+              .blocks_sent = problem.pieces,
               .is_tight = false};
     },
 };
@@ -160,9 +167,59 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = 2 * problem.pieces + 1,
+      return {.rounds = 2ULL * TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces + inner_node_blocks(problem.pieces),
               .is_tight = false};
+    },
+};
+
+inline constexpr Algorithm circulant_broadcast_algorithm = {
+    .name = "circulant",
+    .operation = Operation::broadcast,
+    .summary = "pieces in the fewest rounds, at every size; for all but the smallest vectors",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const Buffer held = is_root ? Buffer::in : Buffer::out;
+          for (const PieceRound& round : piece_rounds(plan)) {
+            if (round.sends()) plan.send(round.to, {held, round.sent_piece, 1});
+            if (round.receives()) plan.recv(round.from, {Buffer::out, round.received_piece, 1});
+          }
+          const std::uint32_t all = plan.problem().pieces;
+          if (is_root) plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      const std::uint32_t rounds = rounds_min(problem.size) - 1 + problem.pieces;
+      return {.rounds = rounds, .blocks_sent = rounds};
+    },
+};
+
+/// A broadcast backwards.
+inline constexpr Algorithm circulant_reduce_algorithm = {
+    .name = "circulant",
+    .operation = Operation::reduce,
+    .summary = "pieces in the fewest rounds, at every size; for all but the smallest vectors",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const Buffer sums = is_root ? Buffer::out : Buffer::scratch;
+          std::vector<Buffer> held(plan.problem().pieces, Buffer::in);
+          std::vector<PieceRound> rounds = piece_rounds(plan);
+          std::ranges::reverse(rounds);
+          for (const PieceRound& round : rounds) {
+            const std::uint32_t sent = round.received_piece;
+            const std::uint32_t received = round.sent_piece;
+            if (round.receives()) plan.send(round.from, {held[sent], sent, 1});
+            if (!round.sends()) continue;
+            plan.recv_reduce(round.to, {held[received], received, 1}, {sums, received, 1});
+            held[received] = sums;
+          }
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = rounds_min(problem.size) - 1ULL + problem.pieces,
+              .blocks_sent = problem.pieces};
     },
 };
 
