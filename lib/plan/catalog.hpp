@@ -37,6 +37,7 @@ struct Algorithm {
   Bound (*bound)(const Problem& problem);
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
+  bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;

@@ -45,12 +45,23 @@ std::vector<std::uint32_t> pieces(const Algorithm& algorithm, std::uint32_t size
   return {1, 2, 3, 8};
 }
 
+std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size) {
+  if (!algorithm.knows_hosts) return {1};
+  if (size > all_variants_size_max) return {2 + size % 7};
+  return {1, 2, 3, 4, 7};
+}
+
 std::vector<Problem> problems(const Algorithm& algorithm, std::uint32_t size) {
   std::vector<Problem> all;
   for (const std::uint32_t root : roots(algorithm, size)) {
     for (const std::uint32_t count : pieces(algorithm, size)) {
-      all.push_back(
-          {.operation = algorithm.operation, .size = size, .root = root, .pieces = count});
+      for (const std::uint32_t ranks : hosts(algorithm, size)) {
+        all.push_back({.operation = algorithm.operation,
+                       .size = size,
+                       .root = root,
+                       .pieces = count,
+                       .ranks_per_host = ranks});
+      }
     }
   }
   return all;

@@ -216,6 +216,7 @@ inline constexpr Algorithm two_level_all_reduce_algorithm = {
               .blocks_sent = std::max(2 * all - 2, all + slots * (last_ranks * hosts.count() - 2)),
               .is_tight = hosts.are_even()};
     },
+    .knows_hosts = true,
 };
 
 /// Of an all-gather or a reduce-scatter.
@@ -255,6 +256,7 @@ inline constexpr Algorithm two_level_reduce_scatter_algorithm = {
       return bound;
     },
     .allows_uneven = true,
+    .knows_hosts = true,
 };
 
 inline constexpr Algorithm two_level_all_gather_algorithm = {
@@ -276,6 +278,7 @@ inline constexpr Algorithm two_level_all_gather_algorithm = {
         },
     .bound = two_level_chunks_bound,
     .allows_uneven = true,
+    .knows_hosts = true,
 };
 
 inline constexpr Algorithm two_level_broadcast_algorithm = {
@@ -315,6 +318,7 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
                                       hosts.slots() - slots + slots * (rounds + last_mates)),
               .is_tight = hosts.are_even()};
     },
+    .knows_hosts = true,
 };
 
 }  // namespace hocket::plan
