@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "plan/plan.hpp"
@@ -31,6 +32,12 @@ class Cells {
   /// How many cells there are with so many copies of the vector in scratch.
   [[nodiscard]] std::uint32_t count(std::uint32_t scratch_copies) const noexcept {
     return (2 + scratch_copies) * vector_;
+  }
+
+  /// In, or in and out; out apart from it; scratch. No run is in two of them.
+  static constexpr std::size_t region_count = 3;
+  [[nodiscard]] std::size_t region(std::uint32_t cell) const noexcept {
+    return cell < vector_ ? 0 : cell < 2 * vector_ ? 1 : 2;
   }
 
   /// Where in the vector a cell is.

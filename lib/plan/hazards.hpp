@@ -2,6 +2,7 @@
 // read or write.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -16,7 +17,7 @@ namespace hocket::plan {
 /// stretches that they cut the memory into, not with the blocks.
 class Hazards {
  public:
-  explicit Hazards(const Cells& cells) : cells_(cells), stretches_{{}} {}
+  explicit Hazards(const Cells& cells) : cells_(cells) {}
 
   /// Notes what the step, the next one, reads and writes; gives those that it must wait for, in
   /// rising order. Valid until the next call.
@@ -34,15 +35,22 @@ class Hazards {
     std::uint32_t step;
     std::uint32_t earlier;
   };
+  struct Region {
+    std::vector<Stretch> stretches = std::vector<Stretch>(1);
+    std::size_t latest = 0;  // of them that was cut
+
+    /// The stretch that begins there from now on.
+    [[nodiscard]] std::size_t cut(std::uint32_t at);
+    /// The stretch that the cell is in.
+    [[nodiscard]] std::size_t find(std::uint32_t at) const noexcept;
+  };
 
   void read(Cells::Run run);
   void write(Cells::Run run);
-  /// The stretch that begins there from now on.
-  [[nodiscard]] std::size_t cut(std::uint32_t at);
   void note(std::uint32_t step);
 
   Cells cells_;
-  std::vector<Stretch> stretches_;
+  std::array<Region, Cells::region_count> regions_;
   std::vector<Reader> readers_;
   std::vector<std::uint32_t> noted_by_;  // by step: the last one that waits for it
   std::vector<std::uint32_t> before_;

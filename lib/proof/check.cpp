@@ -19,14 +19,16 @@ Status wrong(const Plan& plan, std::uint32_t step, std::string_view why) {
   return Status(StatusCode::invalid_argument, fmt::format("{}: {}", locate(plan, step), why));
 }
 
-std::string check_range(const Plan& plan, const Range& range) {
+bool is_inside(const Plan& plan, const Range& range) {
   const std::uint32_t blocks = plan.blocks(range.buffer);
-  if (range.first < blocks && range.count >= 1 &&
-      range.count <= std::min(blocks, plan.shape.vector_blocks())) {
-    return {};
-  }
-  return fmt::format("{} is outside of {}, which has {} blocks here", describe(range),
-                     name(range.buffer), blocks);
+  return range.first < blocks && range.count >= 1 &&
+         range.count <= std::min(blocks, plan.shape.vector_blocks());
+}
+
+Status outside(const Plan& plan, std::uint32_t step, const Range& range) {
+  return wrong(plan, step,
+               fmt::format("{} is outside of {}, which has {} blocks here", describe(range),
+                           name(range.buffer), plan.blocks(range.buffer)));
 }
 
 Status check_step(const Plan& plan, std::uint32_t number) {
@@ -35,10 +37,12 @@ Status check_step(const Plan& plan, std::uint32_t number) {
       step.to_buffer > Buffer::scratch) {
     return wrong(plan, number, "it is of no known kind");
   }
-  std::string why;
-  if (step.has_source()) why = check_range(plan, step.source());
-  if (step.has_target() && why.empty()) why = check_range(plan, step.target());
-  if (!why.empty()) return wrong(plan, number, why);
+  if (step.has_source() && !is_inside(plan, step.source())) {
+    return outside(plan, number, step.source());
+  }
+  if (step.has_target() && !is_inside(plan, step.target())) {
+    return outside(plan, number, step.target());
+  }
   if (step.has_source() && step.has_target() && !have_same_sizes(plan.shape, step.from, step.to)) {
     return wrong(plan, number, "its blocks are of other sizes than those they go to");
   }
@@ -46,10 +50,9 @@ Status check_step(const Plan& plan, std::uint32_t number) {
     return wrong(plan, number, "`in` is the caller's and never written");
   }
   if (step.sends() || step.receives()) {
-    const auto size = static_cast<std::uint32_t>(plan.problem.size);
-    const auto self = static_cast<std::uint32_t>(plan.rank);
+    const std::uint32_t size = plan.problem.size;
     if (step.peer >= size) return wrong(plan, number, fmt::format("there are {} ranks", size));
-    if (step.peer == self) return wrong(plan, number, "a rank sends nothing to itself");
+    if (step.peer == plan.rank) return wrong(plan, number, "a rank sends nothing to itself");
   }
   if (std::uint64_t{step.after_first} + step.after_count > plan.after.size()) {
     return wrong(plan, number, "the list of steps it waits for is cut off");
@@ -104,7 +107,9 @@ class Races {
 
   /// A step that touched the cell before and for which this one does not wait.
   std::uint32_t touch(Cell& cell, std::uint32_t number, bool writes) {
-    if (cell.writer != nobody && !waits(number, cell.writer)) return cell.writer;
+    // Those that read it since then are known to wait for who wrote it.
+    const bool is_read = writes && cell.readers != nobody;
+    if (!is_read && cell.writer != nobody && !waits(number, cell.writer)) return cell.writer;
     if (!writes) {
       readers_.push_back({number, cell.readers});
       cell.readers = static_cast<std::uint32_t>(readers_.size() - 1);

@@ -31,16 +31,16 @@ class Course {
     std::uint32_t waiters = no_step;  // the first of those that wait for it now
     std::uint32_t next = no_step;     // of those that wait for the same
   };
-  /// An event with all that it waits for: before its step, before its receive, and in its rows.
+  /// All that an event waits for: in its rows, before its step, and before its receive.
   struct Waits {
+    std::array<std::uint32_t, 2> rows = {no_step, no_step};
     std::uint32_t rank = 0;
-    std::span<const std::uint32_t> step;
+    std::span<const std::uint32_t> step = {};
     std::uint32_t receiver = 0;
     std::span<const std::uint32_t> receive = {};
-    std::array<std::uint32_t, 2> rows = {no_step, no_step};
 
     [[nodiscard]] std::size_t size() const noexcept {
-      return step.size() + receive.size() + rows.size();
+      return rows.size() + step.size() + receive.size();
     }
   };
 
@@ -115,10 +115,11 @@ Course::Waits Course::waits_of(std::uint32_t event) const {
 }
 
 std::uint32_t Course::wait(const Waits& waits, std::size_t place) const noexcept {
+  // In this order, in which what is over first mostly comes last, an event is tried least often.
+  if (place < waits.rows.size()) return waits.rows[place];
+  place -= waits.rows.size();
   if (place < waits.step.size()) return event_of(waits.rank, waits.step[place]);
-  place -= waits.step.size();
-  if (place < waits.receive.size()) return event_of(waits.receiver, waits.receive[place]);
-  return waits.rows[place - waits.receive.size()];
+  return event_of(waits.receiver, waits.receive[place - waits.step.size()]);
 }
 
 void Course::try_event(std::uint32_t event) {
