@@ -29,6 +29,9 @@ inline constexpr std::chrono::seconds entry_farewell{2};
 /// A list of ranks in a message; what is longer is cut and ends in "…".
 inline constexpr std::size_t rank_list_bytes_max = 160;
 
+/// Blocks in all buffers of one rank's plan of a collective operation.
+inline constexpr std::uint32_t plan_blocks_max = 1 << 26;
+
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;

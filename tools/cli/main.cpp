@@ -14,6 +14,7 @@
 #include "base/text.hpp"
 #include "command.hpp"
 #include "info.hpp"
+#include "plan.hpp"
 #include "run.hpp"
 #include "store.hpp"
 
@@ -105,7 +106,8 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version",
                            fmt::format("hocket {} (C ABI {})", version(), hocket_abi_version()),
                            "Show the version");
-  const Command commands[] = {info_command(program), run_command(program), store_command(program)};
+  const Command commands[] = {info_command(program), plan_command(program), run_command(program),
+                              store_command(program)};
 
   const std::span words(argv, static_cast<std::size_t>(argc));
   if (words.size() > 1 && words[1] == std::string_view("help")) {

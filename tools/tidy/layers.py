@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire store world reduce plan engine comm capi"
+LIB = "base net wire store world reduce plan proof sim engine comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -28,6 +28,8 @@ ARROWS = {
     "wire": f"{COMMON} base",
     "reduce": f"{COMMON} base",
     "plan": f"{COMMON} base",
+    "proof": f"{COMMON} base plan",
+    "sim": f"{COMMON} base plan proof",
     "net": f"{COMMON} base",
     "store": f"{COMMON} base net wire",
     "world": f"{COMMON} base net wire store",
@@ -68,7 +70,7 @@ SYSTEM = (
 )
 
 # Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them).
-PURE_ROOMS = "wire reduce plan"
+PURE_ROOMS = "wire reduce plan proof sim"
 PURE_BAN = (
     "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
     "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "

@@ -1,0 +1,78 @@
+// Bruck's: what a rank has doubles in every round.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+
+#include "plan/builders/phases.hpp"
+#include "plan/catalog.hpp"
+
+namespace hocket::plan {
+
+inline constexpr Algorithm bruck_all_gather_algorithm = {
+    .name = "bruck",
+    .operation = Operation::all_gather,
+    .summary = "fewest bytes in the fewest rounds; near hops carry little, far ones much",
+    .build =
+        [](PlanWriter& plan) {
+          own_block_to_out(plan);
+          const std::uint32_t size = plan.size();
+          for (std::uint32_t skip = 1; skip < size; skip *= 2) {
+            const std::uint32_t moved = std::min(skip, size - skip);
+            plan.send(plan.behind(skip), {Buffer::out, plan.rank(), moved});
+            plan.recv(plan.ahead(skip), {Buffer::out, plan.ahead(skip), moved});
+          }
+        },
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
+    },
+    .allows_uneven = true,
+};
+
+/// A block for the rank `distance` further on travels by the powers of two in `distance`. Between
+/// rounds it is in scratch, at the place of its distance from its origin.
+inline void bruck_all_to_all(PlanWriter& plan) {
+  const std::uint32_t size = plan.size();
+  const std::uint32_t going = size;  // behind what is on its way: what goes now, and what comes now
+  const std::uint32_t coming = 2 * size;
+  plan.copy({Buffer::in, plan.rank(), 1}, {Buffer::out, plan.rank(), 1});
+  for (std::uint32_t skip = 1; skip < size; skip *= 2) {
+    // The distances that have the skip in them are in rows; the first of each row moves only now.
+    std::uint32_t moved = 0;
+    for (std::uint32_t first = skip; first < size; first += 2 * skip) {
+      const std::uint32_t row = std::min(skip, size - first);
+      plan.copy({Buffer::in, plan.ahead(first), 1}, {Buffer::scratch, going + moved, 1});
+      plan.copy({Buffer::scratch, first + 1, row - 1},
+                {Buffer::scratch, going + moved + 1, row - 1});
+      moved += row;
+    }
+    plan.send(plan.ahead(skip), {Buffer::scratch, going, moved});
+    plan.recv(plan.behind(skip), {Buffer::scratch, coming, moved});
+    std::uint32_t taken = std::min(skip, size - skip);
+    for (std::uint32_t i = 0; i < taken; ++i) {  // they have no farther to go
+      plan.copy({Buffer::scratch, coming + i, 1}, {Buffer::out, plan.behind(skip + i), 1});
+    }
+    for (std::uint32_t first = 3 * skip; first < size; first += 2 * skip) {
+      const std::uint32_t row = std::min(skip, size - first);
+      plan.copy({Buffer::scratch, coming + taken, row}, {Buffer::scratch, first, row});
+      taken += row;
+    }
+  }
+}
+
+inline constexpr Algorithm bruck_all_to_all_algorithm = {
+    .name = "bruck",
+    .operation = Operation::all_to_all,
+    .summary = "few rounds, each with half of all bytes; for small blocks",
+    .build = bruck_all_to_all,
+    .bound = [](const Problem& problem) -> Bound {
+      const std::uint64_t size = problem.size;
+      std::uint64_t blocks = 0;  // each goes as often as there are powers of two in its distance
+      for (std::uint64_t distance = 1; distance < size; ++distance) {
+        blocks += static_cast<std::uint64_t>(std::popcount(distance));
+      }
+      return {.rounds = rounds_min(problem.size), .blocks_sent = blocks};
+    },
+};
+
+}  // namespace hocket::plan

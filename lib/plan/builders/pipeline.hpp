@@ -1,0 +1,226 @@
+// Pipelines: the vector in pieces, which follow each other through a chain or through trees, so
+// that all links are busy at once.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "plan/builders/phases.hpp"
+#include "plan/builders/piece_order.hpp"
+#include "plan/builders/tree.hpp"
+#include "plan/catalog.hpp"
+
+namespace hocket::plan {
+
+[[nodiscard]] constexpr std::uint32_t one_for_each_piece(const Problem& problem) noexcept {
+  return problem.pieces;
+}
+
+inline constexpr Algorithm chain_broadcast_algorithm = {
+    .name = "chain",
+    .operation = Operation::broadcast,
+    .summary = "pieces follow each other from rank to rank; for huge vectors and few ranks",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const bool is_last = plan.ahead(1) == plan.problem().root;
+          const Buffer held = is_root ? Buffer::in : Buffer::out;
+          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) {
+            if (!is_root) plan.recv(plan.behind(1), {Buffer::out, i, 1});
+            if (!is_last) plan.send(plan.ahead(1), {held, i, 1});
+            if (is_root) plan.copy({Buffer::in, i, 1}, {Buffer::out, i, 1});
+          }
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+    },
+};
+
+inline constexpr Algorithm chain_reduce_algorithm = {
+    .name = "chain",
+    .operation = Operation::reduce,
+    .summary = "pieces follow each other from rank to rank; for huge vectors and few ranks",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const bool is_first = plan.ahead(1) == plan.problem().root;
+          const Buffer sum = is_root ? Buffer::out : Buffer::scratch;
+          for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) {
+            if (!is_first) plan.recv_reduce(plan.ahead(1), {Buffer::in, i, 1}, {sum, i, 1});
+            if (!is_root) plan.send(plan.behind(1), {is_first ? Buffer::in : sum, i, 1});
+          }
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+    },
+};
+
+/// What a rank does with one piece in one tree, and when.
+struct TreeStep {
+  std::uint32_t round;
+  std::uint32_t piece;
+  std::uint32_t peer;
+  bool is_from_parent;
+
+  friend auto operator<=>(const TreeStep&, const TreeStep&) = default;
+};
+
+/// All that a rank does to get the pieces and to hand them on, in the order of the rounds.
+[[nodiscard]] inline std::vector<TreeStep> tree_steps(const PlanWriter& plan) {
+  const TwoTrees trees(plan.size());
+  const std::uint32_t root = plan.problem().root;
+  const std::uint32_t self = plan.behind(root);
+  std::vector<TreeStep> steps;
+  for (std::uint32_t piece = 0; piece < plan.problem().pieces; ++piece) {
+    const std::uint32_t tree = piece % 2;
+    const TwoTrees::Node& node = trees.node(tree, self);
+    const auto add = [&](std::uint32_t other, std::uint32_t first_round, bool is_from_parent) {
+      if (other == no_node) return;
+      steps.push_back(
+          {first_round + piece / 2 * 2, piece, (other + root) % plan.size(), is_from_parent});
+    };
+    add(node.parent, node.round, true);
+    for (const std::uint32_t child : node.children) {
+      if (child != no_node) add(child, trees.node(tree, child).round, false);
+    }
+  }
+  std::ranges::sort(steps);
+  return steps;
+}
+
+/// From where the root has the pieces to `out` everywhere else.
+inline void double_tree_broadcast(PlanWriter& plan, Buffer roots) {
+  const Buffer held = plan.rank() == plan.problem().root ? roots : Buffer::out;
+  for (const TreeStep& step : tree_steps(plan)) {
+    if (step.is_from_parent) plan.recv(step.peer, {Buffer::out, step.piece, 1});
+    if (!step.is_from_parent) plan.send(step.peer, {held, step.piece, 1});
+  }
+}
+
+/// A broadcast backwards.
+inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
+  std::vector<TreeStep> steps = tree_steps(plan);
+  std::ranges::reverse(steps);
+  std::vector<Buffer> held(plan.problem().pieces, Buffer::in);
+  for (const TreeStep& step : steps) {
+    const std::uint32_t piece = plan.problem().pieces - 1 - step.piece;
+    if (step.is_from_parent) {
+      plan.send(step.peer, {held[piece], piece, 1});
+    } else {
+      plan.recv_reduce(step.peer, {held[piece], piece, 1}, {sums, piece, 1});
+      held[piece] = sums;
+    }
+  }
+}
+
+/// What a rank with two children sends down, in the tree with more pieces.
+[[nodiscard]] constexpr std::uint64_t inner_node_blocks(std::uint32_t pieces) noexcept {
+  return (pieces + 1ULL) / 2 * 2;
+}
+
+inline constexpr Algorithm double_tree_broadcast_algorithm = {
+    .name = "double_tree",
+    .operation = Operation::broadcast,
+    .summary = "pieces down two binary trees; for many ranks and vectors neither small nor huge",
+    .build =
+        [](PlanWriter& plan) {
+          const std::uint32_t all = plan.problem().pieces;
+          double_tree_broadcast(plan, Buffer::in);
+          if (plan.rank() != plan.problem().root) return;
+          plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = inner_node_blocks(problem.pieces),
+              .is_tight = false};
+    },
+};
+
+inline constexpr Algorithm double_tree_reduce_algorithm = {
+    .name = "double_tree",
+    .operation = Operation::reduce,
+    .summary = "pieces up two binary trees; for many ranks and vectors neither small nor huge",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          double_tree_reduce(plan, is_root ? Buffer::out : Buffer::scratch);
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces,
+              .is_tight = false};
+    },
+};
+
+inline constexpr Algorithm double_tree_all_reduce_algorithm = {
+    .name = "double_tree",
+    .operation = Operation::all_reduce,
+    .summary = "pieces up two binary trees and down again; for many ranks",
+    .build =
+        [](PlanWriter& plan) {
+          double_tree_reduce(plan, Buffer::out);
+          double_tree_broadcast(plan, Buffer::out);
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = 2ULL * TwoTrees(problem.size).last_round(problem.pieces),
+              .blocks_sent = problem.pieces + inner_node_blocks(problem.pieces),
+              .is_tight = false};
+    },
+};
+
+inline constexpr Algorithm circulant_broadcast_algorithm = {
+    .name = "circulant",
+    .operation = Operation::broadcast,
+    .summary = "pieces in the fewest rounds, at every size; for all but the smallest vectors",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const Buffer held = is_root ? Buffer::in : Buffer::out;
+          for (const PieceRound& round : piece_rounds(plan)) {
+            if (round.sends()) plan.send(round.to, {held, round.sent_piece, 1});
+            if (round.receives()) plan.recv(round.from, {Buffer::out, round.received_piece, 1});
+          }
+          const std::uint32_t all = plan.problem().pieces;
+          if (is_root) plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      const std::uint32_t rounds = rounds_min(problem.size) - 1 + problem.pieces;
+      return {.rounds = rounds, .blocks_sent = rounds};
+    },
+};
+
+/// A broadcast backwards.
+inline constexpr Algorithm circulant_reduce_algorithm = {
+    .name = "circulant",
+    .operation = Operation::reduce,
+    .summary = "pieces in the fewest rounds, at every size; for all but the smallest vectors",
+    .build =
+        [](PlanWriter& plan) {
+          const bool is_root = plan.rank() == plan.problem().root;
+          const Buffer sums = is_root ? Buffer::out : Buffer::scratch;
+          std::vector<Buffer> held(plan.problem().pieces, Buffer::in);
+          std::vector<PieceRound> rounds = piece_rounds(plan);
+          std::ranges::reverse(rounds);
+          for (const PieceRound& round : rounds) {
+            const std::uint32_t sent = round.received_piece;
+            const std::uint32_t received = round.sent_piece;
+            if (round.receives()) plan.send(round.from, {held[sent], sent, 1});
+            if (!round.sends()) continue;
+            plan.recv_reduce(round.to, {held[received], received, 1}, {sums, received, 1});
+            held[received] = sums;
+          }
+        },
+    .blocks_per_chunk = one_for_each_piece,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = rounds_min(problem.size) - 1ULL + problem.pieces,
+              .blocks_sent = problem.pieces};
+    },
+};
+
+}  // namespace hocket::plan

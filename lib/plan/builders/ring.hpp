@@ -1,0 +1,52 @@
+// Each rank sends to the next and receives from the one before: every link carries every block once
+// in each direction of the work, whatever the size, but the last one is there late.
+#pragma once
+
+#include "plan/builders/phases.hpp"
+#include "plan/catalog.hpp"
+
+namespace hocket::plan {
+
+inline constexpr Algorithm ring_all_reduce_algorithm = {
+    .name = "ring",
+    .operation = Operation::all_reduce,
+    .summary = "fewest bytes, neighbours only; for large vectors and few ranks",
+    .build =
+        [](PlanWriter& plan) {
+          ring_reduce_scatter(plan);
+          ring_all_gather(plan);
+        },
+    .blocks_per_chunk = one_for_each_rank,
+    .bound = [](const Problem& problem) -> Bound {
+      const std::uint64_t others = problem.size - 1U;
+      return {.rounds = 2 * others, .blocks_sent = 2 * others};
+    },
+};
+
+inline constexpr Algorithm ring_reduce_scatter_algorithm = {
+    .name = "ring",
+    .operation = Operation::reduce_scatter,
+    .summary = "fewest bytes, neighbours only; for large vectors and few ranks",
+    .build = ring_reduce_scatter,
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+    },
+    .allows_uneven = true,
+};
+
+inline constexpr Algorithm ring_all_gather_algorithm = {
+    .name = "ring",
+    .operation = Operation::all_gather,
+    .summary = "fewest bytes, neighbours only; for large vectors and few ranks",
+    .build =
+        [](PlanWriter& plan) {
+          own_block_to_out(plan);
+          ring_all_gather(plan);
+        },
+    .bound = [](const Problem& problem) -> Bound {
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+    },
+    .allows_uneven = true,
+};
+
+}  // namespace hocket::plan

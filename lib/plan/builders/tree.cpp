@@ -1,0 +1,114 @@
+#include "plan/builders/tree.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace hocket::plan {
+namespace {
+
+constexpr std::uint8_t uncolored = 2;
+
+/// In order: on the lowest level are all odd numbers, on the next those that two divides once, and
+/// so on. Number 0 is above all others, the root.
+TwoTrees::Node place(std::uint32_t number, std::uint32_t size) {
+  TwoTrees::Node node;
+  if (number == 0) {
+    if (size > 1) node.children[0] = std::bit_floor(size - 1);
+    return node;
+  }
+  const std::uint32_t level = number & (~number + 1);
+  node.parent = (number ^ level) | (2 * level);
+  if (node.parent >= size) node.parent = number ^ level;
+  if (level == 1) return node;
+  node.children[0] = number - level / 2;
+  std::uint32_t step = level / 2;
+  while (step > 0 && number + step >= size) step /= 2;
+  if (step > 0) node.children[1] = number + step;
+  return node;
+}
+
+/// The number in the second tree of a node and the other way round, so that numbers which are odd
+/// in one tree are even in the other, but for one node at most that has no children in both.
+std::uint32_t renumber(std::uint32_t number, std::uint32_t others, bool back) {
+  if (number == 0) return 0;
+  if (others % 2 == 0) return others + 1 - number;
+  return (number - 1 + (back ? 1 : others - 1)) % others + 1;
+}
+
+}  // namespace
+
+TwoTrees::TwoTrees(std::uint32_t size) {
+  const std::uint32_t others = size - 1;
+  for (std::uint32_t number = 0; number < size; ++number) {
+    nodes_[0].push_back(place(number, size));
+    Node node = place(renumber(number, others, false), size);
+    const auto back = [&](std::uint32_t& other) {
+      if (other != no_node) other = renumber(other, others, true);
+    };
+    back(node.parent);
+    for (std::uint32_t& child : node.children) back(child);
+    nodes_[1].push_back(node);
+  }
+  for (auto& tree : odd_) tree.assign(size, uncolored);
+  for (std::uint32_t number = 1; number < size; ++number) {
+    if (odd_[0][number] == uncolored) color_from(0, number);
+  }
+  for (std::uint32_t tree = 0; tree < 2; ++tree) time(tree);
+}
+
+/// The other node that the parent of this one sends to, in any tree.
+std::uint32_t TwoTrees::sibling(std::uint32_t tree, std::uint32_t number) const noexcept {
+  const Node& parent = nodes_[tree][nodes_[tree][number].parent];
+  return parent.children[0] == number ? parent.children[1] : parent.children[0];
+}
+
+/// What a node gets from its two parents comes in different rounds, and so does what a parent sends
+/// to its two children: from one choice all others follow, along a path or around a circle.
+void TwoTrees::color_from(std::uint32_t tree, std::uint32_t number) {
+  const auto walk = [this](std::uint32_t at, std::uint32_t node, std::uint8_t odd) {
+    while (node != no_node && odd_[at][node] == uncolored) {
+      odd_[at][node] = odd;
+      at = 1 - at;  // the same node's edge in the other tree
+      if (odd_[at][node] != uncolored) return;
+      odd = odd == 0 ? 1 : 0;
+      odd_[at][node] = odd;
+      const bool is_below_root = nodes_[at][node].parent == 0;
+      const std::uint32_t next = is_below_root ? nodes_[1 - at][0].children[0] : sibling(at, node);
+      if (is_below_root) at = 1 - at;
+      node = next;
+      odd = odd == 0 ? 1 : 0;
+    }
+  };
+  const bool is_below_root = nodes_[tree][number].parent == 0;
+  const std::uint32_t other =
+      is_below_root ? nodes_[1 - tree][0].children[0] : sibling(tree, number);
+  walk(tree, number, 0);
+  walk(is_below_root ? 1 - tree : tree, other, 1);
+}
+
+void TwoTrees::time(std::uint32_t tree) {
+  std::vector<std::uint32_t> open = {0};
+  while (!open.empty()) {
+    const Node& node = nodes_[tree][open.back()];
+    open.pop_back();
+    for (const std::uint32_t child : node.children) {
+      if (child == no_node) continue;
+      const std::uint32_t next = node.round + 1;
+      nodes_[tree][child].round = next + (next % 2 == odd_[tree][child] ? 0 : 1);
+      open.push_back(child);
+    }
+  }
+}
+
+std::uint32_t TwoTrees::last_round(std::uint32_t pieces) const noexcept {
+  std::uint32_t last = 0;
+  for (std::uint32_t tree = 0; tree < std::min(pieces, 2U); ++tree) {
+    const std::uint32_t own = (pieces - tree + 1) / 2;
+    for (const Node& node : nodes_[tree]) {
+      if (node.parent != no_node) last = std::max(last, node.round + 2 * (own - 1));
+    }
+  }
+  return last;
+}
+
+}  // namespace hocket::plan

@@ -1,0 +1,41 @@
+// Two binary trees over the same ranks, such that no rank has children in both: with half of the
+// pieces in each, every rank can send one piece and receive one in every round (Sanders, Speck and
+// Träff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan").
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace hocket::plan {
+
+inline constexpr std::uint32_t no_node = UINT32_MAX;
+
+/// Nodes are counted from the root, which is 0 and has one child in each tree.
+class TwoTrees {
+ public:
+  struct Node {
+    std::uint32_t parent = no_node;
+    std::array<std::uint32_t, 2> children = {no_node, no_node};
+    /// The round in which its first piece comes. One more comes in every second round from then on.
+    std::uint32_t round = 0;
+  };
+
+  explicit TwoTrees(std::uint32_t size);
+
+  [[nodiscard]] const Node& node(std::uint32_t tree, std::uint32_t number) const noexcept {
+    return nodes_[tree][number];
+  }
+  /// In which all have so many pieces, which come by the trees in turns; the first round is 1.
+  [[nodiscard]] std::uint32_t last_round(std::uint32_t pieces) const noexcept;
+
+ private:
+  void color_from(std::uint32_t tree, std::uint32_t number);
+  [[nodiscard]] std::uint32_t sibling(std::uint32_t tree, std::uint32_t number) const noexcept;
+  void time(std::uint32_t tree);
+
+  std::array<std::vector<Node>, 2> nodes_;
+  std::array<std::vector<std::uint8_t>, 2> odd_;  // by node: whether it gets pieces in odd rounds
+};
+
+}  // namespace hocket::plan

@@ -1,0 +1,94 @@
+#include "plan/catalog.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "plan/builders/barrier.hpp"
+#include "plan/builders/binomial.hpp"
+#include "plan/builders/bruck.hpp"
+#include "plan/builders/butterfly.hpp"
+#include "plan/builders/circulant.hpp"
+#include "plan/builders/direct.hpp"
+#include "plan/builders/pipeline.hpp"
+#include "plan/builders/ring.hpp"
+#include "plan/builders/two_level.hpp"
+
+namespace hocket::plan {
+namespace {
+
+constexpr std::array algorithms = {
+    ring_all_reduce_algorithm,
+    circulant_all_reduce_algorithm,
+    two_shot_all_reduce_algorithm,
+    one_shot_all_reduce_algorithm,
+    recursive_doubling_all_reduce_algorithm,
+    rabenseifner_all_reduce_algorithm,
+    swing_all_reduce_algorithm,
+    double_tree_all_reduce_algorithm,
+    two_level_all_reduce_algorithm,
+
+    ring_reduce_scatter_algorithm,
+    circulant_reduce_scatter_algorithm,
+    direct_reduce_scatter_algorithm,
+    halving_reduce_scatter_algorithm,
+    two_level_reduce_scatter_algorithm,
+
+    ring_all_gather_algorithm,
+    circulant_all_gather_algorithm,
+    bruck_all_gather_algorithm,
+    direct_all_gather_algorithm,
+    doubling_all_gather_algorithm,
+    two_level_all_gather_algorithm,
+
+    binomial_broadcast_algorithm,
+    chain_broadcast_algorithm,
+    double_tree_broadcast_algorithm,
+    circulant_broadcast_algorithm,
+    scatter_all_gather_broadcast_algorithm,
+    two_level_broadcast_algorithm,
+
+    binomial_reduce_algorithm,
+    chain_reduce_algorithm,
+    double_tree_reduce_algorithm,
+    circulant_reduce_algorithm,
+    reduce_scatter_gather_reduce_algorithm,
+
+    direct_gather_algorithm,
+    binomial_gather_algorithm,
+
+    direct_scatter_algorithm,
+    binomial_scatter_algorithm,
+
+    direct_all_to_all_algorithm,
+    bruck_all_to_all_algorithm,
+
+    dissemination_barrier_algorithm,
+};
+
+}  // namespace
+
+std::span<const Algorithm> catalog() noexcept { return algorithms; }
+
+const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept {
+  const auto* const found = std::ranges::find_if(algorithms, [&](const Algorithm& each) {
+    return each.operation == operation && each.name == name;
+  });
+  return found == algorithms.end() ? nullptr : found;
+}
+
+Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept {
+  return problem.size > 1 ? algorithm.bound(problem) : Bound{};
+}
+
+Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
+  PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
+  if (problem.size > 1) {
+    algorithm.build(plan);
+  } else {
+    plan.copy({Buffer::in, 0, plan.shape().vector_blocks()},
+              {Buffer::out, 0, plan.shape().vector_blocks()});
+  }
+  return plan.take();
+}
+
+}  // namespace hocket::plan

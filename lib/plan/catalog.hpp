@@ -1,0 +1,52 @@
+// Every algorithm there is: its name, what it solves, and what it promises.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "hocket/status.hpp"
+
+#include "plan/plan.hpp"
+#include "plan/writer.hpp"
+
+namespace hocket::plan {
+
+/// What a plan costs the rank for which it costs most; the verifier holds every builder to it.
+struct Bound {
+  std::uint64_t rounds =
+      0;  // messages one after the other, where a rank sends and receives one at a time
+  std::uint64_t blocks_sent = 0;  // by one rank
+  bool is_tight = true;           // else no plan costs more, and some cost less
+};
+
+/// Into how many blocks most algorithms divide a chunk.
+[[nodiscard]] constexpr std::uint32_t undivided(const Problem& /*problem*/) noexcept { return 1; }
+[[nodiscard]] constexpr std::uint32_t one_for_each_rank(const Problem& problem) noexcept {
+  return problem.size;
+}
+
+struct Algorithm {
+  std::string_view name;
+  Operation operation;
+  std::string_view summary;  // one line for people: what it does, and where it wins
+  /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces.
+  void (*build)(PlanWriter& plan);
+  /// Into how many blocks a chunk is divided.
+  std::uint32_t (*blocks_per_chunk)(const Problem& problem) = undivided;
+  Bound (*bound)(const Problem& problem);
+  /// Whether chunks may differ in size, as those of an all_gather_v do.
+  bool allows_uneven = false;
+  bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
+};
+
+[[nodiscard]] std::span<const Algorithm> catalog() noexcept;
+/// Null when there is none of that name for the operation.
+[[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
+
+/// Nothing for a world of one.
+[[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept;
+
+[[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
+
+}  // namespace hocket::plan

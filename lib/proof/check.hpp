@@ -1,0 +1,19 @@
+// Whether the plan of one rank, taken for itself, makes sense. Plans from outside pass this before
+// anything else looks at them.
+#pragma once
+
+#include "hocket/status.hpp"
+
+#include "plan/plan.hpp"
+
+namespace hocket::plan {
+
+/// Every range is inside its buffer, `in` is never written, peers and lanes exist, steps wait for
+/// earlier ones only; and of two steps that touch one block, and not both only read it, one waits
+/// for the other, also where in and out are the same memory.
+[[nodiscard]] Status check_plan(const Plan& plan);
+
+/// "rank 2, step 5 (copy out[0] = in[0])"
+[[nodiscard]] std::string locate(const Plan& plan, std::uint32_t step);
+
+}  // namespace hocket::plan

@@ -1,0 +1,163 @@
+#include "proof/values.hpp"
+
+#include <array>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "plan/describe.hpp"
+#include "proof/check.hpp"
+
+namespace hocket::plan {
+namespace {
+
+constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+/// Small seeds would else be what a rank and a position are, and what is contributed there nothing.
+constexpr std::uint64_t far_from_places = 0x9e3779b97f4a7c15;
+
+/// The cells of a range, one after the other.
+class Walk {
+ public:
+  Walk(const Cells& cells, const Range& range) noexcept : runs_(cells.of(range)) {}
+
+  [[nodiscard]] std::uint32_t operator[](std::uint32_t i) const noexcept {
+    const std::uint32_t first = runs_[0].size();
+    return i < first ? runs_[0].begin + i : runs_[1].begin + (i - first);
+  }
+
+ private:
+  std::array<Cells::Run, 2> runs_;
+};
+
+Status undefined(const Plan& plan, std::uint32_t step, std::uint32_t i) {
+  const Range range = plan.steps[step].source();
+  return Status(StatusCode::invalid_argument,
+                fmt::format("{}: block {} of {} blocks of {} is undefined here", locate(plan, step),
+                            i, range.count, name(range.buffer)));
+}
+
+}  // namespace
+
+Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
+    : plans_(plans), seed_(mix(seed ^ far_from_places)) {
+  memory_.reserve(plans.size());
+  for (const Plan& plan : plans) {
+    const Cells cells(plan.problem, plan.shape, plan.rank, in_place);
+    memory_.push_back({cells, std::vector<Block>(cells.count(plan.scratch_copies))});
+  }
+  fill_inputs();
+  if (!plans.empty() && reduces(plans.front().problem.operation)) add_up();
+}
+
+Values::Block Values::contribution(std::uint32_t rank, std::uint32_t position) const noexcept {
+  const std::uint64_t random = mix(seed_ ^ mix((std::uint64_t{rank} << 32) | position));
+  return {random, mix(random) | 1};
+}
+
+/// The same whichever of the two is which: so is a reduction. But not the same in another tree.
+Values::Block Values::combine(const Block& one, const Block& other) noexcept {
+  return {one.sum + other.sum, mix(one.tree + other.tree) | 1};
+}
+
+void Values::fill_inputs() {
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    const std::uint32_t blocks = plans_[rank].blocks(Buffer::in);
+    if (blocks == 0) continue;
+    Memory& memory = memory_[rank];
+    const Cells::Run run = memory.cells.of({Buffer::in, 0, blocks})[0];
+    for (std::uint32_t cell = run.begin; cell < run.end; ++cell) {
+      memory.blocks[cell] = contribution(rank, memory.cells.position(cell));
+    }
+  }
+}
+
+void Values::add_up() {
+  sums_.assign(plans_.front().shape.vector_blocks(), 0);
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    for (std::uint32_t i = 0; i < sums_.size(); ++i) sums_[i] += contribution(rank, i).sum;
+  }
+}
+
+Status Values::run(const Event& event) {
+  const StepId at = event.is_message ? event.receive : event.step;
+  const Step& step = plans_[at.rank].steps[at.step];
+  Memory& here = memory_[at.rank];
+  const Walk target(here.cells, step.target());
+
+  // Of what comes in, and of what is here already and goes into the target with it.
+  const Memory& there = memory_[event.step.rank];
+  const Walk source(there.cells, plans_[event.step.rank].steps[event.step.step].source());
+  const bool combines = step.kind == StepKind::recv_reduce || step.kind == StepKind::reduce;
+  const Walk operand =
+      step.kind == StepKind::recv_reduce ? Walk(here.cells, step.source()) : target;
+
+  for (std::uint32_t i = 0; i < step.count; ++i) {
+    Block value = there.blocks[source[i]];
+    if (value.tree == 0) return undefined(plans_[event.step.rank], event.step.step, i);
+    if (combines) {
+      const Block& own = here.blocks[operand[i]];
+      if (own.tree == 0) return undefined(plans_[at.rank], at.step, i);
+      value = combine(own, value);
+    }
+    here.blocks[target[i]] = value;
+  }
+  return {};
+}
+
+Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const noexcept {
+  const Problem& problem = plans_.front().problem;
+  const std::uint32_t chunk = plans_.front().shape.blocks_per_chunk;
+  switch (problem.operation) {
+    case Operation::all_gather:
+    case Operation::gather:
+      return contribution(position / chunk, position);
+    case Operation::broadcast:
+    case Operation::scatter:
+      return contribution(problem.root, position);
+    case Operation::all_to_all:
+      return contribution(position / chunk, rank * chunk + position % chunk);
+    default:
+      return {sums_[position], 0};  // in any tree
+  }
+}
+
+Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
+  const Memory& memory = memory_[rank];
+  const std::uint32_t cell = memory.cells.of({Buffer::out, block, 1})[0].begin;
+  const std::uint32_t position = memory.cells.position(cell);
+  const Block& value = memory.blocks[cell];
+  const Block wanted = expected(rank, position);
+  const auto wrong = [&](std::string_view why) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("rank {}, out[{}]: {}", rank, block, why));
+  };
+  if (value.tree == 0) return wrong("it is undefined at the end");
+  const bool is_reduced = reduces(plans_.front().problem.operation);
+  if (value.sum != wanted.sum || (!is_reduced && value.tree != wanted.tree)) {
+    return wrong(is_reduced ? "not every rank's contribution is in it exactly once"
+                            : "it holds what belongs elsewhere");
+  }
+  const bool is_everywhere = plans_.front().problem.operation == Operation::all_reduce;
+  if (is_everywhere &&
+      value.tree != memory_[0].blocks[memory_[0].cells.of({Buffer::out, block, 1})[0].begin].tree) {
+    return wrong("it was combined in another order than on rank 0, so that its bits may differ");
+  }
+  return {};
+}
+
+Status Values::check_results() const {
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    const std::uint32_t blocks = plans_[rank].blocks(Buffer::out);
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      if (Status status = check_block(rank, block); !status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+}  // namespace hocket::plan

@@ -1,0 +1,51 @@
+// What stands in the blocks of all ranks while their plans run, as numbers in place of data.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "plan/cells.hpp"
+#include "proof/schedule.hpp"
+
+namespace hocket::plan {
+
+class Values {
+ public:
+  Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed);
+
+  /// Fails when something undefined is read.
+  [[nodiscard]] Status run(const Event& event);
+  /// Whether each rank's `out` holds what the operation promises.
+  [[nodiscard]] Status check_results() const;
+
+ private:
+  /// The sum of the random numbers that stand for what was contributed to a block: right only if
+  /// each contribution is in it exactly once. And a hash of the tree in which they were combined.
+  struct Block {
+    std::uint64_t sum = 0;
+    std::uint64_t tree = 0;  // 0: undefined
+
+    friend bool operator==(const Block&, const Block&) = default;
+  };
+  struct Memory {
+    Cells cells;
+    std::vector<Block> blocks;  // by cell
+  };
+
+  [[nodiscard]] Block contribution(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
+  void fill_inputs();
+  void add_up();
+  [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
+
+  std::span<const Plan> plans_;
+  std::uint64_t seed_;
+  std::vector<Memory> memory_;
+  std::vector<std::uint64_t> sums_;  // of all contributions, by position, if the operation reduces
+};
+
+}  // namespace hocket::plan

@@ -1,0 +1,66 @@
+#include "proof/verify.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "proof/check.hpp"
+#include "proof/heard.hpp"
+#include "proof/schedule.hpp"
+#include "proof/values.hpp"
+
+namespace hocket::plan {
+namespace {
+
+/// All plans are of one algorithm and problem, and stand at the place of their rank.
+Status check_together(std::span<const Plan> plans) {
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const Plan& plan = plans[i];
+    if (static_cast<std::size_t>(plan.rank) != i ||
+        static_cast<std::size_t>(plan.problem.size) != plans.size() ||
+        plan.problem != plans.front().problem || plan.shape != plans.front().shape) {
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("plan {} of {} is for rank {} of {}, or for another problem", i,
+                                plans.size(), plan.rank, plan.problem.size));
+    }
+    if (Status status = check_plan(plan); !status.ok()) return status;
+  }
+  if (!plans.empty()) return {};
+  return Status(StatusCode::invalid_argument, "no plans");
+}
+
+template <class World>
+Status run(const Schedule& schedule, World world) {
+  for (const Event& event : schedule.events) {
+    if (Status status = world.run(event); !status.ok()) return status;
+  }
+  return world.check_results();
+}
+
+std::uint64_t blocks_sent(const Plan& plan) noexcept {
+  std::uint64_t sum = 0;
+  for (const Step& step : plan.steps) sum += step.sends() ? step.count : 0;
+  return sum;
+}
+
+}  // namespace
+
+Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  if (Status status = check_together(plans); !status.ok()) return status;
+  const auto schedule = make_schedule(plans);
+  if (!schedule.ok()) return schedule.status();
+  const Operation operation = plans.front().problem.operation;
+  const bool in_place = options.in_place && can_be_in_place(operation);
+  Status status = operation == Operation::barrier
+                      ? run(*schedule, Heard(plans))
+                      : run(*schedule, Values(plans, in_place, options.seed));
+  if (!status.ok()) return status;
+  Proof proof{.messages = schedule->messages, .rounds = schedule->rounds};
+  for (const Plan& plan : plans) {
+    proof.steps += plan.steps.size();
+    proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));
+  }
+  return proof;
+}
+
+}  // namespace hocket::plan

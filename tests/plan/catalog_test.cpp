@@ -1,0 +1,106 @@
+// Every algorithm at every small size, with every root, in pieces, and in place.
+#include "plan/catalog.hpp"
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proof/rehearsal.hpp"
+#include "proof/verify.hpp"
+#include "support/catch.hpp"
+#include "support/plans.hpp"
+
+using namespace hocket::plan;
+using hocket::test::plans_of;
+
+namespace {
+
+template <class Check>
+void for_each_problem(const Algorithm& algorithm, std::uint32_t size_max, Check check) {
+  for (std::uint32_t size = 1; size <= size_max; ++size) {
+    const std::uint32_t roots = has_root(algorithm.operation) ? size : 1;
+    for (std::uint32_t root = 0; root < roots; ++root) {
+      for (const std::uint32_t pieces : {1U, 2U, 7U}) {
+        check(Problem{.operation = algorithm.operation,
+                      .size = size,
+                      .root = root,
+                      .pieces = pieces,
+                      .ranks_per_host = 1 + (size + root + pieces) % 5});
+      }
+    }
+  }
+}
+
+std::string title(const Algorithm& algorithm, const Problem& problem) {
+  return fmt::format("{} {}, {} ranks, root {}, {} pieces, {} ranks a host",
+                     name(algorithm.operation), algorithm.name, problem.size, problem.root,
+                     problem.pieces, problem.ranks_per_host);
+}
+
+/// Elements of each chunk, as different as the algorithm allows.
+std::vector<std::uint64_t> chunk_sizes(const Algorithm& algorithm, const Problem& problem,
+                                       std::uint64_t count) {
+  const bool is_matrix = problem.operation == Operation::all_to_all;
+  std::vector<std::uint64_t> sizes(is_matrix ? problem.size * problem.size : problem.size, count);
+  for (std::size_t i = 0; i < sizes.size() && algorithm.allows_uneven; ++i) sizes[i] = i * 7 % 5;
+  return sizes;
+}
+
+}  // namespace
+
+TEST_CASE("names are found, and no two rows have one") {
+  std::set<std::pair<Operation, std::string_view>> seen;
+  for (const Algorithm& each : catalog()) {
+    CHECK(seen.emplace(each.operation, each.name).second);
+    CHECK(find_algorithm(each.operation, each.name) == &each);
+  }
+  CHECK(find_algorithm(Operation::all_reduce, "rign") == nullptr);
+  for (const Operation operation : all_operations()) {
+    INFO(name(operation));
+    CHECK(std::ranges::count(catalog(), operation, &Algorithm::operation) > 0);
+  }
+}
+
+TEST_CASE("every algorithm is proved, and costs what its bound says") {
+  for (const Algorithm& algorithm : catalog()) {
+    for_each_problem(algorithm, 33, [&](const Problem& problem) {
+      INFO(title(algorithm, problem));
+      const auto plans = plans_of(algorithm, problem);
+      for (const bool in_place : {false, true}) {
+        const auto proof = verify(plans, {.in_place = in_place});
+        REQUIRE(proof.status().to_string() == "ok");
+        const Bound bound = bound_of(algorithm, problem);
+        if (bound.is_tight) {
+          REQUIRE(proof->rounds == bound.rounds);
+          REQUIRE(proof->blocks_sent == bound.blocks_sent);
+        } else {
+          REQUIRE(proof->rounds <= bound.rounds);
+          REQUIRE(proof->blocks_sent <= bound.blocks_sent);
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("every algorithm gives the right numbers, whatever happens first") {
+  for (const Algorithm& algorithm : catalog()) {
+    if (algorithm.operation == Operation::barrier) continue;
+    std::uint64_t seed = 1;
+    for_each_problem(algorithm, 9, [&](const Problem& problem) {
+      const std::uint64_t size = problem.size;
+      for (const std::uint64_t count :
+           {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1, std::uint64_t{47}}) {
+        INFO(title(algorithm, problem) << ", " << count << " elements, seed " << seed);
+        const auto sizes = chunk_sizes(algorithm, problem, count);
+        const hocket::Status status =
+            rehearse(plans_of(algorithm, problem),
+                     {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});
+        REQUIRE(status.to_string() == "ok");
+        ++seed;
+      }
+    });
+  }
+}

@@ -1,0 +1,301 @@
+#include "plan.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/clock.hpp"
+#include "base/text.hpp"
+#include "draw/plan_chart.hpp"
+#include "draw/plan_json.hpp"
+#include "draw/plan_svg.hpp"
+#include "page.hpp"
+#include "plan/catalog.hpp"
+#include "plan/describe.hpp"
+#include "proof/verify.hpp"
+#include "prove/sweep.hpp"
+
+namespace hocket::cli {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+
+struct Options {
+  std::string operation;
+  std::string algorithm;
+  Problem problem = {.size = 4};
+  std::string svg;
+  std::string sizes = "1-64";
+  unsigned threads = std::max(std::thread::hardware_concurrency(), 1U);
+  bool all = false;
+  bool json = false;
+};
+
+int fail(const Status& status) {
+  fmt::print(stderr, "hocket plan: {}\n", status.to_string());
+  return exit_failure;
+}
+
+Result<Operation> find_operation(std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Operation each : plan::all_operations()) {
+    names.push_back(name(each));
+    if (name(each) == word) return each;
+  }
+  const auto nearest = nearest_name(word, names);
+  return Status(StatusCode::not_found, fmt::format("there is no operation {}", quote(word)))
+      .with_hint(nearest ? fmt::format("did you mean {}?", *nearest)
+                         : fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
+/// Those of the words that are given; none at all: every one.
+Result<std::vector<const Algorithm*>> find_algorithms(const Options& options) {
+  std::vector<const Algorithm*> found;
+  std::vector<std::string_view> names;
+  std::optional<Operation> operation;
+  if (!options.operation.empty()) {
+    const auto given = find_operation(options.operation);
+    if (!given.ok()) return given.status();
+    operation = *given;
+  }
+  for (const Algorithm& each : plan::catalog()) {
+    if (operation && each.operation != *operation) continue;
+    names.push_back(each.name);
+    if (options.algorithm.empty() || each.name == options.algorithm) found.push_back(&each);
+  }
+  if (!found.empty()) return found;
+  return Status(StatusCode::not_found,
+                fmt::format("there is no {} by {}", options.operation, quote(options.algorithm)))
+      .with_hint(fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
+int list(const Options& options) {
+  const auto algorithms = find_algorithms(options);
+  if (!algorithms.ok()) return fail(algorithms.status());
+  if (options.json) {
+    auto rows = nlohmann::ordered_json::array();
+    for (const Algorithm* each : *algorithms) {
+      rows.push_back({{"operation", name(each->operation)},
+                      {"algorithm", each->name},
+                      {"summary", each->summary},
+                      {"allows_uneven", each->allows_uneven}});
+    }
+    fmt::print("{}\n", rows.dump(2));
+    return exit_success;
+  }
+  Page page(20);
+  std::vector<std::vector<std::string>> rows;
+  for (const Operation operation : plan::all_operations()) {
+    for (const Algorithm* each : *algorithms) {
+      if (each->operation != operation) continue;
+      rows.push_back({std::string(each->name), std::string(each->summary)});
+    }
+    if (rows.empty()) continue;
+    page.heading(name(operation));
+    page.table(rows);
+    rows.clear();
+  }
+  return exit_success;
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(text.data(), static_cast<std::streamsize>(text.size()));
+  file.close();
+  if (file) return {};
+  return Status(StatusCode::system_error, fmt::format("{} can't be written", path))
+      .with_hint("is there such a folder, may you write there, and is there room?");
+}
+
+int show(Options& options) {
+  const auto algorithms = find_algorithms(options);
+  if (!algorithms.ok()) return fail(algorithms.status());
+  const Algorithm& algorithm = *algorithms->front();
+  options.problem.operation = algorithm.operation;
+  if (options.problem.root >= options.problem.size) {
+    return fail(Status(
+        StatusCode::invalid_argument,
+        fmt::format("--root {} is none of {} ranks", options.problem.root, options.problem.size)));
+  }
+  std::vector<Plan> plans;
+  for (std::uint32_t rank = 0; rank < options.problem.size; ++rank) {
+    plans.push_back(build(algorithm, options.problem, rank));
+  }
+  const auto proof = verify(plans);
+  if (!proof.ok()) return fail(proof.status());
+  if (options.json) {
+    fmt::print("{}\n", draw::plan_json(plans));
+    return exit_success;
+  }
+  if (options.svg.empty()) {
+    fmt::print("{}", draw::plan_chart(plans, *proof));
+    return exit_success;
+  }
+  const Status status = write_file(options.svg, draw::plan_svg(plans));
+  return status.ok() ? exit_success : fail(status);
+}
+
+std::optional<std::uint32_t> parse_number(std::string_view text) {
+  std::uint32_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+/// "1-64,100,1000-1010"
+Result<std::vector<std::uint32_t>> parse_sizes(std::string_view text) {
+  constexpr std::uint32_t size_max = 1 << 16;
+  std::vector<std::uint32_t> sizes;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view part = text.substr(begin, comma - begin);
+    begin = comma + 1;
+    const std::size_t dash = part.find('-');
+    const auto first = parse_number(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    if (!first || !last || *first < 1 || *first > *last || *last > size_max) {
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("--sizes {} is no list of sizes such as 1-64,1000", quote(text)))
+          .with_hint(fmt::format("sizes are from 1 to {}", size_max));
+    }
+    const std::size_t before = sizes.size();
+    sizes.resize(before + (*last - *first + 1));
+    std::iota(sizes.begin() + static_cast<std::ptrdiff_t>(before), sizes.end(), *first);
+  }
+  return sizes;
+}
+
+void show_progress(const prove::Progress& progress) {
+  fmt::print(stderr, "\r{} of {} proved", progress.done, progress.all);
+  if (progress.done == progress.all) fmt::print(stderr, "\r{:40}\r", "");
+}
+
+void print_rows(const std::vector<prove::Row>& rows, double seconds) {
+  Page page;
+  std::vector<std::vector<std::string>> table = {
+      {"operation", "algorithm", "sizes", "worlds", "steps", "seconds", ""}};
+  std::uint64_t worlds = 0;
+  std::size_t failed = 0;
+  for (const prove::Row& row : rows) {
+    std::string remark = row.failure.ok() ? "" : "FAILED";
+    if (!row.skipped.empty()) {
+      remark += fmt::format("{} sizes skipped from {} on: too many steps for memory",
+                            row.skipped.size(), row.skipped.front());
+    }
+    table.push_back({std::string(name(row.algorithm->operation)), std::string(row.algorithm->name),
+                     std::to_string(row.sizes), std::to_string(row.worlds),
+                     std::to_string(row.steps), fmt::format("{:.2f}", row.time.count()), remark});
+    worlds += row.worlds;
+    if (!row.failure.ok()) ++failed;
+  }
+  page.table(table);
+  for (const prove::Row& row : rows) {
+    if (row.failure.ok()) continue;
+    fmt::print("\n{} {}, {}\n", name(row.algorithm->operation), row.algorithm->name,
+               row.failure.what());
+  }
+  fmt::print("\n{} of {} algorithms proved, {} worlds, {:.1f} s\n", rows.size() - failed,
+             rows.size(), worlds, seconds);
+}
+
+void print_json(const std::vector<prove::Row>& rows) {
+  auto document = nlohmann::ordered_json::array();
+  for (const prove::Row& row : rows) {
+    document.push_back({{"operation", name(row.algorithm->operation)},
+                        {"algorithm", row.algorithm->name},
+                        {"sizes", row.sizes},
+                        {"worlds", row.worlds},
+                        {"steps", row.steps},
+                        {"seconds", row.time.count()},
+                        {"failure", row.failure.ok() ? "" : std::string(row.failure.what())},
+                        {"skipped", row.skipped}});
+  }
+  fmt::print("{}\n", document.dump(2));
+}
+
+int verify_all(const Options& options) {
+  if (options.operation.empty() && !options.all) {
+    return fail(Status(StatusCode::invalid_argument, "which algorithms?")
+                    .with_hint("name an operation, or say --all"));
+  }
+  auto algorithms = find_algorithms(options);
+  if (!algorithms.ok()) return fail(algorithms.status());
+  auto sizes = parse_sizes(options.sizes);
+  if (!sizes.ok()) return fail(sizes.status());
+  prove::Options wanted{
+      .algorithms = std::move(*algorithms), .sizes = std::move(*sizes), .threads = options.threads};
+  if (isatty(STDERR_FILENO) == 1) wanted.on_progress = show_progress;
+  const Instant start = monotonic_clock().now();
+  const std::vector<prove::Row> rows = prove::sweep(wanted);
+  const std::chrono::duration<double> time = monotonic_clock().now() - start;
+  options.json ? print_json(rows) : print_rows(rows, time.count());
+  const bool is_proved =
+      std::ranges::all_of(rows, [](const prove::Row& row) { return row.failure.ok(); });
+  return is_proved ? exit_success : exit_failure;
+}
+
+CLI::App* add_parser(CLI::App& parser, const char* name, const char* help, Options& options,
+                     bool needs_names) {
+  CLI::App* const added = parser.add_subcommand(name, help);
+  added->add_option("operation", options.operation, "all_reduce, broadcast, …")
+      ->required(needs_names);
+  added->add_option("algorithm", options.algorithm, "As `hocket plan list` names it")
+      ->required(needs_names);
+  added->add_flag("--json", options.json, "Write one JSON document");
+  return added;
+}
+
+}  // namespace
+
+Command plan_command(CLI::App& program) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const parser =
+      program.add_subcommand("plan", "List the algorithms, draw their plans, prove them");
+  parser->require_subcommand(1);
+  CLI::App* const listing = add_parser(*parser, "list", "List the algorithms", *options, false);
+  CLI::App* const showing =
+      add_parser(*parser, "show", "Draw the plans of a world", *options, true);
+  Problem& problem = options->problem;
+  showing->add_option("-n,--ranks", problem.size, "Ranks")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  showing->add_option("--root", problem.root, "Of operations that have one")->capture_default_str();
+  showing->add_option("--pieces", problem.pieces, "Of a pipeline")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  showing->add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  showing->add_option("--svg", options->svg, "Draw into this file");
+  CLI::App* const proving =
+      add_parser(*parser, "verify", "Prove algorithms at many sizes", *options, false);
+  proving->add_flag("--all", options->all, "All operations");
+  proving->add_option("--sizes", options->sizes, "Such as 1-64,100")->capture_default_str();
+  proving->add_option("--threads", options->threads, "Proofs at once")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  return {parser, [options, listing, showing] {
+            if (listing->parsed()) return list(*options);
+            return showing->parsed() ? show(*options) : verify_all(*options);
+          }};
+}
+
+}  // namespace hocket::cli

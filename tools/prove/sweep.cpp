@@ -1,0 +1,236 @@
+#include "prove/sweep.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "plan/describe.hpp"
+#include "proof/rehearsal.hpp"
+#include "proof/verify.hpp"
+
+namespace hocket::prove {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+
+/// The steps and values of all ranks have to be in memory.
+constexpr std::uint64_t messages_max = 16'000'000;
+constexpr std::uint32_t all_roots_size_max = 16;
+constexpr std::uint32_t all_variants_size_max = 64;
+constexpr std::uint32_t rehearsed_size_max = 12;
+
+std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
+  if (!has_root(algorithm.operation)) return {0};
+  if (size > all_variants_size_max) return {size / 3};
+  if (size > all_roots_size_max) return {0, size / 2, size - 1};
+  std::vector<std::uint32_t> all(size);
+  for (std::uint32_t i = 0; i < size; ++i) all[i] = i;
+  return all;
+}
+
+std::vector<std::uint32_t> pieces(const Algorithm& algorithm, std::uint32_t size) {
+  const Problem whole{.operation = algorithm.operation, .size = size, .pieces = 1};
+  Problem halves = whole;
+  halves.pieces = 2;
+  if (algorithm.blocks_per_chunk(whole) == algorithm.blocks_per_chunk(halves)) return {1};
+  if (size > all_variants_size_max) return {5};
+  return {1, 2, 3, 8};
+}
+
+std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size) {
+  if (!algorithm.knows_hosts) return {1};
+  if (size > all_variants_size_max) return {2 + size % 7};
+  return {1, 2, 3, 4, 7};
+}
+
+std::vector<Problem> problems(const Algorithm& algorithm, std::uint32_t size) {
+  std::vector<Problem> all;
+  for (const std::uint32_t root : roots(algorithm, size)) {
+    for (const std::uint32_t count : pieces(algorithm, size)) {
+      for (const std::uint32_t ranks : hosts(algorithm, size)) {
+        all.push_back({.operation = algorithm.operation,
+                       .size = size,
+                       .root = root,
+                       .pieces = count,
+                       .ranks_per_host = ranks});
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem) {
+  std::vector<Plan> plans;
+  plans.reserve(problem.size);
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    plans.push_back(build(algorithm, problem, rank));
+  }
+  return plans;
+}
+
+Status check_bound(const Algorithm& algorithm, const Problem& problem, const plan::Proof& proof) {
+  const plan::Bound bound = bound_of(algorithm, problem);
+  const bool holds = bound.is_tight
+                         ? proof.rounds == bound.rounds && proof.blocks_sent == bound.blocks_sent
+                         : proof.rounds <= bound.rounds && proof.blocks_sent <= bound.blocks_sent;
+  if (holds) return {};
+  return Status(StatusCode::mismatch,
+                fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
+                            proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));
+}
+
+/// With real numbers, of counts about the size among others.
+Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
+                    std::span<const Plan> plans) {
+  if (problem.operation == Operation::barrier) return {};
+  const std::uint64_t size = problem.size;
+  std::uint64_t seed = 1;
+  for (const std::uint64_t count : {std::uint64_t{0}, std::uint64_t{1}, size - 1, size, size + 1,
+                                    std::uint64_t{1000}, std::uint64_t{1009}}) {
+    std::vector<std::uint64_t> sizes(
+        problem.operation == Operation::all_to_all ? size * size : size, count);
+    // Some chunks are empty then.
+    for (std::size_t i = 0; i < sizes.size() && algorithm.allows_uneven; i += 3) sizes[i] = i % 2;
+    for (const bool in_place : {false, true}) {
+      Status status = rehearse(plans, {.sizes = sizes, .in_place = in_place, .seed = seed++});
+      if (!status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+Status prove_problem(const Algorithm& algorithm, const Problem& problem, Row& row) {
+  const std::vector<Plan> plans = build_all(algorithm, problem);
+  const bool both = problem.size <= all_variants_size_max;
+  for (const bool in_place : {false, true}) {
+    if (!both && in_place != (problem.size % 2 == 0)) continue;
+    const auto proof = verify(plans, {.in_place = in_place});
+    if (!proof.ok()) return proof.status();
+    ++row.worlds;
+    row.steps += proof->steps;
+    if (Status status = check_bound(algorithm, problem, *proof); !status.ok()) return status;
+  }
+  if (problem.size > rehearsed_size_max) return {};
+  return rehearse_all(algorithm, problem, plans);
+}
+
+std::string describe(const Problem& problem) {
+  std::string text = fmt::format("{} ranks", problem.size);
+  if (has_root(problem.operation)) text += fmt::format(", root {}", problem.root);
+  if (problem.pieces > 1) text += fmt::format(", {} pieces", problem.pieces);
+  if (problem.ranks_per_host > 1) text += fmt::format(", {} on a host", problem.ranks_per_host);
+  return text;
+}
+
+/// What one algorithm and size add to the algorithm's row.
+Row prove_size(const Algorithm& algorithm, std::uint32_t size) {
+  Row row{.algorithm = &algorithm};
+  const Instant start = monotonic_clock().now();
+  for (const Problem& problem : problems(algorithm, size)) {
+    if (bound_of(algorithm, problem).rounds * size > messages_max) {
+      row.skipped.push_back(size);
+      return row;
+    }
+    const Status status = prove_problem(algorithm, problem, row);
+    if (status.ok()) continue;
+    row.failure = Status(status.code(), fmt::format("{}: {}", describe(problem), status.what()));
+    break;
+  }
+  row.sizes = row.failure.ok() ? 1 : 0;
+  row.time = monotonic_clock().now() - start;
+  return row;
+}
+
+struct Task {
+  std::size_t algorithm;
+  std::uint32_t size;
+};
+
+class Sweep {
+ public:
+  explicit Sweep(const Options& options);
+
+  void work();
+  [[nodiscard]] std::vector<Row> take();
+
+ private:
+  void add(const Task& task, Row row);
+
+  const Options& options_;
+  std::vector<Task> tasks_;
+  std::atomic<std::size_t> next_ = 0;
+
+  std::mutex mutex_;  // of what follows
+  std::size_t done_ = 0;
+  std::vector<Row> rows_;
+  std::vector<std::uint32_t> failed_at_;  // by algorithm: the smallest size
+};
+
+/// The largest first, so that in the end no thread is alone with one.
+Sweep::Sweep(const Options& options)
+    : options_(options), failed_at_(options.algorithms.size(), UINT32_MAX) {
+  for (std::size_t i = 0; i < options.algorithms.size(); ++i) {
+    rows_.push_back({.algorithm = options.algorithms[i]});
+    for (const std::uint32_t size : options.sizes) tasks_.push_back({i, size});
+  }
+  std::ranges::stable_sort(tasks_, std::ranges::greater(), &Task::size);
+}
+
+void Sweep::work() {
+  for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
+    const Task& task = tasks_[i];
+    add(task, prove_size(*options_.algorithms[task.algorithm], task.size));
+  }
+}
+
+void Sweep::add(const Task& task, Row row) {
+  const std::lock_guard lock(mutex_);
+  Row& sum = rows_[task.algorithm];
+  sum.sizes += row.sizes;
+  sum.worlds += row.worlds;
+  sum.steps += row.steps;
+  sum.time += row.time;
+  sum.skipped.insert(sum.skipped.end(), row.skipped.begin(), row.skipped.end());
+  if (!row.failure.ok() && task.size < failed_at_[task.algorithm]) {
+    sum.failure = std::move(row.failure);
+    failed_at_[task.algorithm] = task.size;
+  }
+  options_.on_progress({++done_, tasks_.size()});
+}
+
+std::vector<Row> Sweep::take() {
+  for (Row& row : rows_) std::ranges::sort(row.skipped);
+  return std::move(rows_);
+}
+
+}  // namespace
+
+std::vector<Row> sweep(const Options& options) {
+  Sweep sweep(options);
+  std::vector<std::exception_ptr> thrown(std::max(options.threads, 1U));
+  std::vector<std::thread> threads;
+  for (std::exception_ptr& each : thrown) {
+    threads.emplace_back([&sweep, &each] {
+      try {
+        sweep.work();
+      } catch (...) {
+        each = std::current_exception();  // out of memory, say
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& each : thrown) {
+    if (each) std::rethrow_exception(each);
+  }
+  return sweep.take();
+}
+
+}  // namespace hocket::prove

@@ -1,0 +1,47 @@
+// Proofs of many algorithms at many sizes.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "plan/catalog.hpp"
+
+namespace hocket::prove {
+
+/// What came of one algorithm.
+struct Row {
+  const plan::Algorithm* algorithm = nullptr;
+  std::size_t sizes = 0;  // at which it was proved
+  std::uint64_t worlds = 0;
+  std::uint64_t steps = 0;
+  std::chrono::duration<double> time = {};  // of a processor
+  Status failure = {};                      // the one at the smallest size
+  std::vector<std::uint32_t> skipped =
+      {};  // sizes at which the plans of all ranks are too many steps
+};
+
+struct Progress {
+  std::size_t done = 0;  // algorithms times sizes
+  std::size_t all = 0;
+};
+
+struct Options {
+  std::vector<const plan::Algorithm*> algorithms = {};
+  std::vector<std::uint32_t> sizes = {};
+  unsigned threads = 1;
+  /// Called by each thread, one at a time.
+  std::function<void(const Progress&)> on_progress = [](const Progress&) {};
+};
+
+/// A row for each algorithm, in the same order. At each size: all roots of a small world and some
+/// of a large one, several numbers of pieces and of ranks on a host, in and out apart and in place;
+/// of small worlds also real numbers of several counts in several orders.
+[[nodiscard]] std::vector<Row> sweep(const Options& options);
+
+}  // namespace hocket::prove
