@@ -76,7 +76,7 @@ const Algorithm* find_algorithm(Operation operation, std::string_view name) noex
   return found == algorithms.end() ? nullptr : found;
 }
 
-Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept {
+Bound bound_of(const Algorithm& algorithm, const Problem& problem) {
   return problem.size > 1 ? algorithm.bound(problem) : Bound{};
 }
 
@@ -89,6 +89,15 @@ Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t ran
               {Buffer::out, 0, plan.shape().vector_blocks()});
   }
   return plan.take();
+}
+
+std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem) {
+  std::vector<Plan> plans;
+  plans.reserve(problem.size);
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    plans.push_back(build(algorithm, problem, rank));
+  }
+  return plans;
 }
 
 }  // namespace hocket::plan

@@ -4,15 +4,14 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
-
-#include "hocket/status.hpp"
+#include <vector>
 
 #include "plan/plan.hpp"
 #include "plan/writer.hpp"
 
 namespace hocket::plan {
 
-/// What a plan costs the rank for which it costs most; the verifier holds every builder to it.
+/// What the plans cost; the verifier holds every builder to it.
 struct Bound {
   std::uint64_t rounds =
       0;  // messages one after the other, where a rank sends and receives one at a time
@@ -34,7 +33,7 @@ struct Algorithm {
   void (*build)(PlanWriter& plan);
   /// Into how many blocks a chunk is divided.
   std::uint32_t (*blocks_per_chunk)(const Problem& problem) = undivided;
-  Bound (*bound)(const Problem& problem);
+  Bound (*bound)(const Problem& problem);  // sizes above 1
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
@@ -45,8 +44,10 @@ struct Algorithm {
 [[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
 
 /// Nothing for a world of one.
-[[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem) noexcept;
+[[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem);
 
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
+/// The plans of all ranks.
+[[nodiscard]] std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem);
 
 }  // namespace hocket::plan

@@ -17,6 +17,18 @@ std::uint64_t chunk_elements(const Plan& plan, Buffer buffer, ChunkSizes sizes,
 
 }  // namespace
 
+std::vector<std::uint64_t> even_sizes(const Problem& problem, std::uint64_t count) {
+  const std::size_t chunks = shape_of(problem, 1).chunks;
+  const bool has_rows = problem.operation == Operation::all_to_all;
+  return std::vector<std::uint64_t>(has_rows ? chunks * chunks : chunks, count);
+}
+
+std::vector<std::uint64_t> uneven_sizes(const Problem& problem, std::uint64_t most) {
+  std::vector<std::uint64_t> sizes = even_sizes(problem, 0);
+  for (std::size_t i = 0; i < sizes.size(); ++i) sizes[i] = i * 7 % (most + 1);
+  return sizes;
+}
+
 Layout::Layout(const Plan& plan, ChunkSizes sizes) {
   const std::uint32_t blocks = plan.shape.blocks_per_chunk;
   for (const Buffer buffer : {Buffer::in, Buffer::out, Buffer::scratch}) {

@@ -13,6 +13,11 @@ namespace hocket::plan {
 /// as c's turn in r's row says: row by row.
 using ChunkSizes = std::span<const std::uint64_t>;
 
+/// So many elements in each chunk.
+[[nodiscard]] std::vector<std::uint64_t> even_sizes(const Problem& problem, std::uint64_t count);
+/// Different numbers up to `most`, none among them.
+[[nodiscard]] std::vector<std::uint64_t> uneven_sizes(const Problem& problem, std::uint64_t most);
+
 /// Elements of one rank's buffers, one block after the other.
 class Layout {
  public:

@@ -51,8 +51,9 @@ struct Step {
   }
   [[nodiscard]] bool has_source() const noexcept { return kind != StepKind::recv; }
   [[nodiscard]] bool has_target() const noexcept { return kind != StepKind::send; }
-  /// Whether what was in the target before matters.
-  [[nodiscard]] bool updates_target() const noexcept { return kind == StepKind::reduce; }
+  [[nodiscard]] bool combines() const noexcept {
+    return kind == StepKind::recv_reduce || kind == StepKind::reduce;
+  }
   [[nodiscard]] Range source() const noexcept { return {from_buffer, from, count}; }
   [[nodiscard]] Range target() const noexcept { return {to_buffer, to, count}; }
 };

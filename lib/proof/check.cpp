@@ -77,6 +77,9 @@ class Races {
   Status check(std::uint32_t number) {
     const Step& step = plan_.steps[number];
     Status status;
+    if (step.has_source() && step.has_target() && is_shifted(step)) {
+      return wrong(plan_, number, "it writes a part of what it reads, at another place");
+    }
     if (step.has_source()) status = visit(step.source(), number, false);
     if (step.has_target() && status.ok()) status = visit(step.target(), number, true);
     return status;
@@ -91,6 +94,19 @@ class Races {
     std::uint32_t step;
     std::uint32_t earlier;
   };
+
+  [[nodiscard]] bool is_shifted(const Step& step) const {
+    const auto source = cells_.of(step.source());
+    const auto target = cells_.of(step.target());
+    const bool is_same = source[0].begin == target[0].begin && source[0].end == target[0].end;
+    if (is_same) return false;
+    for (const Cells::Run& from : source) {
+      for (const Cells::Run& to : target) {
+        if (from.begin < to.end && to.begin < from.end) return true;
+      }
+    }
+    return false;
+  }
 
   Status visit(const Range& range, std::uint32_t number, bool writes) {
     for (const Cells::Run run : cells_.of(range)) {
@@ -156,20 +172,29 @@ class Races {
   std::vector<Cell> touched_;
 };
 
+/// In 64 bits, before anything is computed from it in 32.
+bool has_sound_shape(const Plan& plan) {
+  const std::uint64_t vector =
+      std::uint64_t{plan.shape.chunks} * std::uint64_t{plan.shape.blocks_per_chunk};
+  return plan.shape.blocks_per_chunk > 0 && vector <= limits::plan_blocks_max &&
+         plan.shape == shape_of(plan.problem, plan.shape.blocks_per_chunk) &&
+         (plan.scratch_copies + std::uint64_t{2}) * vector <= limits::plan_blocks_max;
+}
+
 Status check_extent(const Plan& plan) {
-  const bool is_sound = plan.problem.size >= 1 && plan.problem.size <= limits::world_size_max &&
-                        plan.rank < plan.problem.size && plan.problem.root < plan.problem.size &&
-                        plan.shape.vector_blocks() <= limits::plan_blocks_max &&
-                        (plan.scratch_copies + std::uint64_t{2}) * plan.shape.vector_blocks() <=
-                            limits::plan_blocks_max &&
-                        plan.steps.size() < nobody;
+  const Problem& problem = plan.problem;
+  const bool is_sound = static_cast<std::size_t>(problem.operation) < all_operations().size() &&
+                        problem.size >= 1 && problem.size <= limits::world_size_max &&
+                        plan.rank < problem.size && problem.root < problem.size &&
+                        has_sound_shape(plan) && plan.steps.size() < nobody &&
+                        plan.after.size() < nobody;
   if (is_sound) return {};
   return Status(
       StatusCode::invalid_argument,
-      fmt::format("a plan for rank {} of {}, root {}, with {} blocks and {} copies of them "
-                  "in scratch",
-                  plan.rank, plan.problem.size, plan.problem.root, plan.shape.vector_blocks(),
-                  plan.scratch_copies));
+      fmt::format("a plan that can't be: for rank {} of {}, root {}, {} chunks of {} blocks, "
+                  "{} copies of them in scratch, {} steps",
+                  plan.rank, problem.size, problem.root, plan.shape.chunks,
+                  plan.shape.blocks_per_chunk, plan.scratch_copies, plan.steps.size()));
 }
 
 }  // namespace

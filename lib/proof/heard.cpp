@@ -1,7 +1,5 @@
 #include "proof/heard.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 namespace hocket::plan {
@@ -33,7 +31,7 @@ Status Heard::run(const Event& event) {
   const Step& step = plans_[here.rank].steps[here.step];
   const auto source = at(event.step.rank, plans_[event.step.rank].steps[event.step.step].source());
   const auto target = at(here.rank, step.target());
-  const bool keeps = step.kind == StepKind::recv_reduce || step.kind == StepKind::reduce;
+  const bool keeps = step.combines();
   const auto kept = step.kind == StepKind::recv_reduce ? at(here.rank, step.source()) : target;
   for (std::size_t i = 0; i < words_; ++i) target[i] = source[i] | (keeps ? kept[i] : 0);
   return {};

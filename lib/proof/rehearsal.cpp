@@ -31,9 +31,11 @@ class Actor {
   [[nodiscard]] std::span<std::uint64_t> buffer(Buffer buffer) noexcept;
 
   [[nodiscard]] Numbers read(const Range& range);
-  void write(const Range& range, const Numbers& numbers);
-  /// The step with what came, if it receives.
-  void perform(std::uint32_t step, Numbers incoming);
+  /// False if there is room for more or for less.
+  [[nodiscard]] bool write(const Range& range, const Numbers& numbers);
+  /// The step with what came, if it receives. False if something is of another size than it must
+  /// be.
+  [[nodiscard]] bool perform(std::uint32_t step, Numbers incoming);
 
   [[nodiscard]] bool is_ready(std::uint32_t step) const;
   bool started(std::uint32_t step) const { return started_[step]; }
@@ -105,24 +107,27 @@ Numbers Actor::read(const Range& range) {
   return numbers;
 }
 
-void Actor::write(const Range& range, const Numbers& numbers) {
+bool Actor::write(const Range& range, const Numbers& numbers) {
   std::size_t done = 0;
   visit_blocks(range, [&](std::span<std::uint64_t> block) {
     for (std::uint64_t& each : block) {
-      if (done < numbers.size()) each = numbers[done++];
+      if (done < numbers.size()) each = numbers[done];
+      ++done;
     }
   });
+  return done == numbers.size();
 }
 
-void Actor::perform(std::uint32_t number, Numbers incoming) {
+bool Actor::perform(std::uint32_t number, Numbers incoming) {
   const Step& step = plan_.steps[number];
   if (!step.receives()) incoming = read(step.source());
-  if (step.kind == StepKind::recv_reduce || step.kind == StepKind::reduce) {
+  if (step.combines()) {
     const Numbers own = read(step.kind == StepKind::reduce ? step.target() : step.source());
-    for (std::size_t i = 0; i < std::min(incoming.size(), own.size()); ++i) incoming[i] += own[i];
+    if (own.size() != incoming.size()) return false;
+    for (std::size_t i = 0; i < own.size(); ++i) incoming[i] += own[i];
   }
-  write(step.target(), incoming);
   finish(number);
+  return write(step.target(), incoming);
 }
 
 bool Actor::is_ready(std::uint32_t step) const {
@@ -156,22 +161,23 @@ class Stage {
   bool act(const Cue& cue);
   void send(const Cue& cue, const Step& step);
   bool receive(const Cue& cue, const Step& step);
+  void perform(const Cue& cue, Numbers incoming);
   [[nodiscard]] bool has_turn(const Cue& cue, const Step& step) const;
   [[nodiscard]] Status stuck() const;
   Status check_results();
   [[nodiscard]] Numbers expected(std::uint32_t rank, const Numbers& sum);
 
   std::span<const Plan> plans_;
-  const RehearsalOptions& options_;
   std::mt19937_64 random_;
   std::vector<Actor> actors_;
   std::vector<Numbers> inputs_;
   std::map<Lane, std::deque<Offer>> lanes_;
+  Status failure_;
   std::vector<Cue> cues_;  // steps that have not happened, or not been offered
 };
 
 Stage::Stage(std::span<const Plan> plans, const RehearsalOptions& options)
-    : plans_(plans), options_(options), random_(options.seed) {
+    : plans_(plans), random_(options.seed) {
   actors_.reserve(plans.size());
   for (const Plan& plan : plans) {
     Actor& actor = actors_.emplace_back(plan, options, random_);
@@ -214,8 +220,15 @@ bool Stage::receive(const Cue& cue, const Step& step) {
     sender.finish(offer.step);
   }
   actors_[cue.rank].start(cue.step);
-  actors_[cue.rank].perform(cue.step, std::move(*offer.numbers));
+  perform(cue, std::move(*offer.numbers));
   return true;
+}
+
+void Stage::perform(const Cue& cue, Numbers incoming) {
+  if (actors_[cue.rank].perform(cue.step, std::move(incoming)) || !failure_.ok()) return;
+  failure_ = Status(StatusCode::invalid_argument,
+                    fmt::format("{}: what comes has another number of elements than its place",
+                                locate(plans_[cue.rank], cue.step)));
 }
 
 bool Stage::act(const Cue& cue) {
@@ -229,7 +242,7 @@ bool Stage::act(const Cue& cue) {
     return true;
   }
   actor.start(cue.step);
-  actor.perform(cue.step, {});
+  perform(cue, {});
   return true;
 }
 
@@ -245,9 +258,11 @@ Status Stage::play() {
     std::ranges::shuffle(cues_, random_);
     const std::size_t before = cues_.size();
     std::erase_if(cues_, [&](const Cue& cue) { return random_() % 4 != 0 && act(cue); });
-    if (cues_.size() < before) continue;
-    std::erase_if(cues_, [&](const Cue& cue) { return act(cue); });
+    if (cues_.size() == before) {
+      std::erase_if(cues_, [&](const Cue& cue) { return act(cue); });
+    }
     if (cues_.size() == before) return stuck();
+    if (!failure_.ok()) return failure_;
   }
   return check_results();
 }

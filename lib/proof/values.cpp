@@ -1,7 +1,6 @@
 #include "proof/values.hpp"
 
 #include <array>
-#include <string>
 
 #include <fmt/format.h>
 
@@ -51,7 +50,7 @@ Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
     memory_.push_back({cells, std::vector<Block>(cells.count(plan.scratch_copies))});
   }
   fill_inputs();
-  if (!plans.empty() && reduces(plans.front().problem.operation)) add_up();
+  if (reduces(plans.front().problem.operation)) add_up();
 }
 
 Values::Block Values::contribution(std::uint32_t rank, std::uint32_t position) const noexcept {
@@ -92,7 +91,7 @@ Status Values::run(const Event& event) {
   // Of what comes in, and of what is here already and goes into the target with it.
   const Memory& there = memory_[event.step.rank];
   const Walk source(there.cells, plans_[event.step.rank].steps[event.step.step].source());
-  const bool combines = step.kind == StepKind::recv_reduce || step.kind == StepKind::reduce;
+  const bool combines = step.combines();
   const Walk operand =
       step.kind == StepKind::recv_reduce ? Walk(here.cells, step.source()) : target;
 

@@ -7,6 +7,7 @@
 #include "proof/check.hpp"
 #include "proof/heard.hpp"
 #include "proof/schedule.hpp"
+#include "proof/uneven.hpp"
 #include "proof/values.hpp"
 
 namespace hocket::plan {
@@ -16,8 +17,7 @@ namespace {
 Status check_together(std::span<const Plan> plans) {
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
-    if (static_cast<std::size_t>(plan.rank) != i ||
-        static_cast<std::size_t>(plan.problem.size) != plans.size() ||
+    if (plan.rank != i || plan.problem.size != plans.size() ||
         plan.problem != plans.front().problem || plan.shape != plans.front().shape) {
       return Status(StatusCode::invalid_argument,
                     fmt::format("plan {} of {} is for rank {} of {}, or for another problem", i,
@@ -55,12 +55,27 @@ Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) 
                       ? run(*schedule, Heard(plans))
                       : run(*schedule, Values(plans, in_place, options.seed));
   if (!status.ok()) return status;
-  Proof proof{.messages = schedule->messages, .rounds = schedule->rounds};
+  Proof proof{.messages = schedule->messages,
+              .rounds = schedule->rounds,
+              .allows_uneven = allow_uneven_chunks(plans, *schedule)};
   for (const Plan& plan : plans) {
     proof.steps += plan.steps.size();
     proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));
   }
   return proof;
+}
+
+Status check_promises(const Algorithm& algorithm, const Problem& problem, const Proof& proof) {
+  const Bound bound = bound_of(algorithm, problem);
+  const bool is_within = proof.rounds <= bound.rounds && proof.blocks_sent <= bound.blocks_sent;
+  const bool is_equal = proof.rounds == bound.rounds && proof.blocks_sent == bound.blocks_sent;
+  if (bound.is_tight ? !is_equal : !is_within) {
+    return Status(StatusCode::mismatch,
+                  fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
+                              proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));
+  }
+  if (!algorithm.allows_uneven || proof.allows_uneven) return {};
+  return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
 }
 
 }  // namespace hocket::plan

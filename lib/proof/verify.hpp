@@ -15,6 +15,7 @@
 
 #include "hocket/status.hpp"
 
+#include "plan/catalog.hpp"
 #include "plan/plan.hpp"
 
 namespace hocket::plan {
@@ -24,7 +25,12 @@ struct Proof {
   std::uint64_t messages = 0;
   std::uint64_t blocks_sent = 0;  // by the rank that sends most
   std::uint64_t rounds = 0;       // where a rank sends and receives one message at a time, in order
+  bool allows_uneven = false;     // chunks may differ in size
 };
+
+/// Whether the plans cost what the algorithm's bound says, and take the chunks that it says.
+[[nodiscard]] Status check_promises(const Algorithm& algorithm, const Problem& problem,
+                                    const Proof& proof);
 
 struct VerifyOptions {
   bool in_place = false;  // in and out are the same memory, where the operation allows it

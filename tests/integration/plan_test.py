@@ -95,13 +95,16 @@ class Plan(unittest.TestCase):
     def test_what_is_too_large_is_skipped_and_said(self) -> None:
         done = plan("verify", "all_gather", "ring", "--sizes", "10007")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("1 sizes skipped from 10007 on: too many steps for memory", done.stdout)
+        self.assertIn("skipped 1 of the sizes, from 10007 on: too many steps for memory",
+                      done.stdout)
+        self.assertIn("0 of 1 algorithms proved", done.stdout)
 
     def test_mistakes_are_refused(self) -> None:
         for words, said in (
                 (("show", "all_reduc", "ring"), "did you mean all_reduce?"),
                 (("show", "all_reduce", "rign"), 'there is no all_reduce by "rign"'),
-                (("show", "broadcast", "chain", "--root", "9"), "--root 9 is none of 4 ranks"),
+                (("show", "broadcast", "chain", "--root", "9"), "--root 9 is no root of broadcast by 4 ranks"),
+                (("show", "all_reduce", "ring", "--root", "1"), "is no root of all_reduce"),
                 (("verify",), "name an operation, or say --all"),
                 (("verify", "--all", "--sizes", "5-3"), "is no list of sizes"),
                 (("verify", "--all", "--sizes", "0"), "is no list of sizes"),

@@ -9,14 +9,13 @@
 #include <fmt/format.h>
 
 #include "base/rng.hpp"
+#include "plan/catalog.hpp"
 #include "plan/describe.hpp"
 #include "proof/rehearsal.hpp"
 #include "proof/verify.hpp"
 #include "support/catch.hpp"
-#include "support/plans.hpp"
 
 using namespace hocket::plan;
-using hocket::test::plans_of;
 using Random = std::mt19937_64;
 
 namespace {
@@ -31,11 +30,11 @@ std::vector<Plan> some_plans(Random& random) {
   const Algorithm& algorithm =
       catalog()[below(static_cast<std::uint32_t>(catalog().size()), random)];
   const std::uint32_t size = 2 + below(8, random);
-  return plans_of(algorithm, {.operation = algorithm.operation,
-                              .size = size,
-                              .root = has_root(algorithm.operation) ? below(size, random) : 0,
-                              .pieces = 1 + below(4, random),
-                              .ranks_per_host = 1 + below(4, random)});
+  return build_all(algorithm, {.operation = algorithm.operation,
+                               .size = size,
+                               .root = has_root(algorithm.operation) ? below(size, random) : 0,
+                               .pieces = 1 + below(4, random),
+                               .ranks_per_host = 1 + below(4, random)});
 }
 
 bool drop_dependency(Plan& plan, Step& step, Random& random) {
@@ -97,10 +96,7 @@ std::string mutate(Plan& plan, Random& random) {
 std::string harm(const std::vector<Plan>& plans) {
   const Problem& problem = plans.front().problem;
   if (problem.operation == Operation::barrier) return "none";  // proved by who has heard of whom
-  const bool is_matrix = problem.operation == Operation::all_to_all;
-  const std::vector<std::uint64_t> sizes(
-      is_matrix ? problem.size * problem.size : plans.front().shape.chunks,
-      2 * plans.front().shape.blocks_per_chunk + 1);
+  const auto sizes = even_sizes(problem, 2 * plans.front().shape.blocks_per_chunk + 1);
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     const hocket::Status status =
         rehearse(plans, {.sizes = sizes, .in_place = seed % 2 == 0, .seed = seed});

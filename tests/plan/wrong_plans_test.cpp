@@ -66,6 +66,39 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        "plan 0 of 4 is for rank 1 of 4"},
       {"one is of another problem", ring(), [](Plans& all) { all[2].problem.pieces = 2; },
        "for another problem"},
+      {"an operation that does not exist", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.problem.operation = static_cast<Operation>(99);
+       },
+       "a plan that can't be"},
+      {"a root that does not exist", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.problem.root = 4;
+       },
+       "a plan that can't be: for rank 0 of 4, root 4"},
+      {"another number of chunks than the operation has", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.shape = {.chunks = 4, .blocks_per_chunk = 1};
+       },
+       "4 chunks of 1 blocks"},
+      {"no blocks at all", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.shape.blocks_per_chunk = 0;
+       },
+       "1 chunks of 0 blocks"},
+      {"more scratch than there can be", ring(),
+       [](Plans& all) { all[0].scratch_copies = 1U << 30; }, "1073741824 copies"},
+      {"a step that writes a part of what it reads, shifted",
+       plans_of(Operation::all_gather, "ring", 3),
+       [](Plans& all) {
+         all[0].steps.push_back({.kind = StepKind::copy,
+                                 .from_buffer = Buffer::out,
+                                 .to_buffer = Buffer::out,
+                                 .from = 0,
+                                 .to = 1,
+                                 .count = 2});
+       },
+       "it writes a part of what it reads, at another place"},
       {"a missing send", ring(), [](Plans& all) { remove_step(all[1], 10); },
        "rank 2, step 11 (recv out[3] from 1): rank 1 has no send for it"},
       {"a missing receive", ring(), [](Plans& all) { remove_step(all[2], 11); },
@@ -74,7 +107,7 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        "rank 1, step 0 (send out[1] to 2): block 0 of 1 blocks of out is undefined here"},
       {"a block that nobody fills", plans_of(Operation::broadcast, "chain", 3),
        [](Plans& all) { remove_step(all[0], 1); }, "rank 0, out[0]: it is undefined at the end"},
-      {"two blocks exchanged", ring(),
+      {"two receives exchanged", ring(),
        [](Plans& all) { std::swap(all[1].steps[9].to, all[1].steps[11].to); },
        "rank 1, step 9 (recv out[2] from 0): it touches what"},
       {"another order of reduction", plans_of(Operation::all_reduce, "one_shot", 3),
@@ -84,7 +117,7 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
          set_before(all[1], 5, {4});
        },
        "rank 1, out[0]: it was combined in another order than on rank 0"},
-      {"a block too low", ring(), [](Plans& all) { all[0].steps[11].to = 4; },
+      {"a block past the end", ring(), [](Plans& all) { all[0].steps[11].to = 4; },
        "rank 0, step 11 (recv out[4] from 3): out[4] is outside of out, which has 4 blocks here"},
       {"too many blocks", ring(), [](Plans& all) { all[0].steps[11].count = 5; },
        "is outside of out, which has 4 blocks here"},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -26,7 +27,6 @@
 #include "draw/plan_svg.hpp"
 #include "page.hpp"
 #include "plan/catalog.hpp"
-#include "plan/describe.hpp"
 #include "proof/verify.hpp"
 #include "prove/sweep.hpp"
 
@@ -130,15 +130,13 @@ int show(Options& options) {
   if (!algorithms.ok()) return fail(algorithms.status());
   const Algorithm& algorithm = *algorithms->front();
   options.problem.operation = algorithm.operation;
-  if (options.problem.root >= options.problem.size) {
-    return fail(Status(
-        StatusCode::invalid_argument,
-        fmt::format("--root {} is none of {} ranks", options.problem.root, options.problem.size)));
+  const std::uint32_t root = options.problem.root;
+  if (root >= options.problem.size || (root > 0 && !has_root(algorithm.operation))) {
+    return fail(Status(StatusCode::invalid_argument,
+                       fmt::format("--root {} is no root of {} by {} ranks", root,
+                                   name(algorithm.operation), options.problem.size)));
   }
-  std::vector<Plan> plans;
-  for (std::uint32_t rank = 0; rank < options.problem.size; ++rank) {
-    plans.push_back(build(algorithm, options.problem, rank));
-  }
+  const std::vector<Plan> plans = build_all(algorithm, options.problem);
   const auto proof = verify(plans);
   if (!proof.ok()) return fail(proof.status());
   if (options.json) {
@@ -184,7 +182,7 @@ Result<std::vector<std::uint32_t>> parse_sizes(std::string_view text) {
 }
 
 void show_progress(const prove::Progress& progress) {
-  fmt::print(stderr, "\r{} of {} proved", progress.done, progress.all);
+  fmt::print(stderr, "\r{} of {} done", progress.done, progress.all);
   if (progress.done == progress.all) fmt::print(stderr, "\r{:40}\r", "");
 }
 
@@ -193,18 +191,18 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
   std::vector<std::vector<std::string>> table = {
       {"operation", "algorithm", "sizes", "worlds", "steps", "seconds", ""}};
   std::uint64_t worlds = 0;
-  std::size_t failed = 0;
+  std::size_t proved = 0;
   for (const prove::Row& row : rows) {
-    std::string remark = row.failure.ok() ? "" : "FAILED";
+    std::string remark = row.failure.ok() ? "" : "FAILED ";
     if (!row.skipped.empty()) {
-      remark += fmt::format("{} sizes skipped from {} on: too many steps for memory",
+      remark += fmt::format("skipped {} of the sizes, from {} on: too many steps for memory",
                             row.skipped.size(), row.skipped.front());
     }
     table.push_back({std::string(name(row.algorithm->operation)), std::string(row.algorithm->name),
                      std::to_string(row.sizes), std::to_string(row.worlds),
                      std::to_string(row.steps), fmt::format("{:.2f}", row.time.count()), remark});
     worlds += row.worlds;
-    if (!row.failure.ok()) ++failed;
+    if (row.failure.ok() && row.sizes > 0) ++proved;
   }
   page.table(table);
   for (const prove::Row& row : rows) {
@@ -212,8 +210,8 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
     fmt::print("\n{} {}, {}\n", name(row.algorithm->operation), row.algorithm->name,
                row.failure.what());
   }
-  fmt::print("\n{} of {} algorithms proved, {} worlds, {:.1f} s\n", rows.size() - failed,
-             rows.size(), worlds, seconds);
+  fmt::print("\n{} of {} algorithms proved, {} worlds, {:.1f} s\n", proved, rows.size(), worlds,
+             seconds);
 }
 
 void print_json(const std::vector<prove::Row>& rows) {
@@ -284,7 +282,8 @@ Command plan_command(CLI::App& program) {
   showing->add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  showing->add_option("--svg", options->svg, "Draw into this file");
+  showing->add_option("--svg", options->svg, "Draw into this file")
+      ->excludes(showing->get_option("--json"));
   CLI::App* const proving =
       add_parser(*parser, "verify", "Prove algorithms at many sizes", *options, false);
   proving->add_flag("--all", options->all, "All operations");
