@@ -17,6 +17,9 @@ struct Bound {
   std::uint64_t rounds =
       0;  // messages one after the other, where a rank sends and receives one at a time
   std::uint64_t blocks_sent = 0;  // by one rank
+  // For the cost formulas (sim/cost.hpp), where they differ from what follows from the others:
+  std::uint64_t hops = 0;            // rounds, where a rank does any number of things at once
+  std::uint64_t blocks_in_line = 0;  // one after the other, by several ranks
 };
 
 /// Into how many blocks most algorithms divide a chunk.
@@ -36,6 +39,8 @@ struct Algorithm {
   Bound (*bound)(const Problem& problem);
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
+  /// Whether ranks send to those with the next number only.
+  bool neighbours_only = false;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;

@@ -27,6 +27,8 @@ struct Network {
   double host_overhead = 0.2e-6;  // of each message at the sender's core, and at the receiver's
   double overhead = 1e-6;
 
+  double eager_bytes = 65536;  // up to which a message goes ahead of its receive
+
   double host_bandwidth = 10e9;   // of a rank, to and from others of its host
   double memory_bandwidth = 0;    // of all messages inside one host together
   double nic_bandwidth = 1.25e9;  // of a NIC

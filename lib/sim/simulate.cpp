@@ -35,9 +35,11 @@ class Course {
     std::uint32_t rank = 0;
     std::uint32_t partner = no_step;  // as in plan::Lanes
     std::uint32_t later = no_step;    // of a send, the next one on its lane
-    // For so many steps, and for the start; of a send, for its receive and its turn on its lane.
-    static constexpr std::uint32_t waits_max = UINT32_MAX >> 1U;
-    std::uint32_t waits : 31 = 0;
+    // For so many steps, and the start; a send for its turn on its lane; and a message that is
+    // eager at its receive, another at its send, for the other end.
+    static constexpr std::uint32_t waits_max = UINT32_MAX >> 2U;
+    std::uint32_t waits : 30 = 0;
+    std::uint32_t is_eager : 1 = 0;
     std::uint32_t is_receive : 1 = 0;
   };
   /// What is next for a step. Of a message that comes to a link, `crossing` plus the link's place.
@@ -100,7 +102,7 @@ void Course::note_steps(const Plan& plan, const Volume& volume, const Network& n
   for (const Step& step : plan.steps) {
     Node& node = nodes_.emplace_back();
     node.rank = plan.rank;
-    node.waits = (step.after_count + (step.sends() ? 2U : 1U)) & Node::waits_max;
+    node.waits = (step.after_count + 1U) & Node::waits_max;
     node.is_receive = step.receives() ? 1 : 0;
     if (step.receives()) continue;
     node.amount = volume.bytes(plan.rank, step.source());
@@ -116,9 +118,12 @@ void Course::note_messages(std::span<const Plan> plans, const Network& network) 
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (!plan.steps[i].receives()) continue;
       Node& receive = nodes_[first_[plan.rank] + i];
-      const Node& send = nodes_[receive.partner];
+      Node& send = nodes_[receive.partner];
       const bool reduces = plan.steps[i].kind == StepKind::recv_reduce;
       receive.amount = way_of(send).overhead + (reduces ? reducing.of(send.amount) : 0);
+      const bool is_eager = static_cast<double>(send.amount) <= network.eager_bytes;
+      send.is_eager = receive.is_eager = is_eager ? 1 : 0;
+      ++(is_eager ? receive : send).waits;
       ++messages_;
       bytes_ += send.amount;
     }
@@ -144,8 +149,11 @@ void Course::note_waiters(std::span<const Plan> plans) {
 }
 
 bool Course::run() {
-  for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-    meet(number, 0);
+  // Receives first: sends are to leave in the order of the plan.
+  for (const std::uint32_t is_receive : {1U, 0U}) {
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      if (nodes_[number].is_receive == is_receive) meet(number, 0);
+    }
   }
   while (!agenda_.empty()) {
     prefetch();
@@ -166,8 +174,9 @@ void Course::meet(std::uint32_t number, Time time) {
   Node& node = nodes_[number];
   node.time = std::max(node.time, time);
   if (--node.waits > 0) return;
-  if (node.is_receive == 1) return meet(node.partner, node.time);
-  agenda_.add(node.time, {number, beginning});
+  if (node.is_receive == 0) return agenda_.add(node.time, {number, beginning});
+  if (node.is_eager == 1) return agenda_.add(node.time, {number, arriving});
+  meet(node.partner, node.time);
 }
 
 /// The memory of what is next but some: it comes while that before it is done.
@@ -205,7 +214,12 @@ void Course::cross(std::uint32_t number, std::uint32_t first) {
       return agenda_.add(crossed.begin, {number, crossing + i + 1});
     }
   }
-  agenda_.add(node.time + way.latency, {node.partner, arriving});
+  const Time there = node.time + way.latency;
+  if (node.is_eager == 1) {
+    meet(node.partner, there);
+  } else {
+    agenda_.add(there, {node.partner, arriving});
+  }
   end(number, node.time);
 }
 

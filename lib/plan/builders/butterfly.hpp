@@ -129,7 +129,8 @@ inline constexpr Algorithm rabenseifner_all_reduce_algorithm = {
       const std::uint32_t members = std::bit_floor(problem.size);
       const std::uint32_t rounds = 2 * (std::bit_width(problem.size) - 1U);
       if (members == problem.size) return {.rounds = rounds, .blocks_sent = 2 * (members - 1ULL)};
-      return {.rounds = rounds + 2, .blocks_sent = problem.size - 2 + doubled_blocks(problem.size)};
+      const std::uint64_t sent = problem.size - 2 + doubled_blocks(problem.size);
+      return {.rounds = rounds + 2, .blocks_sent = sent, .blocks_in_line = sent + problem.size};
     },
 };
 
@@ -154,7 +155,9 @@ inline constexpr Algorithm halving_reduce_scatter_algorithm = {
       if (std::has_single_bit(problem.size)) {
         return {.rounds = rounds, .blocks_sent = problem.size - 1U};
       }
-      return {.rounds = rounds + 2, .blocks_sent = problem.size};  // of a guest
+      return {.rounds = rounds + 2,
+              .blocks_sent = problem.size,  // of a guest
+              .blocks_in_line = 2ULL * problem.size};
     },
     .allows_uneven = true,
 };

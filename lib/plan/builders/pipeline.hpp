@@ -31,8 +31,11 @@ inline constexpr Algorithm chain_broadcast_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = problem.size - 2 + problem.pieces,
+              .blocks_sent = problem.pieces,
+              .hops = problem.size - 1U};
     },
+    .neighbours_only = true,
 };
 
 inline constexpr Algorithm chain_reduce_algorithm = {
@@ -51,8 +54,11 @@ inline constexpr Algorithm chain_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = problem.size - 2 + problem.pieces,
+              .blocks_sent = problem.pieces,
+              .hops = problem.size - 1U};
     },
+    .neighbours_only = true,
 };
 
 /// What a rank does with one piece in one tree, and when.
@@ -127,7 +133,8 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces,
+              .hops = rounds_min(problem.size)};
     },
 };
 
@@ -143,7 +150,8 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces,
+              .hops = rounds_min(problem.size)};
     },
 };
 
@@ -159,7 +167,8 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces};
+              .blocks_sent = problem.pieces,
+              .hops = 2 * rounds_min(problem.size)};
     },
 };
 
