@@ -256,8 +256,8 @@ Timing Course::timing() const {
       steps.push_back({to_seconds(begins_[i]), to_seconds(nodes_[i].time)});
     }
   }
-  if (timing.seconds == 0) return timing;
   const Link busiest = links_.busiest();
+  if (links_.busy(busiest) == 0) return timing;
   timing.busiest_link = links_.name(busiest);
   timing.busiest_share = to_seconds(links_.busy(busiest)) / timing.seconds;
   return timing;

@@ -1,13 +1,13 @@
 // How long the plans of all ranks take together on a network, event by event in virtual time.
 //
 // A step begins when all that it waits for is over, and then waits for what it uses, first come
-// first served: the core of its rank, and the links (links.hpp). A message leaves when both its
-// send and its receive can begin, and all before it on its lane have left: a rendezvous, as in the
-// proof. It needs no size of a buffer, and what is small and could go ahead of its receive is
-// rarely the slower for it, because plans post their receives early. The sender's core spends the
-// overhead, the bytes cross the links, the latency goes by, and the receiver's core spends the
-// overhead again and the reduction, if there is one. The send is over when the last byte has
-// crossed the links, the receive with the work of the core.
+// first served: the core of its rank, and the links (links.hpp). A large message leaves when both
+// its send and its receive can begin: a rendezvous, as in the proof, for which it does not matter
+// how large buffers are. A small one is eager: it goes ahead, and waits in a buffer for its
+// receive. Either leaves after those before it on its lane. The sender's core spends the overhead,
+// the bytes cross the links, the latency goes by, and the receiver's core spends the overhead again
+// and the reduction, if there is one. The send is over when the last byte has crossed the links,
+// the receive with the work of the core.
 //
 // What real networks have besides, and this has not: a message is reduced or sent on only when it
 // is there as a whole; flows that share a link take turns instead of sharing it evenly; switches
@@ -45,8 +45,8 @@ struct Timing {
   double seconds = 0;             // until the last rank is done
   std::vector<double> rank_ends;  // by rank
   std::uint64_t messages = 0;
-  std::uint64_t bytes = 0;  // of all messages
-  std::string busiest_link;
+  std::uint64_t bytes = 0;                   // of all messages
+  std::string busiest_link;                  // none if none carried a byte
   double busiest_share = 0;                  // of the whole time that it was busy
   std::vector<std::vector<StepTime>> steps;  // by rank and step, if they were to be kept
 };

@@ -15,6 +15,7 @@
 #include "command.hpp"
 #include "info.hpp"
 #include "run.hpp"
+#include "sim.hpp"
 #include "store.hpp"
 
 namespace hocket::cli {
@@ -105,7 +106,8 @@ int run(int argc, char** argv) {
   program.set_version_flag("--version",
                            fmt::format("hocket {} (C ABI {})", version(), hocket_abi_version()),
                            "Show the version");
-  const Command commands[] = {info_command(program), run_command(program), store_command(program)};
+  const Command commands[] = {info_command(program), run_command(program), sim_command(program),
+                              store_command(program)};
 
   const std::span words(argv, static_cast<std::size_t>(argc));
   if (words.size() > 1 && words[1] == std::string_view("help")) {
