@@ -74,13 +74,25 @@ Links::Way Links::way(std::uint32_t from, std::uint32_t to) const noexcept {
   return way;
 }
 
-Links::Crossing Links::cross(Link link, std::uint64_t bytes, Time now) noexcept {
+Links::Departure Links::depart(const Way& way, std::uint64_t bytes, Time now) noexcept {
+  const Time begin = std::max(now, states_[way.links.front()].free);
+  return {begin, cross(way.links.front(), bytes, now)};
+}
+
+Time Links::pass(const Way& way, std::uint64_t bytes, Time now) noexcept {
+  Time last = now;
+  for (std::uint32_t i = 1; i < way.count; ++i) {
+    last = std::max(last, cross(way.links[i], bytes, now));
+  }
+  return last;
+}
+
+Time Links::cross(Link link, std::uint64_t bytes, Time now) noexcept {
   const Time taken = paces_[kind_of(link)].of(bytes);
   State& state = states_[link];
-  const Time begin = std::max(now, state.free);
-  state.free = begin + taken;
+  state.free = std::max(now, state.free) + taken;
   state.busy += taken;
-  return {begin, begin + taken};
+  return state.free;
 }
 
 Link Links::busiest() const noexcept {

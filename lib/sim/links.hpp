@@ -1,11 +1,11 @@
-// The links of a network, and when each is free again.
+// The links of a network, and when each has had the time for all that came to it.
 //
-// A message crosses the links on its way one after the other, without being stored in between: it
-// begins to cross one as soon as it has begun to cross the one before it, and ends no earlier than
-// there. A link serves messages whole, in the order in which they begin to come, and is busy for
-// its own share of the time only: two messages that share a link take as long together as they
-// would side by side, but the first one is there earlier. Queues in front of links are as long as
-// they need to be, and cost nothing.
+// A message leaves through the first link on its way, which is its sender's own, as a whole: after
+// all those that came there before it. On the links behind that it mixes with others. It begins to
+// cross all of them when it begins to leave, and has crossed one when it has left and the link has
+// had the time for it and for all that came before it. So links are shared without a loss, and
+// whoever comes first is done first, where an even share would let all be done last. Queues inside
+// the network are as long as they need to be, and hold up nobody behind them.
 #pragma once
 
 #include <array>
@@ -34,12 +34,14 @@ class Links {
   /// Of a message from one rank to another.
   [[nodiscard]] Way way(std::uint32_t from, std::uint32_t to) const noexcept;
 
-  struct Crossing {
+  struct Departure {
     Time begin;
     Time end;
   };
-  /// Lets a message cross that comes now; nothing that comes later may have been asked for before.
-  Crossing cross(Link link, std::uint64_t bytes, Time now) noexcept;
+  /// Lets a message leave that comes now. Nothing may have been asked for a later time before.
+  Departure depart(const Way& way, std::uint64_t bytes, Time now) noexcept;
+  /// Lets one cross the other links that begins to leave now; until when.
+  Time pass(const Way& way, std::uint64_t bytes, Time now) noexcept;
 
   /// The first of those that were busy for longest.
   [[nodiscard]] Link busiest() const noexcept;
@@ -66,6 +68,8 @@ class Links {
     Time busy = 0;  // for so long so far
   };
 
+  /// When it has had the time for that many bytes more.
+  Time cross(Link link, std::uint64_t bytes, Time now) noexcept;
   void add(Kind kind, std::uint64_t count, double bandwidth);
   [[nodiscard]] std::uint32_t host_of(std::uint32_t rank) const noexcept {
     return rank / network_.ranks_per_host;

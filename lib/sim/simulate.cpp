@@ -42,19 +42,21 @@ class Course {
     std::uint32_t is_eager : 1 = 0;
     std::uint32_t is_receive : 1 = 0;
   };
-  /// What is next for a step. Of a message that comes to a link, `crossing` plus the link's place.
-  enum Stage : std::uint32_t { beginning, arriving, crossing };
+  /// What a step, or a message, does next: on its links (links.hpp) the second and the third.
+  enum class Stage : std::uint32_t { beginning, departing, passing, arriving };
   struct Event {
     std::uint32_t number;
-    std::uint32_t stage;
+    Stage stage;
   };
 
   void note_steps(const Plan& plan, const Volume& volume, const Network& network);
   void note_messages(std::span<const Plan> plans, const Network& network);
   void note_waiters(std::span<const Plan> plans);
   void prefetch() const noexcept;
+  void happen(const Event& event);
   void begin(std::uint32_t number);
-  void cross(std::uint32_t number, std::uint32_t first);
+  void depart(std::uint32_t number);
+  void pass(std::uint32_t number);
   void end(std::uint32_t number, Time time);
   void meet(std::uint32_t number, Time time);
   [[nodiscard]] Time work(std::uint32_t number, Time time);
@@ -157,16 +159,22 @@ bool Course::run() {
   }
   while (!agenda_.empty()) {
     prefetch();
-    const Event event = agenda_.take_next();
-    if (event.stage == beginning) {
-      begin(event.number);
-    } else if (event.stage == arriving) {
-      end(event.number, work(event.number, nodes_[event.number].amount));
-    } else {
-      cross(event.number, event.stage - crossing);
-    }
+    happen(agenda_.take_next());
   }
   return ended_ == nodes_.size();
+}
+
+void Course::happen(const Event& event) {
+  switch (event.stage) {
+    case Stage::beginning:
+      return begin(event.number);
+    case Stage::departing:
+      return depart(event.number);
+    case Stage::passing:
+      return pass(event.number);
+    case Stage::arriving:
+      return end(event.number, work(event.number, nodes_[event.number].amount));
+  }
 }
 
 /// One of those that a step waits for is over, or is to be at that time.
@@ -174,8 +182,8 @@ void Course::meet(std::uint32_t number, Time time) {
   Node& node = nodes_[number];
   node.time = std::max(node.time, time);
   if (--node.waits > 0) return;
-  if (node.is_receive == 0) return agenda_.add(node.time, {number, beginning});
-  if (node.is_eager == 1) return agenda_.add(node.time, {number, arriving});
+  if (node.is_receive == 0) return agenda_.add(node.time, {number, Stage::beginning});
+  if (node.is_eager == 1) return agenda_.add(node.time, {number, Stage::arriving});
   meet(node.partner, node.time);
 }
 
@@ -198,29 +206,29 @@ void Course::prefetch() const noexcept {
 void Course::begin(std::uint32_t number) {
   const Node& node = nodes_[number];
   if (node.partner == no_step) return end(number, work(number, node.amount));
-  agenda_.add(work(number, way_of(node).overhead), {number, crossing});
+  agenda_.add(work(number, way_of(node).overhead), {number, Stage::departing});
   if (node.later != no_step) meet(node.later, agenda_.now());
 }
 
-/// Comes to a link of its way, and goes on to those behind it as far as it need not queue.
-void Course::cross(std::uint32_t number, std::uint32_t first) {
+void Course::depart(std::uint32_t number) {
   Node& node = nodes_[number];
+  const Links::Departure departure = links_.depart(way_of(node), node.amount, agenda_.now());
+  node.time = departure.end;
+  if (departure.begin > agenda_.now())
+    return agenda_.add(departure.begin, {number, Stage::passing});
+  pass(number);
+}
+
+void Course::pass(std::uint32_t number) {
+  const Node& node = nodes_[number];
   const Links::Way way = way_of(node);
-  if (first == 0) node.time = 0;
-  for (std::uint32_t i = first; i < way.count; ++i) {
-    const Links::Crossing crossed = links_.cross(way.links[i], node.amount, agenda_.now());
-    node.time = std::max(node.time, crossed.end);
-    if (crossed.begin > agenda_.now() && i + 1U < way.count) {
-      return agenda_.add(crossed.begin, {number, crossing + i + 1});
-    }
-  }
-  const Time there = node.time + way.latency;
+  const Time last_byte = std::max(node.time, links_.pass(way, node.amount, agenda_.now()));
   if (node.is_eager == 1) {
-    meet(node.partner, there);
+    meet(node.partner, last_byte + way.latency);
   } else {
-    agenda_.add(there, {node.partner, arriving});
+    agenda_.add(last_byte + way.latency, {node.partner, Stage::arriving});
   }
-  end(number, node.time);
+  end(number, last_byte);
 }
 
 void Course::end(std::uint32_t number, Time time) {

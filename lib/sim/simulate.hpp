@@ -10,9 +10,8 @@
 // the receive with the work of the core.
 //
 // What real networks have besides, and this has not: a message is reduced or sent on only when it
-// is there as a whole; flows that share a link take turns instead of sharing it evenly; switches
-// neither drop nor pause; all of a switch's uplinks are one; cores are never taken away. What is
-// sent to one rank by many at once is slower in truth (incast), and long chains are faster.
+// is there as a whole; switches neither drop nor pause, so that what many send to one at once is
+// slower in truth (incast); all of a switch's uplinks are one; cores are never taken away.
 #pragma once
 
 #include <cstdint>

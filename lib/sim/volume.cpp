@@ -15,6 +15,7 @@ Volume::Volume(const plan::Problem& problem, const plan::Shape& shape, std::uint
     largest_pair_ = *std::ranges::max_element(sizes);
     return;
   }
+  if (problem.operation == plan::Operation::barrier) elements = 0;
   begin_.reserve(shape.chunks + std::size_t{1});
   for (std::uint32_t chunk = 0; chunk <= shape.chunks; ++chunk) {
     if (sizes.empty()) {

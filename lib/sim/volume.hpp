@@ -12,7 +12,7 @@ namespace hocket::sim {
 class Volume {
  public:
   /// Of plans of this problem and shape. `sizes` as for a Layout: in elements, and to outlive this;
-  /// if there are none, `elements` of the vector are divided among its chunks.
+  /// if there are none, `elements` of the vector are divided among its chunks. A barrier has none.
   Volume(const plan::Problem& problem, const plan::Shape& shape, std::uint64_t elements,
          plan::ChunkSizes sizes, std::uint32_t element_bytes);
 
