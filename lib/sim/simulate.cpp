@@ -52,7 +52,8 @@ class Course {
   void note_steps(const Plan& plan, const Volume& volume, const Network& network);
   void note_messages(std::span<const Plan> plans, const Network& network);
   void note_waiters(std::span<const Plan> plans);
-  void prefetch() const noexcept;
+  /// The memory that an event of the step will need, while that before it is done.
+  void fetch(std::uint32_t number, bool is_near) const noexcept;
   void happen(const Event& event);
   void begin(std::uint32_t number);
   void depart(std::uint32_t number);
@@ -157,10 +158,10 @@ bool Course::run() {
       if (nodes_[number].is_receive == is_receive) meet(number, 0);
     }
   }
-  while (!agenda_.empty()) {
-    prefetch();
-    happen(agenda_.take_next());
-  }
+  const auto fetch_for = [this](const Event& event, bool is_near) {
+    fetch(event.number, is_near);
+  };
+  while (!agenda_.empty()) happen(agenda_.take_next(fetch_for));
   return ended_ == nodes_.size();
 }
 
@@ -187,20 +188,16 @@ void Course::meet(std::uint32_t number, Time time) {
   meet(node.partner, node.time);
 }
 
-/// The memory of what is next but some: it comes while that before it is done.
-void Course::prefetch() const noexcept {
-  constexpr std::size_t far = 24;
-  constexpr std::size_t near = 12;
-  if (const Event* const event = agenda_.ahead(far)) {
-    __builtin_prefetch(&nodes_[event->number]);
-    __builtin_prefetch(&first_waiter_[event->number]);
+void Course::fetch(std::uint32_t number, bool is_near) const noexcept {
+  const Node& node = nodes_[number];
+  if (!is_near) {
+    __builtin_prefetch(&node);
+    __builtin_prefetch(&first_waiter_[number]);
+    return;
   }
-  if (const Event* const event = agenda_.ahead(near)) {
-    const Node& node = nodes_[event->number];
-    __builtin_prefetch(&cores_[node.rank]);
-    if (node.partner != no_step) __builtin_prefetch(&nodes_[node.partner]);
-    __builtin_prefetch(waiters_.data() + first_waiter_[event->number]);
-  }
+  __builtin_prefetch(&cores_[node.rank]);
+  if (node.partner != no_step) __builtin_prefetch(&nodes_[node.partner]);
+  __builtin_prefetch(waiters_.data() + first_waiter_[number]);
 }
 
 void Course::begin(std::uint32_t number) {

@@ -115,7 +115,7 @@ class Sim(unittest.TestCase):
     def test_mistakes(self) -> None:
         self.assertIn("all_reduce?", self.refusal("all_reduc"))
         self.assertIn("ring?", self.refusal("--algorithm", "rng"))
-        self.assertIn("infiniband-hdr?", self.refusal("--network", "infiniband"))
+        self.assertIn("ethernet-1g?", self.refusal("--network", "ethernet-2g"))
         self.assertIn("latency?", self.refusal("--set", "latenc=1us"))
         self.assertIn("a time such as", self.refusal("--set", "latency=soon"))
         self.assertIn("a bandwidth such as", self.refusal("--set", "nic_bandwidth=1bit"))
