@@ -29,20 +29,14 @@ class Agenda {
     bucket(time).push_back({time, event});
   }
 
-  /// There must be one. Its time is now. `fetch(event)` is called for those that come soon, so that
-  /// their memory is there in time: twice, the second time nearer.
-  template <class Fetch>
-  Event take_next(const Fetch& fetch) {
-    if (next_ == buckets_[0].size()) go_on(fetch);
-    const std::size_t left = buckets_[0].size() - next_;
-    if (left > soon) fetch(buckets_[0][next_ + soon].second, false);
-    if (left > soon / 2) fetch(buckets_[0][next_ + soon / 2].second, true);
+  /// There must be one. Its time is now.
+  Event take_next() {
+    if (next_ == buckets_[0].size()) go_on();
     --size_;
     return buckets_[0][next_++].second;
   }
 
  private:
-  static constexpr std::size_t soon = 24;
   using Bucket = std::vector<std::pair<Time, Event>>;
 
   [[nodiscard]] Bucket& bucket(Time time) noexcept {
@@ -50,17 +44,12 @@ class Agenda {
   }
 
   /// To the next time at which there is something.
-  template <class Fetch>
-  void go_on(const Fetch& fetch) {
+  void go_on() {
     buckets_[0].clear();
     next_ = 0;
     std::size_t first = 1;
     while (buckets_[first].empty()) ++first;
     moved_.swap(buckets_[first]);
-    if (moved_.size() <= soon) {
-      for (const auto& each : moved_) fetch(each.second, false);
-      for (const auto& each : moved_) fetch(each.second, true);
-    }
     now_ = moved_.front().first;
     for (const auto& each : moved_) now_ = each.first < now_ ? each.first : now_;
     for (const auto& each : moved_) bucket(each.first).push_back(each);

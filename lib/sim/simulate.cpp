@@ -1,6 +1,8 @@
 #include "sim/simulate.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -17,7 +19,51 @@ using plan::Plan;
 using plan::Step;
 using plan::StepKind;
 
-/// Steps have the numbers that they have in plan::Lanes, and a message that of its send.
+/// Numbers for the steps of all ranks, and for a message that of its send. First the first step of
+/// every rank, then the second of those that have one, and so on: what happens at one time in
+/// different ranks lies side by side, which makes all the difference to a hundred thousand of them.
+class Numbers {
+ public:
+  explicit Numbers(std::span<const Plan> plans);
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return rows_.back(); }
+  [[nodiscard]] std::uint32_t of(std::uint32_t rank, std::uint32_t step) const noexcept {
+    return rows_[step] + place_[rank];
+  }
+
+ private:
+  std::vector<std::uint32_t> place_;  // of each rank, in the order of the lengths of their plans
+  std::vector<std::uint32_t> rows_;   // where each step begins, and behind the last
+};
+
+Numbers::Numbers(std::span<const Plan> plans) : place_(plans.size()), rows_{0} {
+  std::vector<std::uint32_t> ranks(plans.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  std::ranges::stable_sort(ranks, std::greater(),
+                           [&](std::uint32_t rank) { return plans[rank].steps.size(); });
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) place_[ranks[i]] = i;
+  for (std::size_t step = 0, left = ranks.size(); left > 0; ++step) {
+    while (left > 0 && plans[ranks[left - 1]].steps.size() <= step) --left;
+    if (left > 0) rows_.push_back(rows_.back() + static_cast<std::uint32_t>(left));
+  }
+}
+
+/// Calls visit(plan, step) for all steps, in the order of both the plans and, nearly, the numbers.
+template <class Visit>
+void visit_steps(std::span<const Plan> plans, const Visit& visit) {
+  constexpr std::size_t together = 64;
+  for (std::size_t begin = 0; begin < plans.size(); begin += together) {
+    const auto some = plans.subspan(begin, std::min(together, plans.size() - begin));
+    std::size_t longest = 0;
+    for (const Plan& plan : some) longest = std::max(longest, plan.steps.size());
+    for (std::uint32_t i = 0; i < longest; ++i) {
+      for (const Plan& plan : some) {
+        if (i < plan.steps.size()) visit(plan, i);
+      }
+    }
+  }
+}
+
 class Course {
  public:
   Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
@@ -25,15 +71,15 @@ class Course {
 
   /// False when the steps that are left wait in a circle.
   [[nodiscard]] bool run();
-  [[nodiscard]] Timing timing() const;
+  [[nodiscard]] Timing timing(std::span<const Plan> plans) const;
 
  private:
-  /// A step as half a cache line: the time goes into waiting for memory.
+  /// A step, as half a cache line: most of the time goes into waiting for memory.
   struct Node {
     Time time = 0;             // of the latest end that it waited for; and then of its own
     std::uint64_t amount = 0;  // of a send, bytes; of others, how long the core works
     std::uint32_t rank = 0;
-    std::uint32_t partner = no_step;  // as in plan::Lanes
+    std::uint32_t partner = no_step;  // of a send its receive, of a receive its send
     std::uint32_t later = no_step;    // of a send, the next one on its lane
     // For so many steps, and the start; a send for its turn on its lane; and a message that is
     // eager at its receive, another at its send, for the other end.
@@ -49,11 +95,10 @@ class Course {
     Stage stage;
   };
 
-  void note_steps(const Plan& plan, const Volume& volume, const Network& network);
-  void note_messages(std::span<const Plan> plans, const Network& network);
+  void note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+                 const Volume& volume, const Network& network);
+  void note_message(const Step& receive, std::uint32_t number, const Network& network);
   void note_waiters(std::span<const Plan> plans);
-  /// The memory that an event of the step will need, while that before it is done.
-  void fetch(std::uint32_t number, bool is_near) const noexcept;
   void happen(const Event& event);
   void begin(std::uint32_t number);
   void depart(std::uint32_t number);
@@ -67,7 +112,7 @@ class Course {
 
   Links links_;
   Agenda<Event> agenda_;
-  std::vector<std::uint32_t> first_;         // step of each rank, and behind the last
+  Numbers numbers_;
   std::vector<Node> nodes_;                  // by step
   std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
@@ -81,74 +126,75 @@ class Course {
 Course::Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
                const SimulateOptions& options)
     : links_(network, static_cast<std::uint32_t>(plans.size())),
-      first_(lanes.first),
+      numbers_(plans),
+      nodes_(numbers_.count()),
       cores_(plans.size()) {
   const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
                       options.element_bytes);
-  nodes_.reserve(first_.back());
-  for (const Plan& plan : plans) note_steps(plan, volume, network);
-  for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
-    nodes_[number].partner = lanes.partner[number];
-    const std::uint32_t earlier = lanes.earlier[number];
-    if (earlier == no_step) continue;
-    nodes_[earlier].later = number;
-    ++nodes_[number].waits;
-  }
-  note_messages(plans, network);
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    note_step(plan, step, lanes, volume, network);
+  });
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    if (!plan.steps[step].receives()) return;
+    note_message(plan.steps[step], numbers_.of(plan.rank, step), network);
+  });
   note_waiters(plans);
   if (options.keep_steps) begins_.resize(nodes_.size());
 }
 
-void Course::note_steps(const Plan& plan, const Volume& volume, const Network& network) {
-  const Pace copying(network.copy_speed);
-  const Pace reducing(network.reduce_speed);
-  for (const Step& step : plan.steps) {
-    Node& node = nodes_.emplace_back();
-    node.rank = plan.rank;
-    node.waits = (step.after_count + 1U) & Node::waits_max;
-    node.is_receive = step.receives() ? 1 : 0;
-    if (step.receives()) continue;
-    node.amount = volume.bytes(plan.rank, step.source());
-    if (step.kind == StepKind::copy) node.amount = copying.of(node.amount);
-    if (step.kind == StepKind::reduce) node.amount = reducing.of(node.amount);
+void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+                       const Volume& volume, const Network& network) {
+  const std::uint32_t number = numbers_.of(plan.rank, step);
+  Node& node = nodes_[number];
+  const Step& what = plan.steps[step];
+  node.rank = plan.rank;
+  node.waits = (node.waits + what.after_count + 1U) & Node::waits_max;
+  node.is_receive = what.receives() ? 1 : 0;
+  const std::uint32_t lanes_number = lanes.first[plan.rank] + step;
+  if (const std::uint32_t partner = lanes.partner[lanes_number]; partner != no_step) {
+    node.partner = numbers_.of(what.peer, partner - lanes.first[what.peer]);
   }
+  if (const std::uint32_t earlier = lanes.earlier[lanes_number]; earlier != no_step) {
+    nodes_[numbers_.of(plan.rank, earlier - lanes.first[plan.rank])].later = number;
+    ++node.waits;
+  }
+  if (what.receives()) return;
+  node.amount = volume.bytes(plan.rank, what.source());
+  if (what.kind == StepKind::copy) node.amount = Pace(network.copy_speed).of(node.amount);
+  if (what.kind == StepKind::reduce) node.amount = Pace(network.reduce_speed).of(node.amount);
 }
 
 /// What comes is as large as what was sent.
-void Course::note_messages(std::span<const Plan> plans, const Network& network) {
-  const Pace reducing(network.reduce_speed);
-  for (const Plan& plan : plans) {
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-      if (!plan.steps[i].receives()) continue;
-      Node& receive = nodes_[first_[plan.rank] + i];
-      Node& send = nodes_[receive.partner];
-      const bool reduces = plan.steps[i].kind == StepKind::recv_reduce;
-      receive.amount = way_of(send).overhead + (reduces ? reducing.of(send.amount) : 0);
-      const bool is_eager = static_cast<double>(send.amount) <= network.eager_bytes;
-      send.is_eager = receive.is_eager = is_eager ? 1 : 0;
-      ++(is_eager ? receive : send).waits;
-      ++messages_;
-      bytes_ += send.amount;
-    }
+void Course::note_message(const Step& receive, std::uint32_t number, const Network& network) {
+  Node& node = nodes_[number];
+  Node& send = nodes_[node.partner];
+  node.amount = way_of(send).overhead;
+  if (receive.kind == StepKind::recv_reduce) {
+    node.amount += Pace(network.reduce_speed).of(send.amount);
   }
+  const bool is_eager = static_cast<double>(send.amount) <= network.eager_bytes;
+  send.is_eager = node.is_eager = is_eager ? 1 : 0;
+  ++(is_eager ? node : send).waits;
+  ++messages_;
+  bytes_ += send.amount;
 }
 
 void Course::note_waiters(std::span<const Plan> plans) {
-  first_waiter_.assign(nodes_.size() + 1, 0);
-  for (const Plan& plan : plans) {
-    for (const std::uint32_t each : plan.after) ++first_waiter_[first_[plan.rank] + each + 1];
-  }
-  for (std::size_t i = 1; i <= nodes_.size(); ++i) first_waiter_[i] += first_waiter_[i - 1];
-  waiters_.resize(first_waiter_.back());
-  std::vector<std::uint32_t> next;
-  for (const Plan& plan : plans) {
-    const std::uint32_t first = first_[plan.rank];
-    next.assign(first_waiter_.begin() + first, first_waiter_.begin() + first_[plan.rank + 1]);
-    for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
-      for (const std::uint32_t each : plan.before(plan.steps[i]))
-        waiters_[next[each]++] = first + i;
+  // While they are filled in, the place behind a step's waiters moves from their beginning to
+  // their end.
+  first_waiter_.assign(nodes_.size() + 2, 0);
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+      ++first_waiter_[numbers_.of(plan.rank, each) + 2];
     }
-  }
+  });
+  std::partial_sum(first_waiter_.begin(), first_waiter_.end(), first_waiter_.begin());
+  waiters_.resize(first_waiter_.back());
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+      waiters_[first_waiter_[numbers_.of(plan.rank, each) + 1]++] = numbers_.of(plan.rank, step);
+    }
+  });
 }
 
 bool Course::run() {
@@ -158,10 +204,7 @@ bool Course::run() {
       if (nodes_[number].is_receive == is_receive) meet(number, 0);
     }
   }
-  const auto fetch_for = [this](const Event& event, bool is_near) {
-    fetch(event.number, is_near);
-  };
-  while (!agenda_.empty()) happen(agenda_.take_next(fetch_for));
+  while (!agenda_.empty()) happen(agenda_.take_next());
   return ended_ == nodes_.size();
 }
 
@@ -186,18 +229,6 @@ void Course::meet(std::uint32_t number, Time time) {
   if (node.is_receive == 0) return agenda_.add(node.time, {number, Stage::beginning});
   if (node.is_eager == 1) return agenda_.add(node.time, {number, Stage::arriving});
   meet(node.partner, node.time);
-}
-
-void Course::fetch(std::uint32_t number, bool is_near) const noexcept {
-  const Node& node = nodes_[number];
-  if (!is_near) {
-    __builtin_prefetch(&node);
-    __builtin_prefetch(&first_waiter_[number]);
-    return;
-  }
-  __builtin_prefetch(&cores_[node.rank]);
-  if (node.partner != no_step) __builtin_prefetch(&nodes_[node.partner]);
-  __builtin_prefetch(waiters_.data() + first_waiter_[number]);
 }
 
 void Course::begin(std::uint32_t number) {
@@ -244,21 +275,21 @@ Time Course::work(std::uint32_t number, Time time) {
   return core = begin + time;
 }
 
-Timing Course::timing() const {
+Timing Course::timing(std::span<const Plan> plans) const {
   Timing timing;
   timing.messages = messages_;
   timing.bytes = bytes_;
-  for (std::size_t rank = 0; rank + 1 < first_.size(); ++rank) {
-    Time last = 0;
-    for (std::uint32_t i = first_[rank]; i < first_[rank + 1]; ++i) {
-      last = std::max(last, nodes_[i].time);
-    }
-    timing.rank_ends.push_back(to_seconds(last));
-    timing.seconds = std::max(timing.seconds, timing.rank_ends.back());
-    if (begins_.empty()) continue;
+  timing.rank_ends.resize(plans.size());
+  for (const Node& node : nodes_) {
+    double& end = timing.rank_ends[node.rank];
+    end = std::max(end, to_seconds(node.time));
+  }
+  timing.seconds = std::ranges::max(timing.rank_ends);
+  for (const Plan& plan : begins_.empty() ? plans.first(0) : plans) {
     std::vector<StepTime>& steps = timing.steps.emplace_back();
-    for (std::uint32_t i = first_[rank]; i < first_[rank + 1]; ++i) {
-      steps.push_back({to_seconds(begins_[i]), to_seconds(nodes_[i].time)});
+    for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
+      const std::uint32_t number = numbers_.of(plan.rank, i);
+      steps.push_back({to_seconds(begins_[number]), to_seconds(nodes_[number].time)});
     }
   }
   const Link busiest = links_.busiest();
@@ -277,7 +308,7 @@ Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
   auto lanes = plan::match_lanes(plans);
   if (!lanes.ok()) return lanes.status();
   Course course(plans, *lanes, network, options);
-  if (course.run()) return course.timing();
+  if (course.run()) return course.timing(plans);
   return Status(StatusCode::invalid_argument,
                 fmt::format("simulate: the steps of {} wait for each other in a circle",
                             plans.front().algorithm))

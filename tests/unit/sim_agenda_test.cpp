@@ -31,14 +31,3 @@ TEST_CASE("events come in the order of their times, and of one time in that of t
   CHECK(waiting.empty());
   CHECK(added > 1000);
 }
-
-TEST_CASE("what is due now can be seen ahead") {
-  Agenda<int> agenda;
-  for (const int each : {1, 2, 3}) agenda.add(5, each);
-  agenda.add(6, 4);
-  CHECK(agenda.ahead(0) == nullptr);
-  CHECK(agenda.take_next() == 1);
-  REQUIRE(agenda.ahead(1) != nullptr);
-  CHECK(*agenda.ahead(1) == 3);
-  CHECK(agenda.ahead(2) == nullptr);
-}
