@@ -81,6 +81,9 @@ class Sim(unittest.TestCase):
     def test_what_is_too_long_is_estimated(self) -> None:
         found = self.document("-n", "100000", "-b", "1G", "-e", "1G", "--algorithm", "ring")
         self.assertFalse(found["sizes"][0]["algorithms"][0]["simulated"])
+        found = self.document("-n", "8", "-b", "1K", "-e", "1K", "--steps-max", "100")
+        self.assertEqual({each["algorithm"]: each["simulated"]
+                          for each in found["sizes"][0]["algorithms"]}["ring"], False)
         self.assertIn("by the formula", self.answer("-n", "100000", "-b", "1G", "-e", "1G",
                                                     "--algorithm", "ring"))
 

@@ -1,5 +1,6 @@
 #include "sim.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -41,6 +42,7 @@ struct Options {
   std::string bytes_min = "8";
   std::string bytes_max = "64M";
   std::uint32_t factor = 4;
+  std::uint64_t steps_max = Sweep{}.steps_max;
   std::string plot;
   bool json = false;
   bool networks = false;
@@ -134,7 +136,8 @@ Result<Sweep> read_sweep(const Options& options) {
                            .ranks_per_host = std::min(network->ranks_per_host, options.ranks)},
                .network = *network,
                .sizes = std::move(*sizes),
-               .algorithms = std::move(*algorithms)};
+               .algorithms = std::move(*algorithms),
+               .steps_max = options.steps_max};
 }
 
 std::string format_time(double seconds) {
@@ -242,7 +245,7 @@ void print_networks() {
 /// Of 2, 4, … ranks, up to as many as asked for.
 Result<std::vector<PlotRow>> run_rows(Sweep sweep) {
   const std::uint32_t most = sweep.problem.size;
-  sweep.steps_max = plot_steps_max;
+  sweep.steps_max = std::min(sweep.steps_max, plot_steps_max);
   sweep.problem.root = 0;
   std::vector<PlotRow> rows;
   for (std::uint32_t ranks = std::min(2U, most); ranks < 2 * most; ranks *= 2) {
@@ -313,6 +316,10 @@ Command sim_command(CLI::App& program) {
       ->capture_default_str();
   parser->add_option("--root", options->root, "Of operations that have one")->capture_default_str();
   parser->add_option("--pieces", options->pieces, "Of a pipeline (default: what should be best)");
+  parser
+      ->add_option("--steps-max", options->steps_max,
+                   "Steps of all ranks, about 80 bytes each, beyond which a formula has to do")
+      ->capture_default_str();
   add_network_options(*parser, *options);
   parser->add_flag("--json", options->json, "Write everything as one JSON document")
       ->disable_flag_override();

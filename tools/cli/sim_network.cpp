@@ -1,5 +1,7 @@
 #include "sim_network.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,6 @@
 #include "sim_plot.hpp"
 
+#include <algorithm>
 #include <array>
 #include <iterator>
 #include <string_view>

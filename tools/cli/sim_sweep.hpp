@@ -17,7 +17,7 @@ struct Sweep {
   sim::Network network = {};
   std::vector<std::uint64_t> sizes = {};  // bytes of the vector
   std::vector<const plan::Algorithm*> algorithms = {};
-  std::uint64_t steps_max = 1 << 26;  // of all ranks together; else the formula has to do
+  std::uint64_t steps_max = 1 << 24;  // of all ranks together; else the formula has to do
 };
 
 struct Outcome {
