@@ -242,9 +242,8 @@ void Course::depart(std::uint32_t number) {
   Node& node = nodes_[number];
   const Links::Departure departure = links_.depart(way_of(node), node.amount, agenda_.now());
   node.time = departure.end;
-  if (departure.begin > agenda_.now())
-    return agenda_.add(departure.begin, {number, Stage::passing});
-  pass(number);
+  if (departure.begin == agenda_.now()) return pass(number);
+  agenda_.add(departure.begin, {number, Stage::passing});
 }
 
 void Course::pass(std::uint32_t number) {
