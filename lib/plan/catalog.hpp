@@ -13,10 +13,13 @@ namespace hocket::plan {
 
 /// What the plans cost; the verifier holds every builder to it.
 struct Bound {
-  std::uint64_t rounds =
-      0;  // messages one after the other, where a rank sends and receives one at a time
+  /// Messages one after the other, where a rank sends one and receives one at a time.
+  std::uint64_t rounds = 0;
   std::uint64_t blocks_sent = 0;  // by one rank
   bool is_tight = true;           // else no plan costs more, and some cost less
+  // For the cost formulas (sim/cost.hpp), where they differ from what follows from the others:
+  std::uint64_t hops = 0;            // rounds, where a rank does any number of things at once
+  std::uint64_t blocks_in_line = 0;  // one after the other, by several ranks
 };
 
 /// Into how many blocks most algorithms divide a chunk.
@@ -37,6 +40,8 @@ struct Algorithm {
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
+  /// Whether ranks send to those with the next number only.
+  bool neighbours_only = false;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;

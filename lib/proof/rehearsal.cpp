@@ -71,7 +71,7 @@ Actor::Actor(const Plan& plan, const RehearsalOptions& options, std::mt19937_64&
   Numbers& out = memory_[1];
   if (out.size() < in.size()) {
     out.clear();
-  } else {
+  } else if (!in.empty()) {
     std::ranges::copy(in, out.begin() + static_cast<std::ptrdiff_t>(layout_.offset(Buffer::in)));
     in.clear();
   }
@@ -79,6 +79,7 @@ Actor::Actor(const Plan& plan, const RehearsalOptions& options, std::mt19937_64&
 
 std::span<std::uint64_t> Actor::buffer(Buffer buffer) noexcept {
   const auto size = static_cast<std::size_t>(layout_.size(buffer));
+  if (size == 0) return {};
   Numbers& own = memory_[static_cast<std::size_t>(buffer)];
   if (!in_place_ || buffer == Buffer::scratch || own.size() >= size) {
     return std::span(own).first(size);

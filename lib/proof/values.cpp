@@ -1,5 +1,6 @@
 #include "proof/values.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -33,11 +34,11 @@ class Walk {
   std::array<Cells::Run, 2> runs_;
 };
 
-Status undefined(const Plan& plan, std::uint32_t step, std::uint32_t i) {
-  const Range range = plan.steps[step].source();
+Status wrong_read(const Plan& plan, std::uint32_t step, const Range& range, std::uint32_t i,
+                  std::string_view why) {
   return Status(StatusCode::invalid_argument,
-                fmt::format("{}: block {} of {} blocks of {} is undefined here", locate(plan, step),
-                            i, range.count, name(range.buffer)));
+                fmt::format("{}: block {} of {} blocks of {} {}", locate(plan, step), i,
+                            range.count, name(range.buffer), why));
 }
 
 }  // namespace
@@ -47,7 +48,8 @@ Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
   memory_.reserve(plans.size());
   for (const Plan& plan : plans) {
     const Cells cells(plan.problem, plan.shape, plan.rank, in_place);
-    memory_.push_back({cells, std::vector<Block>(cells.count(plan.scratch_copies))});
+    memory_.push_back({cells, std::vector<Block>(cells.count(plan.scratch_copies)),
+                       std::vector<bool>(cells.count(plan.scratch_copies))});
   }
   fill_inputs();
   if (reduces(plans.front().problem.operation)) add_up();
@@ -55,12 +57,14 @@ Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
 
 Values::Block Values::contribution(std::uint32_t rank, std::uint32_t position) const noexcept {
   const std::uint64_t random = mix(seed_ ^ mix((std::uint64_t{rank} << 32) | position));
-  return {random, mix(random) | 1};
+  return {random, mix(random) | 1, 1};
 }
 
 /// The same whichever of the two is which: so is a reduction. But not the same in another tree.
 Values::Block Values::combine(const Block& one, const Block& other) noexcept {
-  return {one.sum + other.sum, mix(one.tree + other.tree) | 1};
+  const std::uint64_t count = std::uint64_t{one.count} + other.count;
+  return {one.sum + other.sum, mix(one.tree + other.tree) | 1,
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(count, UINT32_MAX))};
 }
 
 void Values::fill_inputs() {
@@ -82,6 +86,18 @@ void Values::add_up() {
   }
 }
 
+Status Values::check_read(StepId id, const Range& range, std::uint32_t cell,
+                          std::uint32_t i) const {
+  const Memory& memory = memory_[id.rank];
+  const Plan& plan = plans_[id.rank];
+  if (memory.blocks[cell].tree == 0)
+    return wrong_read(plan, id.step, range, i, "is undefined here");
+  if (range.buffer == Buffer::in && memory.is_out[cell]) {
+    return wrong_read(plan, id.step, range, i, "was changed as out, which may be the same memory");
+  }
+  return {};
+}
+
 Status Values::run(const Event& event) {
   const StepId at = event.is_message ? event.receive : event.step;
   const Step& step = plans_[at.rank].steps[at.step];
@@ -90,20 +106,21 @@ Status Values::run(const Event& event) {
 
   // Of what comes in, and of what is here already and goes into the target with it.
   const Memory& there = memory_[event.step.rank];
-  const Walk source(there.cells, plans_[event.step.rank].steps[event.step.step].source());
-  const bool combines = step.combines();
-  const Walk operand =
-      step.kind == StepKind::recv_reduce ? Walk(here.cells, step.source()) : target;
+  const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
+  const Range own = step.kind == StepKind::recv_reduce ? step.source() : step.target();
+  const Walk source(there.cells, incoming);
+  const Walk operand(here.cells, own);
 
   for (std::uint32_t i = 0; i < step.count; ++i) {
+    if (Status status = check_read(event.step, incoming, source[i], i); !status.ok()) return status;
     Block value = there.blocks[source[i]];
-    if (value.tree == 0) return undefined(plans_[event.step.rank], event.step.step, i);
-    if (combines) {
-      const Block& own = here.blocks[operand[i]];
-      if (own.tree == 0) return undefined(plans_[at.rank], at.step, i);
-      value = combine(own, value);
+    if (step.combines()) {
+      if (Status status = check_read(at, own, operand[i], i); !status.ok()) return status;
+      value = combine(here.blocks[operand[i]], value);
     }
-    here.blocks[target[i]] = value;
+    Block& to = here.blocks[target[i]];
+    if (step.to_buffer == Buffer::out && to != value) here.is_out[target[i]] = true;
+    to = value;
   }
   return {};
 }
@@ -121,7 +138,7 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
     case Operation::all_to_all:
       return contribution(position / chunk, rank * chunk + position % chunk);
     default:
-      return {sums_[position], 0};  // in any tree
+      return {sums_[position], 0, problem.size};  // in any tree
   }
 }
 
@@ -137,7 +154,8 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
   };
   if (value.tree == 0) return wrong("it is undefined at the end");
   const bool is_reduced = reduces(plans_.front().problem.operation);
-  if (value.sum != wanted.sum || (!is_reduced && value.tree != wanted.tree)) {
+  if (value.sum != wanted.sum || value.count != wanted.count ||
+      (!is_reduced && value.tree != wanted.tree)) {
     return wrong(is_reduced ? "not every rank's contribution is in it exactly once"
                             : "it holds what belongs elsewhere");
   }

@@ -67,6 +67,9 @@ Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) 
 
 Status check_promises(const Algorithm& algorithm, const Problem& problem, const Proof& proof) {
   const Bound bound = bound_of(algorithm, problem);
+  if (proof.messages > 0 && proof.rounds == 0) {
+    return Status(StatusCode::mismatch, "the order of the plans is none in which messages can go");
+  }
   const bool is_within = proof.rounds <= bound.rounds && proof.blocks_sent <= bound.blocks_sent;
   const bool is_equal = proof.rounds == bound.rounds && proof.blocks_sent == bound.blocks_sent;
   if (bound.is_tight ? !is_equal : !is_within) {

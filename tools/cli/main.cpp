@@ -16,6 +16,7 @@
 #include "info.hpp"
 #include "plan.hpp"
 #include "run.hpp"
+#include "sim.hpp"
 #include "store.hpp"
 
 namespace hocket::cli {
@@ -107,7 +108,7 @@ int run(int argc, char** argv) {
                            fmt::format("hocket {} (C ABI {})", version(), hocket_abi_version()),
                            "Show the version");
   const Command commands[] = {info_command(program), plan_command(program), run_command(program),
-                              store_command(program)};
+                              sim_command(program), store_command(program)};
 
   const std::span words(argv, static_cast<std::size_t>(argc));
   if (words.size() > 1 && words[1] == std::string_view("help")) {

@@ -23,8 +23,8 @@ using plan::Problem;
 /// The steps and values of all ranks have to be in memory.
 constexpr std::uint64_t messages_max = 16'000'000;
 constexpr std::uint32_t all_roots_size_max = 16;
-constexpr std::uint32_t all_variants_size_max = 64;
-constexpr std::uint32_t rehearsed_size_max = 12;
+constexpr std::uint32_t all_variants_size_max = 32;
+constexpr std::uint32_t rehearsed_size_max = 8;
 
 std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
   if (!has_root(algorithm.operation)) return {0};
@@ -90,7 +90,7 @@ Status prove_problem(const Algorithm& algorithm, const Problem& problem, Row& ro
   const std::vector<Plan> plans = build_all(algorithm, problem);
   const bool both = problem.size <= all_variants_size_max;
   for (const bool in_place : {false, true}) {
-    if (!both && in_place != (problem.size % 2 == 0)) continue;
+    if (!both && in_place && problem.size % 8 != 0) continue;
     const auto proof = verify(plans, {.in_place = in_place});
     if (!proof.ok()) return proof.status();
     ++row.worlds;
@@ -195,7 +195,7 @@ std::vector<Row> Sweep::take() {
 std::vector<Row> sweep(const Options& options) {
   Sweep sweep(options);
   std::vector<std::exception_ptr> thrown(std::max(options.threads, 1U));
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // joined also when one more can't be started
   for (std::exception_ptr& each : thrown) {
     threads.emplace_back([&sweep, &each] {
       try {
@@ -205,7 +205,7 @@ std::vector<Row> sweep(const Options& options) {
       }
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   for (const std::exception_ptr& each : thrown) {
     if (each) std::rethrow_exception(each);
   }

@@ -171,7 +171,8 @@ inline void halving_all_reduce(PlanWriter& plan, const Pairing& pairing) {
   const std::uint32_t members = std::bit_floor(problem.size);
   const std::uint32_t rounds = 2 * (std::bit_width(problem.size) - 1U);
   if (members == problem.size) return {.rounds = rounds, .blocks_sent = 2 * (members - 1ULL)};
-  return {.rounds = rounds + 2, .blocks_sent = problem.size - 2 + doubled_blocks(problem.size)};
+  const std::uint64_t sent = problem.size - 2 + doubled_blocks(problem.size);
+  return {.rounds = rounds + 2, .blocks_sent = sent, .blocks_in_line = sent + problem.size};
 }
 
 inline constexpr Algorithm rabenseifner_all_reduce_algorithm = {
@@ -214,7 +215,9 @@ inline constexpr Algorithm halving_reduce_scatter_algorithm = {
       if (std::has_single_bit(problem.size)) {
         return {.rounds = rounds, .blocks_sent = problem.size - 1U};
       }
-      return {.rounds = rounds + 2, .blocks_sent = problem.size};  // of a guest
+      return {.rounds = rounds + 2,
+              .blocks_sent = problem.size,  // of a guest
+              .blocks_in_line = 2ULL * problem.size};
     },
     .allows_uneven = true,
 };

@@ -23,7 +23,7 @@ inline constexpr Algorithm direct_all_to_all_algorithm = {
           }
         },
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
 };
@@ -38,7 +38,7 @@ inline constexpr Algorithm direct_all_gather_algorithm = {
           direct_all_gather(plan);
         },
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
 };
@@ -49,7 +49,7 @@ inline constexpr Algorithm direct_reduce_scatter_algorithm = {
     .summary = "each rank sends every other its block; for few ranks",
     .build = direct_reduce_scatter,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
 };
@@ -65,7 +65,7 @@ inline constexpr Algorithm two_shot_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U)};
+      return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U), .hops = 2};
     },
 };
 
@@ -91,7 +91,7 @@ inline constexpr Algorithm one_shot_all_reduce_algorithm = {
           plan.copy({Buffer::scratch, 0, 1}, {Buffer::out, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
 };
 
@@ -111,7 +111,7 @@ inline constexpr Algorithm direct_gather_algorithm = {
           }
         },
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size > 1 ? 1U : 0U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size > 1 ? 1U : 0U, .hops = 1};
     },
     .allows_uneven = true,
 };
@@ -132,7 +132,7 @@ inline constexpr Algorithm direct_scatter_algorithm = {
           }
         },
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
+      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
 };

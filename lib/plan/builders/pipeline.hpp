@@ -33,8 +33,11 @@ inline constexpr Algorithm chain_broadcast_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = problem.size - 2 + problem.pieces,
+              .blocks_sent = problem.pieces,
+              .hops = problem.size - 1U};
     },
+    .neighbours_only = true,
 };
 
 inline constexpr Algorithm chain_reduce_algorithm = {
@@ -53,8 +56,11 @@ inline constexpr Algorithm chain_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces, .blocks_sent = problem.pieces};
+      return {.rounds = problem.size - 2 + problem.pieces,
+              .blocks_sent = problem.pieces,
+              .hops = problem.size - 1U};
     },
+    .neighbours_only = true,
 };
 
 /// What a rank does with one piece in one tree, and when.
@@ -135,7 +141,8 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
               .blocks_sent = inner_node_blocks(problem.pieces),
-              .is_tight = false};
+              .is_tight = false,
+              .hops = rounds_min(problem.size)};
     },
 };
 
@@ -152,7 +159,8 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
               .blocks_sent = problem.pieces,
-              .is_tight = false};
+              .is_tight = false,
+              .hops = rounds_min(problem.size)};
     },
 };
 
@@ -169,7 +177,8 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2ULL * TwoTrees(problem.size).last_round(problem.pieces),
               .blocks_sent = problem.pieces + inner_node_blocks(problem.pieces),
-              .is_tight = false};
+              .is_tight = false,
+              .hops = 2 * rounds_min(problem.size)};
     },
 };
 

@@ -1,0 +1,317 @@
+#include "sim/simulate.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "proof/lanes.hpp"
+#include "sim/agenda.hpp"
+#include "sim/links.hpp"
+#include "sim/volume.hpp"
+
+namespace hocket::sim {
+namespace {
+
+using plan::no_step;
+using plan::Plan;
+using plan::Step;
+using plan::StepKind;
+
+/// Numbers for the steps of all ranks, and for a message that of its send. First the first step of
+/// every rank, then the second of those that have one, and so on: what happens at one time in
+/// different ranks lies side by side, which makes all the difference to a hundred thousand of them.
+class Numbers {
+ public:
+  explicit Numbers(std::span<const Plan> plans);
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return rows_.back(); }
+  [[nodiscard]] std::uint32_t of(std::uint32_t rank, std::uint32_t step) const noexcept {
+    return rows_[step] + place_[rank];
+  }
+
+ private:
+  std::vector<std::uint32_t> place_;  // of each rank, in the order of the lengths of their plans
+  std::vector<std::uint32_t> rows_;   // where each step begins, and behind the last
+};
+
+Numbers::Numbers(std::span<const Plan> plans) : place_(plans.size()), rows_{0} {
+  std::vector<std::uint32_t> ranks(plans.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  std::ranges::stable_sort(ranks, std::greater(),
+                           [&](std::uint32_t rank) { return plans[rank].steps.size(); });
+  for (std::uint32_t i = 0; i < ranks.size(); ++i) place_[ranks[i]] = i;
+  for (std::size_t step = 0, left = ranks.size(); left > 0; ++step) {
+    while (left > 0 && plans[ranks[left - 1]].steps.size() <= step) --left;
+    if (left > 0) rows_.push_back(rows_.back() + static_cast<std::uint32_t>(left));
+  }
+}
+
+/// Calls visit(plan, step) for all steps, in the order of both the plans and, nearly, the numbers.
+template <class Visit>
+void visit_steps(std::span<const Plan> plans, const Visit& visit) {
+  constexpr std::size_t together = 64;
+  for (std::size_t begin = 0; begin < plans.size(); begin += together) {
+    const auto some = plans.subspan(begin, std::min(together, plans.size() - begin));
+    std::size_t longest = 0;
+    for (const Plan& plan : some) longest = std::max(longest, plan.steps.size());
+    for (std::uint32_t i = 0; i < longest; ++i) {
+      for (const Plan& plan : some) {
+        if (i < plan.steps.size()) visit(plan, i);
+      }
+    }
+  }
+}
+
+class Course {
+ public:
+  Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
+         const SimulateOptions& options);
+
+  /// False when the steps that are left wait in a circle.
+  [[nodiscard]] bool run();
+  [[nodiscard]] Timing timing(std::span<const Plan> plans) const;
+
+ private:
+  /// A step, as half a cache line: most of the time goes into waiting for memory.
+  struct Node {
+    Time time = 0;             // of the latest end that it waited for; and then of its own
+    std::uint64_t amount = 0;  // of a send, bytes; of others, how long the core works
+    std::uint32_t rank = 0;
+    std::uint32_t partner = no_step;  // of a send its receive, of a receive its send
+    std::uint32_t later = no_step;    // of a send, the next one on its lane
+    // For so many steps, and the start; a send for its turn on its lane; and a message that is
+    // eager at its receive, another at its send, for the other end.
+    static constexpr std::uint32_t waits_max = UINT32_MAX >> 2U;
+    std::uint32_t waits : 30 = 0;
+    std::uint32_t is_eager : 1 = 0;
+    std::uint32_t is_receive : 1 = 0;
+  };
+  /// What a step, or a message, does next: on its links (links.hpp) the second and the third.
+  enum class Stage : std::uint32_t { beginning, departing, passing, arriving };
+  struct Event {
+    std::uint32_t number;
+    Stage stage;
+  };
+
+  void note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+                 const Volume& volume, const Network& network);
+  void note_message(const Step& receive, std::uint32_t number, const Network& network);
+  void note_waiters(std::span<const Plan> plans);
+  void happen(const Event& event);
+  void begin(std::uint32_t number);
+  void depart(std::uint32_t number);
+  void pass(std::uint32_t number);
+  void end(std::uint32_t number, Time time);
+  void meet(std::uint32_t number, Time time);
+  [[nodiscard]] Time work(std::uint32_t number, Time time);
+  [[nodiscard]] Links::Way way_of(const Node& send) const noexcept {
+    return links_.way(send.rank, nodes_[send.partner].rank);
+  }
+
+  Links links_;
+  Agenda<Event> agenda_;
+  Numbers numbers_;
+  std::vector<Node> nodes_;                  // by step
+  std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
+  std::vector<std::uint32_t> waiters_;       // the steps that wait for one
+  std::vector<Time> cores_;                  // by rank: when its core is free
+  std::vector<Time> begins_;                 // by step, if kept
+  std::uint64_t messages_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t ended_ = 0;  // steps
+};
+
+Course::Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
+               const SimulateOptions& options)
+    : links_(network, static_cast<std::uint32_t>(plans.size())),
+      numbers_(plans),
+      nodes_(numbers_.count()),
+      cores_(plans.size()) {
+  const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
+                      options.element_bytes);
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    note_step(plan, step, lanes, volume, network);
+  });
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    if (!plan.steps[step].receives()) return;
+    note_message(plan.steps[step], numbers_.of(plan.rank, step), network);
+  });
+  note_waiters(plans);
+  if (options.keep_steps) begins_.resize(nodes_.size());
+}
+
+void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+                       const Volume& volume, const Network& network) {
+  const std::uint32_t number = numbers_.of(plan.rank, step);
+  Node& node = nodes_[number];
+  const Step& what = plan.steps[step];
+  node.rank = plan.rank;
+  node.waits = (node.waits + what.after_count + 1U) & Node::waits_max;
+  node.is_receive = what.receives() ? 1 : 0;
+  const std::uint32_t lanes_number = lanes.first[plan.rank] + step;
+  if (const std::uint32_t partner = lanes.partner[lanes_number]; partner != no_step) {
+    node.partner = numbers_.of(what.peer, partner - lanes.first[what.peer]);
+  }
+  if (const std::uint32_t earlier = lanes.earlier[lanes_number]; earlier != no_step) {
+    nodes_[numbers_.of(plan.rank, earlier - lanes.first[plan.rank])].later = number;
+    ++node.waits;
+  }
+  if (what.receives()) return;
+  node.amount = volume.bytes(plan.rank, what.source());
+  if (what.kind == StepKind::copy) node.amount = Pace(network.copy_speed).of(node.amount);
+  if (what.kind == StepKind::reduce) node.amount = Pace(network.reduce_speed).of(node.amount);
+}
+
+/// What comes is as large as what was sent.
+void Course::note_message(const Step& receive, std::uint32_t number, const Network& network) {
+  Node& node = nodes_[number];
+  Node& send = nodes_[node.partner];
+  node.amount = way_of(send).overhead;
+  if (receive.kind == StepKind::recv_reduce) {
+    node.amount += Pace(network.reduce_speed).of(send.amount);
+  }
+  const bool is_eager = static_cast<double>(send.amount) <= network.eager_bytes;
+  send.is_eager = node.is_eager = is_eager ? 1 : 0;
+  ++(is_eager ? node : send).waits;
+  ++messages_;
+  bytes_ += send.amount;
+}
+
+void Course::note_waiters(std::span<const Plan> plans) {
+  // While they are filled in, the place behind a step's waiters moves from their beginning to
+  // their end.
+  first_waiter_.assign(nodes_.size() + 2, 0);
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+      ++first_waiter_[numbers_.of(plan.rank, each) + 2];
+    }
+  });
+  std::partial_sum(first_waiter_.begin(), first_waiter_.end(), first_waiter_.begin());
+  waiters_.resize(first_waiter_.back());
+  visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
+    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+      waiters_[first_waiter_[numbers_.of(plan.rank, each) + 1]++] = numbers_.of(plan.rank, step);
+    }
+  });
+}
+
+bool Course::run() {
+  // Receives first: sends are to leave in the order of the plan.
+  for (const std::uint32_t is_receive : {1U, 0U}) {
+    for (std::uint32_t number = 0; number < nodes_.size(); ++number) {
+      if (nodes_[number].is_receive == is_receive) meet(number, 0);
+    }
+  }
+  while (!agenda_.empty()) happen(agenda_.take_next());
+  return ended_ == nodes_.size();
+}
+
+void Course::happen(const Event& event) {
+  switch (event.stage) {
+    case Stage::beginning:
+      return begin(event.number);
+    case Stage::departing:
+      return depart(event.number);
+    case Stage::passing:
+      return pass(event.number);
+    case Stage::arriving:
+      return end(event.number, work(event.number, nodes_[event.number].amount));
+  }
+}
+
+/// One of those that a step waits for is over, or is to be at that time.
+void Course::meet(std::uint32_t number, Time time) {
+  Node& node = nodes_[number];
+  node.time = std::max(node.time, time);
+  if (--node.waits > 0) return;
+  if (node.is_receive == 0) return agenda_.add(node.time, {number, Stage::beginning});
+  if (node.is_eager == 1) return agenda_.add(node.time, {number, Stage::arriving});
+  meet(node.partner, node.time);
+}
+
+void Course::begin(std::uint32_t number) {
+  const Node& node = nodes_[number];
+  if (node.partner == no_step) return end(number, work(number, node.amount));
+  agenda_.add(work(number, way_of(node).overhead), {number, Stage::departing});
+  if (node.later != no_step) meet(node.later, agenda_.now());
+}
+
+void Course::depart(std::uint32_t number) {
+  Node& node = nodes_[number];
+  const Links::Departure departure = links_.depart(way_of(node), node.amount, agenda_.now());
+  node.time = departure.end;
+  if (departure.begin == agenda_.now()) return pass(number);
+  agenda_.add(departure.begin, {number, Stage::passing});
+}
+
+void Course::pass(std::uint32_t number) {
+  const Node& node = nodes_[number];
+  const Links::Way way = way_of(node);
+  const Time last_byte = std::max(node.time, links_.pass(way, node.amount, agenda_.now()));
+  if (node.is_eager == 1) {
+    meet(node.partner, last_byte + way.latency);
+  } else {
+    agenda_.add(last_byte + way.latency, {node.partner, Stage::arriving});
+  }
+  end(number, last_byte);
+}
+
+void Course::end(std::uint32_t number, Time time) {
+  nodes_[number].time = time;
+  ++ended_;
+  for (std::uint32_t i = first_waiter_[number]; i < first_waiter_[number + 1]; ++i) {
+    meet(waiters_[i], time);
+  }
+}
+
+/// Keeps the core of its rank busy, from now on or from when that is free; until when.
+Time Course::work(std::uint32_t number, Time time) {
+  Time& core = cores_[nodes_[number].rank];
+  const Time begin = std::max(core, agenda_.now());
+  if (!begins_.empty()) begins_[number] = begin;
+  return core = begin + time;
+}
+
+Timing Course::timing(std::span<const Plan> plans) const {
+  Timing timing;
+  timing.messages = messages_;
+  timing.bytes = bytes_;
+  timing.rank_ends.resize(plans.size());
+  for (const Node& node : nodes_) {
+    double& end = timing.rank_ends[node.rank];
+    end = std::max(end, to_seconds(node.time));
+  }
+  timing.seconds = std::ranges::max(timing.rank_ends);
+  for (const Plan& plan : begins_.empty() ? plans.first(0) : plans) {
+    std::vector<StepTime>& steps = timing.steps.emplace_back();
+    for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
+      const std::uint32_t number = numbers_.of(plan.rank, i);
+      steps.push_back({to_seconds(begins_[number]), to_seconds(nodes_[number].time)});
+    }
+  }
+  const Link busiest = links_.busiest();
+  if (links_.busy(busiest) == 0) return timing;
+  timing.busiest_link = links_.name(busiest);
+  timing.busiest_share = to_seconds(links_.busy(busiest)) / timing.seconds;
+  return timing;
+}
+
+}  // namespace
+
+Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
+                        const SimulateOptions& options) {
+  if (Status status = check_network(network); !status.ok()) return status;
+  if (plans.empty()) return Status(StatusCode::invalid_argument, "simulate: no plans");
+  auto lanes = plan::match_lanes(plans);
+  if (!lanes.ok()) return lanes.status();
+  Course course(plans, *lanes, network, options);
+  if (course.run()) return course.timing(plans);
+  return Status(StatusCode::invalid_argument,
+                fmt::format("simulate: the steps of {} wait for each other in a circle",
+                            plans.front().algorithm))
+      .with_hint("verify the plans: that names the steps");
+}
+
+}  // namespace hocket::sim

@@ -1,0 +1,126 @@
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "plan/catalog.hpp"
+#include "sim/cost.hpp"
+#include "sim/simulate.hpp"
+#include "support/catch.hpp"
+
+using namespace hocket::plan;
+using namespace hocket::sim;
+
+namespace {
+
+double simulated_seconds(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
+                         const Network& network) {
+  std::vector<Plan> plans;
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    plans.push_back(build(algorithm, problem, rank));
+  }
+  return simulate(plans, network, {.elements = bytes}).value().seconds;
+}
+
+const Algorithm& find(std::string_view name) {
+  return *find_algorithm(Operation::all_reduce, name);
+}
+
+const Network ethernet = find_preset("ethernet-10g").value();
+
+}  // namespace
+
+TEST_CASE("estimates are close to what is simulated on one switch") {
+  for (const Algorithm& algorithm : catalog()) {
+    for (const std::uint32_t size : {2U, 6U, 16U, 50U}) {
+      for (const std::uint64_t bytes : {0U, 48'000U, 4'800'000U}) {
+        Problem problem = {.operation = algorithm.operation, .size = size};
+        const auto amount = static_cast<double>(bytes);
+        problem.pieces = best_pieces(algorithm, problem, amount, ethernet);
+        const double seconds = simulated_seconds(algorithm, problem, bytes, ethernet);
+        const double estimate = estimate_seconds(algorithm, problem, amount, ethernet);
+        INFO(algorithm.name << " for " << name(algorithm.operation) << ", " << size << " ranks, "
+                            << bytes << " bytes, " << problem.pieces << " pieces: " << estimate
+                            << " s, not " << seconds);
+        // What has a bound that is not exact overlaps more than its rounds say; and what gathers
+        // after it has scattered waits for what is still being sent on.
+        const bool is_exact = bound_of(algorithm, problem).is_tight;
+        const bool is_simple = !is_pipeline(algorithm) && algorithm.name != "scatter_all_gather";
+        CHECK(estimate > seconds * (is_simple ? 0.7 : 0.55));
+        CHECK(estimate < seconds * (is_exact ? 1.4 : 2.1));
+      }
+    }
+  }
+}
+
+TEST_CASE("estimates of what is simplest are exact") {
+  for (const char* const name : {"ring", "circulant", "rabenseifner"}) {
+    for (const std::uint32_t size : {2U, 8U, 64U}) {
+      const Problem problem = {.size = size};
+      for (const std::uint64_t bytes : {64U << 10U, 64U << 20U}) {
+        CHECK(estimate_seconds(find(name), problem, static_cast<double>(bytes), ethernet) ==
+              Approx(simulated_seconds(find(name), problem, bytes, ethernet)).epsilon(0.01));
+      }
+    }
+  }
+}
+
+TEST_CASE("on hosts of several ranks, estimates know who shares a NIC") {
+  Network network = ethernet;
+  network.ranks_per_host = 8;
+  const Problem problem = {.size = 64, .ranks_per_host = 8};
+  constexpr std::uint64_t bytes = 64 << 20;
+  for (const char* const name : {"ring", "circulant"}) {
+    const double seconds = simulated_seconds(find(name), problem, bytes, network);
+    const double estimate = estimate_seconds(find(name), problem, bytes, network);
+    INFO(name << ": " << estimate << " s, not " << seconds);
+    CHECK(estimate == Approx(seconds).epsilon(0.35));
+  }
+  CHECK(estimate_seconds(find("ring"), problem, bytes, network) <
+        estimate_seconds(find("circulant"), problem, bytes, network));
+}
+
+TEST_CASE("the bound is the latency of the rounds or the time of the bytes") {
+  const Network network = {.latency = 8e-6, .overhead = 1e-6, .nic_bandwidth = 1e9};
+  const auto bound = [&](Operation operation, std::uint32_t size, double bytes) {
+    return bound_seconds({.operation = operation, .size = size}, bytes, network);
+  };
+  CHECK(bound(Operation::all_reduce, 1, 1e9) == 0);
+  CHECK(bound(Operation::all_reduce, 5, 8) == Approx(30e-6));
+  CHECK(bound(Operation::all_reduce, 4, 1e9) == Approx(1.5));
+  CHECK(bound(Operation::all_gather, 4, 1e9) == Approx(0.75));
+  CHECK(bound(Operation::broadcast, 4, 1e9) == Approx(1));
+  CHECK(bound(Operation::barrier, 1000, 0) == Approx(100e-6));
+
+  Network hosts = network;
+  hosts.ranks_per_host = 4;
+  hosts.nics_per_host = 2;
+  const Problem problem = {.size = 16};
+  CHECK(bound_seconds(problem, 1e9, hosts) == Approx(0.75));  // 2 · 3/4 through two NICs
+  hosts.ranks_per_host = 16;
+  CHECK(bound_seconds(problem, 1e9, hosts) == Approx(2 * 15.0 / 16 / 10));
+}
+
+TEST_CASE("no algorithm that sends one message at a time beats the bound") {
+  for (const char* const name : {"ring", "circulant", "recursive_doubling", "rabenseifner"}) {
+    for (const std::uint32_t size : {2U, 7U, 32U}) {
+      for (const std::uint64_t bytes : {4U, 70'000U, 7'000'000U}) {
+        const Problem problem = {.size = size};
+        CHECK(simulated_seconds(find(name), problem, bytes, ethernet) * (1 + 1e-6) >=
+              bound_seconds(problem, static_cast<double>(bytes), ethernet));
+      }
+    }
+  }
+}
+
+TEST_CASE("pipelines get more pieces for more bytes, others none") {
+  const Algorithm& chain = *find_algorithm(Operation::broadcast, "chain");
+  CHECK(is_pipeline(chain));
+  CHECK_FALSE(is_pipeline(find("ring")));
+  const Problem problem = {.operation = Operation::broadcast, .size = 16};
+  CHECK(best_pieces(chain, problem, 64, ethernet) == 1);
+  const std::uint32_t few = best_pieces(chain, problem, 1e6, ethernet);
+  const std::uint32_t many = best_pieces(chain, problem, 1e8, ethernet);
+  CHECK(few > 1);
+  CHECK(many > few);
+  CHECK(best_pieces(find("ring"), {.size = 16}, 1e8, ethernet) == 1);
+}
