@@ -1,0 +1,149 @@
+#include "sim/rules.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.hpp"
+
+namespace hocket::sim {
+namespace {
+
+using plan::Algorithm;
+using plan::Operation;
+
+constexpr std::uint32_t pieces_max = 1024;
+
+Status refused(std::string_view rule, std::string_view why) {
+  return Status(StatusCode::invalid_argument, fmt::format("the rule {}: {}", quote(rule), why));
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+/// What is before the mark; `text` is what is behind it then, or empty.
+std::string_view take_until(std::string_view& text, char mark) {
+  const std::string_view taken = text.substr(0, text.find(mark));
+  text.remove_prefix(std::min(taken.size() + 1, text.size()));
+  return taken;
+}
+
+template <class Parse>
+std::optional<Span> parse_span(std::string_view text, Parse parse) {
+  Span span;
+  const bool is_one = text.find('-') == std::string_view::npos;
+  const std::string_view first = take_until(text, '-');
+  const std::string_view last = is_one ? first : text;
+  const auto read = [&](std::string_view end, std::uint64_t& number) {
+    if (end.empty()) return true;
+    const auto parsed = parse(end);
+    number = parsed.value_or(0);
+    return parsed.has_value();
+  };
+  if (!read(first, span.first) || !read(last, span.last) || span.first > span.last) return {};
+  return span;
+}
+
+std::optional<std::uint64_t> parse_count(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+  return is_whole ? std::optional(number) : std::nullopt;
+}
+
+/// Of one operation, or of all.
+Result<std::vector<const Algorithm*>> find_all(std::string_view rule, std::string_view name,
+                                               std::optional<Operation> operation) {
+  std::vector<const Algorithm*> found;
+  std::vector<std::string_view> names;
+  for (const Algorithm& each : plan::catalog()) {
+    if (operation && each.operation != *operation) continue;
+    names.push_back(each.name);
+    if (each.name == name) found.push_back(&each);
+  }
+  if (!found.empty()) return found;
+  const auto nearest = nearest_name(name, names);
+  return refused(rule, fmt::format("there is no algorithm {}", quote(name)))
+      .with_hint(nearest ? fmt::format("did you mean {}?", *nearest)
+                         : std::string("`hocket plan list` names them"));
+}
+
+Result<Operation> find_operation(std::string_view rule, std::string_view word) {
+  std::vector<std::string_view> names;
+  for (const Operation each : plan::all_operations()) {
+    names.push_back(name(each));
+    if (name(each) == word) return each;
+  }
+  return refused(rule, fmt::format("there is no operation {}", quote(word)))
+      .with_hint(fmt::format("there are {}", fmt::join(names, ", ")));
+}
+
+/// What stands before "=": an operation, bytes, ranks.
+Status parse_scope(std::string_view rule, std::string_view scope,
+                   std::optional<Operation>& operation, Rule& to) {
+  std::string_view ranks = scope;
+  std::string_view bytes = take_until(ranks, '@');
+  const auto found = find_operation(rule, take_until(bytes, ':'));
+  if (!found.ok()) return found.status();
+  operation = *found;
+  const auto byte_span = parse_span(bytes, parse_size);
+  if (!byte_span) return refused(rule, fmt::format("{} are no bytes such as 4K-1M", quote(bytes)));
+  const auto rank_span = parse_span(ranks, parse_count);
+  if (!rank_span) return refused(rule, fmt::format("{} are no ranks such as 2-8", quote(ranks)));
+  to.bytes = *byte_span;
+  to.ranks = *rank_span;
+  return {};
+}
+
+Status add_rule(std::string_view text, std::vector<Rule>& rules) {
+  Rule rule;
+  std::optional<Operation> operation;
+  std::string_view name = text;
+  if (text.find('=') != std::string_view::npos) {
+    Status status = parse_scope(text, trimmed(take_until(name, '=')), operation, rule);
+    if (!status.ok()) return status;
+  }
+  std::string_view pieces = trimmed(name);
+  const bool has_pieces = pieces.find('/') != std::string_view::npos;
+  name = take_until(pieces, '/');
+  if (has_pieces) {
+    const auto count = parse_count(pieces);
+    if (!count || *count < 1 || *count > pieces_max) {
+      return refused(
+          text, fmt::format("{} is no number of pieces from 1 to {}", quote(pieces), pieces_max));
+    }
+    rule.pieces = static_cast<std::uint32_t>(*count);
+  }
+  const auto algorithms = find_all(text, name, operation);
+  if (!algorithms.ok()) return algorithms.status();
+  for (const Algorithm* each : *algorithms) {
+    rule.algorithm = each;
+    rules.push_back(rule);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Rule>> parse_rules(std::string_view text) {
+  std::vector<Rule> rules;
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    line = line.substr(0, line.find('#'));
+    while (!line.empty()) {
+      const std::string_view rule = trimmed(take_until(line, ','));
+      if (rule.empty()) continue;
+      if (Status status = add_rule(rule, rules); !status.ok()) return status;
+    }
+  }
+  return rules;
+}
+
+}  // namespace hocket::sim

@@ -1,0 +1,47 @@
+#include "sim/selector.hpp"
+
+#include <utility>
+
+#include "sim/cost.hpp"
+
+namespace hocket::sim {
+
+using plan::Algorithm;
+using plan::Problem;
+
+Selector::Selector(const Network& network, std::vector<Rule> rules)
+    : network_(network), rules_(std::move(rules)) {}
+
+/// 0 pieces: as many as cost least.
+Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
+                        std::uint32_t pieces) const {
+  const auto size = static_cast<double>(bytes);
+  Problem cut = problem;
+  cut.pieces = pieces > 0 ? pieces : best_pieces(algorithm, problem, size, network_);
+  return {.algorithm = &algorithm,
+          .pieces = cut.pieces,
+          .seconds = estimate_seconds(algorithm, cut, size, network_)};
+}
+
+Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_uneven) const {
+  const auto may_do = [&](const Algorithm& algorithm) {
+    return algorithm.operation == problem.operation && (algorithm.allows_uneven || !is_uneven);
+  };
+  for (const Rule& rule : rules_) {
+    if (!may_do(*rule.algorithm) || !rule.bytes.holds(bytes) || !rule.ranks.holds(problem.size)) {
+      continue;
+    }
+    Choice choice = priced(*rule.algorithm, problem, bytes, rule.pieces);
+    choice.by_rule = true;
+    return choice;
+  }
+  Choice best;
+  for (const Algorithm& algorithm : plan::catalog()) {
+    if (!may_do(algorithm)) continue;
+    const Choice choice = priced(algorithm, problem, bytes, 0);
+    if (best.algorithm == nullptr || choice.seconds < best.seconds) best = choice;
+  }
+  return best;
+}
+
+}  // namespace hocket::sim

@@ -1,0 +1,39 @@
+// Which algorithm, and in how many pieces, for an operation on so many bytes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "plan/catalog.hpp"
+#include "sim/network.hpp"
+#include "sim/rules.hpp"
+
+namespace hocket::sim {
+
+struct Choice {
+  const plan::Algorithm* algorithm = nullptr;
+  std::uint32_t pieces = 1;
+  double seconds = 0;  // estimated
+  bool by_rule = false;
+};
+
+/// Says the same on every rank that has the same network and rules: ranks which choose differently
+/// would wait for each other for ever.
+class Selector {
+ public:
+  Selector(const Network& network, std::vector<Rule> rules);
+
+  /// The first rule that fits, else what should cost least. `problem` without its pieces; `bytes`
+  /// of the vector. Where chunks differ in size, of the algorithms that allow it.
+  [[nodiscard]] Choice choose(const plan::Problem& problem, std::uint64_t bytes,
+                              bool is_uneven = false) const;
+
+ private:
+  [[nodiscard]] Choice priced(const plan::Algorithm& algorithm, const plan::Problem& problem,
+                              std::uint64_t bytes, std::uint32_t pieces) const;
+
+  Network network_;
+  std::vector<Rule> rules_;
+};
+
+}  // namespace hocket::sim
