@@ -37,7 +37,7 @@ struct VerifyOptions {
   std::uint64_t seed = 1;
 };
 
-/// The plans by rank, of one algorithm and problem, from anywhere. A failure names rank, step and
+/// The plans by rank, of one problem, from anywhere. A failure names rank, step and
 /// block, and what was expected. It proves:
 /// - every range is inside its buffer, nothing writes `in`, every send has its receive;
 /// - no step waits in a circle;

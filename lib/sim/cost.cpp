@@ -1,7 +1,8 @@
 #include "sim/cost.hpp"
 
 #include <algorithm>
-#include <bit>
+
+#include "plan/builders/phases.hpp"
 
 namespace hocket::sim {
 namespace {
@@ -10,15 +11,12 @@ using plan::Algorithm;
 using plan::Bound;
 using plan::Operation;
 using plan::Problem;
+using plan::rounds_min;
 
 constexpr std::uint32_t pieces_max = 1024;
 
 double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
-}
-
-std::uint32_t rounds_min(std::uint32_t size) noexcept {
-  return static_cast<std::uint32_t>(std::bit_width(size - 1));
 }
 
 /// Of a vector that every one of so many has, or gets, or shares with the others: the part that

@@ -1,19 +1,17 @@
 #include "sim/rules.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "plan/lookup.hpp"
 
 namespace hocket::sim {
 namespace {
 
-using plan::Algorithm;
 using plan::Operation;
 
 constexpr std::uint32_t pieces_max = 1024;
@@ -26,6 +24,10 @@ std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
   const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
   return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
+}
+
+Status refused(std::string_view rule, const Status& why) {
+  return refused(rule, why.what()).with_hint(std::string(why.hint()));
 }
 
 /// What is before the mark; `text` is what is behind it then, or empty.
@@ -52,37 +54,9 @@ std::optional<Span> parse_span(std::string_view text, Parse parse) {
 }
 
 std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  return is_whole ? std::optional(number) : std::nullopt;
-}
-
-/// Of one operation, or of all.
-Result<std::vector<const Algorithm*>> find_all(std::string_view rule, std::string_view name,
-                                               std::optional<Operation> operation) {
-  std::vector<const Algorithm*> found;
-  std::vector<std::string_view> names;
-  for (const Algorithm& each : plan::catalog()) {
-    if (operation && each.operation != *operation) continue;
-    names.push_back(each.name);
-    if (each.name == name) found.push_back(&each);
-  }
-  if (!found.empty()) return found;
-  const auto nearest = nearest_name(name, names);
-  return refused(rule, fmt::format("there is no algorithm {}", quote(name)))
-      .with_hint(nearest ? fmt::format("did you mean {}?", *nearest)
-                         : std::string("`hocket plan list` names them"));
-}
-
-Result<Operation> find_operation(std::string_view rule, std::string_view word) {
-  std::vector<std::string_view> names;
-  for (const Operation each : plan::all_operations()) {
-    names.push_back(name(each));
-    if (name(each) == word) return each;
-  }
-  return refused(rule, fmt::format("there is no operation {}", quote(word)))
-      .with_hint(fmt::format("there are {}", fmt::join(names, ", ")));
+  const auto number = parse_integer(text);
+  if (!number || *number < 0) return {};
+  return static_cast<std::uint64_t>(*number);
 }
 
 /// What stands before "=": an operation, bytes, ranks.
@@ -90,8 +64,8 @@ Status parse_scope(std::string_view rule, std::string_view scope,
                    std::optional<Operation>& operation, Rule& to) {
   std::string_view ranks = scope;
   std::string_view bytes = take_until(ranks, '@');
-  const auto found = find_operation(rule, take_until(bytes, ':'));
-  if (!found.ok()) return found.status();
+  const auto found = plan::look_up_operation(take_until(bytes, ':'));
+  if (!found.ok()) return refused(rule, found.status());
   operation = *found;
   const auto byte_span = parse_span(bytes, parse_size);
   if (!byte_span) return refused(rule, fmt::format("{} are no bytes such as 4K-1M", quote(bytes)));
@@ -121,9 +95,10 @@ Status add_rule(std::string_view text, std::vector<Rule>& rules) {
     }
     rule.pieces = static_cast<std::uint32_t>(*count);
   }
-  const auto algorithms = find_all(text, name, operation);
-  if (!algorithms.ok()) return algorithms.status();
-  for (const Algorithm* each : *algorithms) {
+  if (name.empty()) return refused(text, "it names no algorithm");
+  const auto algorithms = plan::look_up_algorithms(operation, name);
+  if (!algorithms.ok()) return refused(text, algorithms.status());
+  for (const plan::Algorithm* each : *algorithms) {
     rule.algorithm = each;
     rules.push_back(rule);
   }

@@ -102,7 +102,7 @@ class Plan(unittest.TestCase):
     def test_mistakes_are_refused(self) -> None:
         for words, said in (
                 (("show", "all_reduc", "ring"), "did you mean all_reduce?"),
-                (("show", "all_reduce", "rign"), 'there is no all_reduce by "rign"'),
+                (("show", "all_reduce", "rign"), 'there is no algorithm for all_reduce "rign"'),
                 (("show", "broadcast", "chain", "--root", "9"), "--root 9 is no root of broadcast by 4 ranks"),
                 (("show", "all_reduce", "ring", "--root", "1"), "is no root of all_reduce"),
                 (("verify",), "name an operation, or say --all"),

@@ -359,8 +359,7 @@ class Nodes(Case):
                 self.assert_gone(jobs[node])
 
     def test_who_is_missing_is_said_in_time(self) -> None:
-        (job, other) = self.nodes("--timeout", "3s", "true")
-        other.process.kill()
+        job = self.node(0, f"127.0.0.1:{free_port()}", "--timeout", "3s", "true")
         status, _, stderr = job.finish(SOON)
         self.assertEqual(status, 1)
         self.assertIn(b"no launcher has come for node 1 of 2", stderr)

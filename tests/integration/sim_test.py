@@ -112,7 +112,7 @@ class Sim(unittest.TestCase):
             cells = [each.text for each in root.iter(f"{SVG}title")]
             self.assertEqual(len(cells), 4 * 3)
             self.assertRegex(cells[0], r"^\w+: [\d.e+]+ us, \d+ % of the bound$")
-            self.assertIn("can't write", self.refusal(
+            self.assertIn("can't be written", self.refusal(
                 "-n", "2", "-b", "8", "-e", "8", "--plot", str(Path(folder) / "none" / "x.svg")))
 
     def test_mistakes(self) -> None:

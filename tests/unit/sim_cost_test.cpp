@@ -14,11 +14,7 @@ namespace {
 
 double simulated_seconds(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
                          const Network& network) {
-  std::vector<Plan> plans;
-  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-    plans.push_back(build(algorithm, problem, rank));
-  }
-  return simulate(plans, network, {.elements = bytes}).value().seconds;
+  return simulate(build_all(algorithm, problem), network, {.elements = bytes}).value().seconds;
 }
 
 const Algorithm& find(std::string_view name) {

@@ -36,14 +36,14 @@ TEST_CASE("a rule that says nothing is refused, and its words are named") {
   const std::pair<std::string, std::string> wrongs[] = {
       {"rign", "there is no algorithm \"rign\""},
       {"all_reduc=ring", "there is no operation \"all_reduc\""},
-      {"broadcast=ring", "there is no algorithm \"ring\""},
+      {"broadcast=ring", "there is no algorithm for broadcast \"ring\""},
       {"all_reduce:5-3=ring", "\"5-3\" are no bytes"},
       {"all_reduce:x=ring", "\"x\" are no bytes"},
       {"all_reduce:1K@two=ring", "\"two\" are no ranks"},
       {"broadcast=chain/0", "\"0\" is no number of pieces"},
       {"broadcast=chain/many", "\"many\" is no number of pieces"},
       {"=ring", "there is no operation \"\""},
-      {"all_reduce=", "there is no algorithm \"\""},
+      {"all_reduce=", "it names no algorithm"},
   };
   for (const auto& [text, said] : wrongs) {
     INFO(text);

@@ -1,10 +1,8 @@
 #include "plan.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -17,7 +15,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
@@ -25,8 +22,10 @@
 #include "draw/plan_chart.hpp"
 #include "draw/plan_json.hpp"
 #include "draw/plan_svg.hpp"
+#include "file.hpp"
 #include "page.hpp"
 #include "plan/catalog.hpp"
+#include "plan/lookup.hpp"
 #include "proof/verify.hpp"
 #include "prove/sweep.hpp"
 
@@ -54,37 +53,15 @@ int fail(const Status& status) {
   return exit_failure;
 }
 
-Result<Operation> find_operation(std::string_view word) {
-  std::vector<std::string_view> names;
-  for (const Operation each : plan::all_operations()) {
-    names.push_back(name(each));
-    if (name(each) == word) return each;
-  }
-  const auto nearest = nearest_name(word, names);
-  return Status(StatusCode::not_found, fmt::format("there is no operation {}", quote(word)))
-      .with_hint(nearest ? fmt::format("did you mean {}?", *nearest)
-                         : fmt::format("there are {}", fmt::join(names, ", ")));
-}
-
 /// Those of the words that are given; none at all: every one.
 Result<std::vector<const Algorithm*>> find_algorithms(const Options& options) {
-  std::vector<const Algorithm*> found;
-  std::vector<std::string_view> names;
   std::optional<Operation> operation;
   if (!options.operation.empty()) {
-    const auto given = find_operation(options.operation);
+    const auto given = plan::look_up_operation(options.operation);
     if (!given.ok()) return given.status();
     operation = *given;
   }
-  for (const Algorithm& each : plan::catalog()) {
-    if (operation && each.operation != *operation) continue;
-    names.push_back(each.name);
-    if (options.algorithm.empty() || each.name == options.algorithm) found.push_back(&each);
-  }
-  if (!found.empty()) return found;
-  return Status(StatusCode::not_found,
-                fmt::format("there is no {} by {}", options.operation, quote(options.algorithm)))
-      .with_hint(fmt::format("there are {}", fmt::join(names, ", ")));
+  return plan::look_up_algorithms(operation, options.algorithm);
 }
 
 int list(const Options& options) {
@@ -116,15 +93,6 @@ int list(const Options& options) {
   return exit_success;
 }
 
-Status write_file(const std::string& path, std::string_view text) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (file) return {};
-  return Status(StatusCode::system_error, fmt::format("{} can't be written", path))
-      .with_hint("is there such a folder, may you write there, and is there room?");
-}
-
 int show(Options& options) {
   const auto algorithms = find_algorithms(options);
   if (!algorithms.ok()) return fail(algorithms.status());
@@ -151,32 +119,26 @@ int show(Options& options) {
   return status.ok() ? exit_success : fail(status);
 }
 
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
-  return is_whole ? std::optional(number) : std::nullopt;
-}
-
 /// "1-64,100,1000-1010"
 Result<std::vector<std::uint32_t>> parse_sizes(std::string_view text) {
-  constexpr std::uint32_t size_max = 1 << 16;
+  constexpr std::int64_t size_max = 1 << 16;
   std::vector<std::uint32_t> sizes;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
     const std::string_view part = text.substr(begin, comma - begin);
     begin = comma + 1;
     const std::size_t dash = part.find('-');
-    const auto first = parse_number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_number(part.substr(dash + 1));
+    const auto first = parse_integer(part.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_integer(part.substr(dash + 1));
     if (!first || !last || *first < 1 || *first > *last || *last > size_max) {
       return Status(StatusCode::invalid_argument,
                     fmt::format("--sizes {} is no list of sizes such as 1-64,1000", quote(text)))
           .with_hint(fmt::format("sizes are from 1 to {}", size_max));
     }
     const std::size_t before = sizes.size();
-    sizes.resize(before + (*last - *first + 1));
-    std::iota(sizes.begin() + static_cast<std::ptrdiff_t>(before), sizes.end(), *first);
+    sizes.resize(before + static_cast<std::size_t>(*last - *first + 1));
+    std::iota(sizes.begin() + static_cast<std::ptrdiff_t>(before), sizes.end(),
+              static_cast<std::uint32_t>(*first));
   }
   return sizes;
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,11 +10,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
+#include "file.hpp"
 #include "page.hpp"
+#include "plan/lookup.hpp"
 #include "sim/cost.hpp"
 #include "sim_network.hpp"
 #include "sim_plot.hpp"
@@ -55,36 +55,6 @@ int fail(const Status& status) {
 
 Status refuse(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
 
-template <class Names>
-Status unknown(std::string_view kind, std::string_view word, const Names& names) {
-  std::string why = fmt::format("there is no {} {}", kind, quote(word));
-  if (const auto nearest = nearest_name(word, names)) why += fmt::format("; {}?", *nearest);
-  return Status(StatusCode::not_found, why)
-      .with_hint(fmt::format("there are: {}", fmt::join(names, ", ")));
-}
-
-Result<plan::Operation> find_operation(std::string_view word) {
-  std::vector<std::string_view> names;
-  for (const plan::Operation each : plan::all_operations()) {
-    if (name(each) == word) return each;
-    names.push_back(name(each));
-  }
-  return unknown("operation", word, names);
-}
-
-Result<std::vector<const plan::Algorithm*>> find_algorithms(plan::Operation operation,
-                                                            std::string_view word) {
-  std::vector<const plan::Algorithm*> found;
-  std::vector<std::string_view> names = {"all"};
-  for (const plan::Algorithm& each : plan::catalog()) {
-    if (each.operation != operation) continue;
-    names.push_back(each.name);
-    if (word == "all" || word == each.name) found.push_back(&each);
-  }
-  if (!found.empty()) return found;
-  return unknown(fmt::format("algorithm for {}", name(operation)), word, names);
-}
-
 Result<std::vector<std::uint64_t>> read_sizes(const Options& options) {
   const auto first = parse_size(options.bytes_min);
   const auto last = parse_size(options.bytes_max);
@@ -120,9 +90,10 @@ Result<Sweep> read_sweep(const Options& options) {
   if (options.root >= options.ranks) {
     return refuse(fmt::format("--root {} is none of {} ranks", options.root, options.ranks));
   }
-  auto operation = find_operation(options.operation);
+  auto operation = plan::look_up_operation(options.operation);
   if (!operation.ok()) return operation.status();
-  auto algorithms = find_algorithms(*operation, options.algorithm);
+  auto algorithms =
+      plan::look_up_algorithms(*operation, options.algorithm == "all" ? "" : options.algorithm);
   if (!algorithms.ok()) return algorithms.status();
   auto network = network_of(options);
   if (!network.ok()) return network.status();
@@ -263,11 +234,8 @@ int plot(const Options& options, const Sweep& sweep) {
   const std::string heading =
       fmt::format("{} on {}: the fastest algorithm, and its share of the bound",
                   name(sweep.problem.operation), options.network);
-  std::ofstream file(options.plot, std::ios::binary);
-  file << draw_plot(heading, sweep, *rows) << std::flush;
-  if (file) return exit_success;
-  return fail(Status(StatusCode::system_error, fmt::format("can't write {}", quote(options.plot)))
-                  .with_hint("--plot takes the name of a file in a folder that is there"));
+  const Status status = write_file(options.plot, draw_plot(heading, sweep, *rows));
+  return status.ok() ? exit_success : fail(status);
 }
 
 int simulate(const Options& options) {

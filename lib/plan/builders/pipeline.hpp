@@ -121,9 +121,14 @@ inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
   }
 }
 
-/// What a rank with two children sends down, in the tree with more pieces.
-[[nodiscard]] constexpr std::uint64_t inner_node_blocks(std::uint32_t pieces) noexcept {
-  return (pieces + 1ULL) / 2 * 2;
+/// Up or down: a rank sends its own pieces up, and down those of the tree in which it has two
+/// children.
+[[nodiscard]] inline Bound double_tree_bound(const Problem& problem, bool is_down) {
+  const std::uint64_t in_one_tree = (problem.pieces + 1ULL) / 2;
+  return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
+          .blocks_sent = is_down ? 2 * in_one_tree : problem.pieces,
+          .is_tight = false,
+          .hops = rounds_min(problem.size)};
 }
 
 inline constexpr Algorithm double_tree_broadcast_algorithm = {
@@ -138,12 +143,7 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
           plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = inner_node_blocks(problem.pieces),
-              .is_tight = false,
-              .hops = rounds_min(problem.size)};
-    },
+    .bound = [](const Problem& problem) { return double_tree_bound(problem, true); },
 };
 
 inline constexpr Algorithm double_tree_reduce_algorithm = {
@@ -156,12 +156,7 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
           double_tree_reduce(plan, is_root ? Buffer::out : Buffer::scratch);
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces,
-              .is_tight = false,
-              .hops = rounds_min(problem.size)};
-    },
+    .bound = [](const Problem& problem) { return double_tree_bound(problem, false); },
 };
 
 inline constexpr Algorithm double_tree_all_reduce_algorithm = {
@@ -175,10 +170,12 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2ULL * TwoTrees(problem.size).last_round(problem.pieces),
-              .blocks_sent = problem.pieces + inner_node_blocks(problem.pieces),
+      const Bound up = double_tree_bound(problem, false);
+      const Bound down = double_tree_bound(problem, true);
+      return {.rounds = up.rounds + down.rounds,
+              .blocks_sent = up.blocks_sent + down.blocks_sent,
               .is_tight = false,
-              .hops = 2 * rounds_min(problem.size)};
+              .hops = up.hops + down.hops};
     },
 };
 
