@@ -32,6 +32,9 @@ inline constexpr std::size_t rank_list_bytes_max = 160;
 /// Blocks in all buffers of one rank's plan of a collective operation.
 inline constexpr std::uint32_t plan_blocks_max = 1 << 26;
 
+/// Plans that a communicator keeps for operations to come.
+inline constexpr std::size_t plans_kept_max = 64;
+
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;

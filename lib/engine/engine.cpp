@@ -55,6 +55,7 @@ Engine::~Engine() {
   }
   if (background_.joinable()) background_.join();
   executor_.fail_all(Status(StatusCode::aborted, "the world was left"));
+  while (executor_.active() > 0) executor_.progress();
 }
 
 void Engine::start(const Task& task) {
@@ -70,11 +71,12 @@ void Engine::start_in_background(const Task& task) {
   call_background();
 }
 
-bool Engine::wait(const Work& work, Deadline deadline) {
-  if (work.is_over()) return true;
+bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
+  const auto is_over = [&] {
+    return std::ranges::any_of(works, [](const Work* work) { return work->is_over(); });
+  };
   Entry entry(*this);
   std::unique_lock<std::mutex>& lock = entry.lock();
-  const auto is_over = [&] { return work.is_over(); };
   while (!is_over()) {
     if (leader_ == Leader::waiter) {
       follow(lock, deadline);
@@ -100,9 +102,17 @@ void Engine::fail(Group& group, const Status& why) {
   wake_leader();
 }
 
-Result<ChannelId> Engine::open(std::uint32_t peer, std::uint64_t lane) {
+Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t lane) {
   const Entry entry(*this);
-  return transport_->open(peer, lane);
+  auto channel = transport_->open(peer, lane);
+  if (channel.ok()) group.channels.push_back(*channel);
+  return channel;
+}
+
+void Engine::close(const Group& group) {
+  const Entry entry(*this);
+  const Status reason(StatusCode::aborted, "the communicator was left");
+  for (const ChannelId channel : group.channels) transport_->close(channel, reason);
 }
 
 template <class IsOver>
@@ -117,10 +127,8 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (moved && followers_ > 0) changed_.notify_all();
     if (is_over()) break;
     if (entering_.load(std::memory_order_relaxed) > 0) {
-      if (as == Leader::background) break;
-      lock.unlock();
-      std::this_thread::yield();
-      lock.lock();
+      let_enter(lock);
+      if (term != term_) return;
     }
     if (moved) {
       idle_since = Instant::max();
@@ -153,6 +161,12 @@ void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   is_leader_asleep_ = false;
   std::uint64_t calls = 0;
   if (sources[1].revents != 0) (void)!::read(wake_.get(), &calls, sizeof calls);
+}
+
+void Engine::let_enter(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  while (entering_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
+  lock.lock();
 }
 
 void Engine::resign() {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "hocket/status.hpp"
@@ -42,15 +43,21 @@ class Engine {
   /// Begins an operation and keeps it moving.
   void start_in_background(const Task& task);
 
-  /// Until the work is over, or the deadline. Whether it is over.
-  bool wait(const Work& work, Deadline deadline = {});
+  /// Until one of the works is over, or the deadline. Whether one is.
+  bool wait_any(std::span<const Work* const> works, Deadline deadline = {});
+  bool wait(const Work& work, Deadline deadline = {}) {
+    const Work* const one = &work;
+    return work.is_over() || wait_any({&one, 1}, deadline);
+  }
   /// Moves things on once, if nobody else does. Whether the work is over.
   bool test(const Work& work);
 
   void fail(Group& group, const Status& why);
 
-  /// This rank's end of a channel.
-  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane);
+  /// This rank's end of a channel, which becomes the group's.
+  [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);
+  /// Ends the channels of a group that has no operations any more.
+  void close(const Group& group);
 
  private:
   enum class Leader : std::uint8_t { nobody, waiter, background };
@@ -63,6 +70,7 @@ class Engine {
   template <class IsOver>
   void lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
   void sleep(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  void let_enter(std::unique_lock<std::mutex>& lock);
   void resign();
   void follow(std::unique_lock<std::mutex>& lock, Deadline deadline);
   void call_background();

@@ -15,8 +15,6 @@ namespace {
 using plan::Step;
 using plan::StepKind;
 
-constexpr std::size_t completions_max = 64;  // at once
-
 /// What comes back with the completion of a message.
 struct Token {
   std::uint32_t run = 0;
@@ -188,9 +186,8 @@ void Executor::begin_next() {
 }
 
 bool Executor::progress() {
-  std::array<TransportCompletion, completions_max> completions;
-  const std::size_t count = transport_.poll(completions);
-  for (std::size_t i = 0; i < count; ++i) complete(completions[i]);
+  const std::size_t count = transport_.poll(completions_);
+  for (std::size_t i = 0; i < count; ++i) complete(completions_[i]);
   const bool has_local_work = !local_.empty();
   if (has_local_work) {
     const StepId id = local_.back();

@@ -5,6 +5,7 @@
 // of another (Program) follows it segment by segment.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -81,6 +82,7 @@ class Executor {
   std::vector<StepId> local_;        // with local work left: a segment at a time
   std::vector<TransportOp> outgoing_;
   std::vector<TransportOp> refused_;
+  std::array<TransportCompletion, 64> completions_ = {};  // of one poll
 };
 
 }  // namespace hocket::engine
