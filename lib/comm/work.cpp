@@ -63,7 +63,7 @@ void Work::wait() {
 bool Work::wait_for(std::chrono::nanoseconds time) {
   if (operation_ == nullptr) return true;
   const Deadline deadline = Deadline::after(monotonic_clock(), time);
-  if (!operation_->communicator->engine().wait(operation_->work, deadline)) return false;
+  if (!operation_->group->engine().wait(operation_->work, deadline)) return false;
   if (Status failure = status(); !failure.ok()) throw_error(std::move(failure));
   return true;
 }
