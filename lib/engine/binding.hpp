@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "hocket/transport.hpp"
@@ -48,6 +49,7 @@ class Binding {
   [[nodiscard]] std::uint64_t scratch_bytes() const noexcept { return scratch_bytes_; }
   [[nodiscard]] std::uint64_t step_bytes_max() const noexcept { return step_bytes_max_; }
   [[nodiscard]] const Extent& extent(std::uint32_t step) const noexcept { return extents_[step]; }
+  [[nodiscard]] std::span<const ChannelId> channels() const noexcept { return channels_; }
   [[nodiscard]] ChannelId channel(std::uint32_t port) const noexcept { return channels_[port]; }
 
  private:

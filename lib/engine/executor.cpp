@@ -153,7 +153,13 @@ std::uint32_t Executor::take_run() {
 void Executor::start(const Task& task) {
   Group& group = *task.group;
   task.work->begin();
-  if (!group.failure.ok()) return task.work->finish(group.failure);
+  if (!group.failure.ok()) {
+    // Other ranks may wait at channels that are new here.
+    for (const ChannelId channel : task.binding->channels()) {
+      transport_.close(channel, group.failure);
+    }
+    return task.work->finish(group.failure);
+  }
   if (group.is_busy) return group.queue.push_back(task);
   begin(task);
   begin_next();
@@ -198,9 +204,8 @@ bool Executor::progress() {
     finish_if_over(id.run);
   }
   begin_next();
-  const bool has_messages = !outgoing_.empty();
-  flush();
-  return count > 0 || has_local_work || has_messages;
+  const bool has_posted = flush();
+  return count > 0 || has_local_work || has_posted;
 }
 
 void Executor::fail(Group& group, const Status& why) {
@@ -397,9 +402,11 @@ void Executor::complete(TransportCompletion& completion) {
   finish_if_over(token.run);
 }
 
-void Executor::flush() {
+bool Executor::flush() {
+  bool has_posted = false;
   while (!outgoing_.empty()) {
     const std::size_t taken = transport_.post(outgoing_);
+    has_posted |= taken > 0;
     if (taken == outgoing_.size()) break;
     // No room for one: its channel must wait, and the others go on.
     const ChannelId full = outgoing_[taken].channel;
@@ -412,6 +419,7 @@ void Executor::flush() {
   }
   outgoing_.clear();
   std::swap(outgoing_, refused_);
+  return has_posted;
 }
 
 }  // namespace hocket::engine

@@ -70,7 +70,7 @@ class Executor {
   void end_step(StepId id);
 
   void complete(TransportCompletion& completion);
-  void flush();
+  bool flush();
 
   Transport& transport_;
   ExecutorOptions options_;
