@@ -99,6 +99,8 @@ TRANSPORT_TEST("a peer's death ends every op with it, wherever it was") {
         world.receive(1, 0, lane, parcels.emplace_back(bytes));
         parcels.emplace_back(bytes).fill(lane);
         if (lane != 2) world.send(1, 0, lane, parcels.back());
+      }
+      for (int i = 0; i < 2; ++i) {
         ours.push_back(world.receive(0, 1, lane, parcels.emplace_back(1)));
       }
     }
@@ -114,7 +116,7 @@ TRANSPORT_TEST("a peer's death ends every op with it, wherever it was") {
     REQUIRE(lost >= 3);
     for (std::uint64_t lane = 0; lane < 3; ++lane) {
       for (const Token later :
-           {world.send(0, 1, lane, parcels.front()), world.receive(0, 1, lane, parcels.front())}) {
+           {world.send(0, 1, lane, parcels.front()), world.receive(0, 1, lane, parcels.back())}) {
         world.finish(later);
         require_lost(world, later, 1);
       }

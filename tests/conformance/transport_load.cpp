@@ -105,22 +105,24 @@ TRANSPORT_TEST("a lane that nobody empties stops no other, and fills no memory")
   large.fill(1);
   Parcel from(100);
   Parcel to(100);
-  world.send(1, 0, 1, from);
+  const Token opening = world.send(1, 0, 1, from);
   world.require_success(world.receive(0, 1, 1, to));
+  world.require_success(opening);
   const std::uint64_t before = resident_bytes();
   std::vector<Token> stuck;
   for (int i = 0; i < messages; ++i) stuck.push_back(world.send(0, 1, 0, large));
   for (std::uint64_t i = 0; i < 200; ++i) {
     from.fill(i);
     const bool is_answer = i % 2 == 1;
-    world.send(is_answer ? 1 : 0, is_answer ? 0 : 1, 1, from);
+    const Token sent = world.send(is_answer ? 1 : 0, is_answer ? 0 : 1, 1, from);
     world.require_success(world.receive(is_answer ? 0 : 1, is_answer ? 1 : 0, 1, to));
+    world.require_success(sent);
     REQUIRE(to.holds(i));
   }
   REQUIRE_FALSE(world.outcome(stuck.back()).is_over);
   REQUIRE(resident_bytes() < before + 64 * mebi);
   Parcel room(mebi);
-  for (int i = 0; i < messages; ++i) world.receive(1, 0, 0, room);
+  for (int i = 0; i < messages; ++i) world.require_success(world.receive(1, 0, 0, room));
   world.finish();
   require(world.outcome(stuck.back()).status);
   REQUIRE(room.holds(1));

@@ -95,13 +95,9 @@ TEST_CASE("a world is connected to once, and a lane opened once") {
   Ranks ranks({});
   ranks.open(0, 1, 4);
   CHECK(ranks.transports[0]->open(1, 4).status().code() == StatusCode::invalid_argument);
-  CHECK_THAT(ranks.world.violation(), Contains("opens lane 4 to rank 1 twice"));
   CHECK(ranks.transports[0]->open(2, 4).status().code() == StatusCode::invalid_argument);
-
-  Ranks others({});
-  const std::vector<std::string> addresses = {"sim:0", "sim:1"};
-  CHECK_FALSE(others.transports[0]->connect(addresses).ok());
-  CHECK_THAT(others.world.violation(), Contains("connects twice"));
+  const std::vector<std::string> addresses = {"sim:0", "sim:1", ""};
+  CHECK(ranks.transports[0]->connect(addresses).code() == StatusCode::invalid_argument);
 }
 
 TEST_CASE("whoever gave no address can't be reached, and addresses are those of the world") {

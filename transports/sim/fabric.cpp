@@ -47,12 +47,21 @@ void Fabric::violate(std::uint32_t rank, const std::string& what) {
   violation_ = fmt::format("at {} ns rank {} {}", now().time_since_epoch().count(), rank, what);
 }
 
+void Fabric::enter(std::uint32_t rank, std::uint64_t epoch) {
+  Member& member = members_[rank];
+  if (member.has_entered) violate(rank, "has a second transport");
+  member.has_entered = true;
+  member.epoch = epoch;
+  for (std::uint32_t peer = 0; peer < size(); ++peer) {
+    if (!members_[peer].has_entered || members_[peer].epoch == epoch) continue;
+    tell_loss(rank, peer, Loss::stranger);
+    tell_loss(peer, rank, Loss::stranger);
+  }
+}
+
 Status Fabric::connect(std::uint32_t rank, std::span<const std::string> addresses) {
   Member& member = members_[rank];
-  if (member.is_connected) {
-    violate(rank, "connects twice");
-    return wrong_use(rank, "connect() was called before");
-  }
+  if (member.is_connected) return wrong_use(rank, "connect() was called before");
   if (addresses.size() != size()) {
     return wrong_use(rank, fmt::format("connect() got {} addresses for a world of {} ranks",
                                        addresses.size(), size()));
@@ -101,7 +110,6 @@ Result<ChannelId> Fabric::open(std::uint32_t rank, std::uint32_t peer, std::uint
   if (Status unreachable = can_reach(rank, peer); !unreachable.ok()) return unreachable;
   End& end = end_of(rank, peer, lane);
   if (end.is_open) {
-    violate(rank, fmt::format("opens lane {} to rank {} twice", lane, peer));
     return wrong_use(rank, fmt::format("lane {} to rank {} is open already", lane, peer));
   }
   end.is_open = true;

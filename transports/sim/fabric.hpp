@@ -28,6 +28,7 @@ class Fabric {
   Fabric(std::uint32_t size, std::uint64_t seed, const SimProfile& profile);
 
   // What a rank's transport asks for; see Transport.
+  void enter(std::uint32_t rank, std::uint64_t epoch);
   [[nodiscard]] Status connect(std::uint32_t rank, std::span<const std::string> addresses);
   [[nodiscard]] Status can_reach(std::uint32_t rank, std::uint32_t peer) const;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t rank, std::uint32_t peer, std::uint64_t lane);
@@ -59,7 +60,7 @@ class Fabric {
  private:
   using Kind = TransportOp::Kind;
 
-  enum class Loss : std::uint8_t { none, died, left, closed, cut };
+  enum class Loss : std::uint8_t { none, died, left, closed, cut, stranger };
 
   struct Ready {
     End* end = nullptr;
@@ -74,6 +75,8 @@ class Fabric {
 
   struct Member {
     bool is_alive = true;  // neither dead nor gone
+    bool has_entered = false;
+    std::uint64_t epoch = 0;
     bool is_connected = false;
     std::vector<bool> has_address = {};
     std::vector<Loss> lost = {};  // by peer, what this rank has heard
@@ -141,6 +144,7 @@ class Fabric {
   void fail_receives(End& end, const Status& why);
   void shut(End& end, const Status& reason);
   [[nodiscard]] static Status loss_status(const End& end, Loss loss);
+  [[nodiscard]] bool is_stranger(const End& end) const;
   [[nodiscard]] bool is_cut(const End& end) const;
 
   SimProfile profile_;

@@ -82,7 +82,12 @@ void Fabric::cut(std::uint32_t rank, std::uint32_t peer) {
   tell_loss(peer, rank, Loss::cut);
 }
 
+bool Fabric::is_stranger(const End& end) const {
+  return members_[end.rank].epoch != members_[end.peer].epoch;
+}
+
 bool Fabric::is_cut(const End& end) const {
+  if (is_stranger(end)) return true;
   return !cuts_.empty() && cuts_.contains(std::minmax(end.rank, end.peer));
 }
 
@@ -96,7 +101,8 @@ Status Fabric::loss_status(const End& end, Loss loss) {
   const char* const what = loss == Loss::died     ? "is dead"
                            : loss == Loss::left   ? "has left"
                            : loss == Loss::closed ? "closed its end"
-                                                  : "is cut off";
+                           : loss == Loss::cut    ? "is cut off"
+                                                  : "is of another epoch";
   return Status(StatusCode::peer_lost,
                 fmt::format("lane {} to rank {}: rank {} {}", end.lane, end.peer, end.peer, what))
       .with_rank(static_cast<int>(end.rank))
@@ -119,7 +125,7 @@ void Fabric::on_peer_lost(std::uint32_t rank, std::uint32_t peer, Loss loss) {
 void Fabric::lose(End& end, Loss loss) {
   if (!members_[end.rank].is_alive) return;
   if (end.lost.ok()) end.lost = loss_status(end, loss);
-  const bool is_coming = loss == Loss::died ? random_.chance(0.5) : loss != Loss::cut;
+  const bool is_coming = loss == Loss::died ? random_.chance(0.5) : loss < Loss::cut;
   Sequence<Message>& messages = end.other->messages;
   std::uint64_t count = messages.first();
   for (; is_coming && count < messages.end(); ++count) {

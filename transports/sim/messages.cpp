@@ -22,7 +22,7 @@ void Fabric::take_send(End& end, Send send) {
 /// Into the buffer, if it goes there.
 void Fabric::send_off(End& end, std::uint64_t number, Message message) {
   const std::uint64_t bytes = message.source.bytes();
-  message.uses_buffer = profile_.buffer_bytes > 0 &&
+  message.uses_buffer = profile_.buffer_bytes > 0 && !is_stranger(end) &&
                         bytes <= profile_.buffer_bytes - end.buffered_bytes &&
                         random_.chance(profile_.buffer_chance);
   if (!message.uses_buffer) {

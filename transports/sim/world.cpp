@@ -60,7 +60,8 @@ SimWorld::~SimWorld() = default;
 
 const Clock& SimWorld::clock() const noexcept { return fabric_->timeline(); }
 
-std::unique_ptr<Transport> SimWorld::transport(std::uint32_t rank) {
+std::unique_ptr<Transport> SimWorld::transport(std::uint32_t rank, std::uint64_t epoch) {
+  fabric_->enter(rank, epoch);
   return std::make_unique<SimTransport>(*fabric_, rank);
 }
 

@@ -44,8 +44,9 @@ class SimWorld {
   [[nodiscard]] const Clock& clock() const noexcept;
 
   /// Once for each rank; the world must live longer. To destroy it is to leave the world in order:
-  /// what was sent arrives. To die is kill(), before that.
-  [[nodiscard]] std::unique_ptr<Transport> transport(std::uint32_t rank);
+  /// what was sent arrives. To die is kill(), before that. Ranks of different epochs learn that
+  /// they are, and don't talk.
+  [[nodiscard]] std::unique_ptr<Transport> transport(std::uint32_t rank, std::uint64_t epoch = 0);
 
   /// Goes on to the next event, and lets it happen. False: nothing will ever happen any more unless
   /// somebody posts. A rank that waits then, waits for ever.
