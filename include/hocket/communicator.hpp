@@ -100,18 +100,18 @@ class HOCKET_API Communicator {
 
   // The same in one word, for one operation now.
   template <Element T>
-  void all_reduce(std::span<T> values, Reduce reduce = {}, Options options = {}) {
-    run(hocket::all_reduce(std::span<const T>(values), values, reduce, options));
+  void all_reduce(std::span<T> values, Reduce reduction = {}, Options options = {}) {
+    run(Collective::all_reduce(std::span<const T>(values), values, reduction, options));
   }
   template <Element T>
   void broadcast(std::span<T> values, int root = 0, Options options = {}) {
-    run(hocket::broadcast(values, root, options));
+    run(Collective::broadcast(values, root, options));
   }
   template <Element T>
   void all_gather(std::span<const T> in, std::span<T> out, Options options = {}) {
-    run(hocket::all_gather(in, out, options));
+    run(Collective::all_gather(in, out, options));
   }
-  void barrier(Options options = {}) { run(hocket::barrier(options)); }
+  void barrier(Options options = {}) { run(Collective::barrier(options)); }
 
  private:
   std::shared_ptr<comm::Group> group_;

@@ -150,10 +150,10 @@ std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexc
 
 Result<reduce::Reduction> make_reduction(const Collective& c, std::uint32_t size) {
   return reduce::Reduction::make({.type = c.type,
-                                  .op = c.reduce.op,
+                                  .op = c.reduction.op,
                                   .contributions = static_cast<int>(size),
-                                  .factor = c.reduce.factor,
-                                  .custom = {c.reduce.custom, c.reduce.context}},
+                                  .factor = c.reduction.factor,
+                                  .custom = {c.reduction.custom, c.reduction.context}},
                                  allowed_instruction_set());
 }
 

@@ -1,6 +1,5 @@
 // Made-up operations over the simulated fabric, with every algorithm there is.
-#include <cstdlib>
-#include <random>
+#include <cstdint>
 
 #include "sim/sim_run.hpp"
 #include "support/catch.hpp"

@@ -126,7 +126,8 @@ Bytes SimCase::all_reduced() const {
 
 Bytes SimCase::gathered() const {
   Bytes all;
-  for (const Memory& memory : ranks_) all.insert(all.end(), memory.given.begin(), memory.given.end());
+  for (const Memory& memory : ranks_)
+    all.insert(all.end(), memory.given.begin(), memory.given.end());
   return all;
 }
 
@@ -157,8 +158,8 @@ Bytes SimCase::expected(std::uint32_t rank) const {
       for (std::size_t from = 0; from < ranks_.size(); ++from) {
         const auto row = sizes_.begin() + static_cast<std::ptrdiff_t>(from * ranks_.size());
         const std::uint64_t begin = std::accumulate(row, row + rank, std::uint64_t{});
-        const Bytes part = slice(ranks_[from].given, begin * element_bytes(),
-                                 row[rank] * element_bytes());
+        const Bytes part =
+            slice(ranks_[from].given, begin * element_bytes(), row[rank] * element_bytes());
         all.insert(all.end(), part.begin(), part.end());
       }
       return all;
@@ -183,9 +184,9 @@ std::string SimCase::check(std::uint32_t rank) const {
 
 std::string SimCase::to_string() const {
   return fmt::format("{} by {}, {} ranks, root {}, {} pieces, {} a host, {} {}, {}{} elements",
-                     plan::name(problem_.operation), algorithm_->name, problem_.size,
-                     problem_.root, problem_.pieces, problem_.ranks_per_host, name(type_),
-                     name(op_), in_place_ ? "in place, " : "",
+                     plan::name(problem_.operation), algorithm_->name, problem_.size, problem_.root,
+                     problem_.pieces, problem_.ranks_per_host, name(type_), name(op_),
+                     in_place_ ? "in place, " : "",
                      is_uneven_ ? "different" : std::to_string(sizes_.empty() ? 0 : sizes_[0]));
 }
 

@@ -29,8 +29,8 @@ struct Sequence {
 struct Rank {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<engine::Executor> executor;
-  std::vector<std::unique_ptr<engine::Group>> groups;  // by sequence
-  std::vector<std::vector<std::unique_ptr<Part>>> parts;  // by sequence and case
+  std::vector<std::unique_ptr<engine::Group>> groups;                     // by sequence
+  std::vector<std::vector<std::unique_ptr<Part>>> parts;                  // by sequence and case
   std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> channels;  // by peer and lane
 
   ChannelId channel(std::uint32_t peer, std::uint64_t lane, engine::Group& group) {
@@ -83,10 +83,13 @@ SimRun::SimRun(const SimRunOptions& options)
     sequence.cases.resize(between(random_, 1, 4));
     for (auto& each : sequence.cases) each = std::make_unique<SimCase>(random_, size_);
   }
-  const std::vector<std::string> addresses(size_, "simulated");
+  std::vector<std::string> addresses;
   for (std::uint32_t rank = 0; rank < size_; ++rank) {
     ranks_[rank].transport = world_.transport(rank);
-    (void)ranks_[rank].transport->connect(addresses);
+    addresses.push_back(ranks_[rank].transport->address());
+  }
+  for (const Rank& rank : ranks_) {
+    if (Status status = rank.transport->connect(addresses); !status.ok()) throw_error(status);
   }
   for (std::uint32_t rank = 0; rank < size_; ++rank) set_up(rank);
 }
@@ -105,8 +108,8 @@ void SimRun::start(std::uint32_t rank, std::size_t sequence, std::size_t number)
   Rank& self = ranks_[rank];
   SimCase& wanted = *sequences_[sequence].cases[number];
   auto part = std::make_unique<Part>();
-  part->program = std::make_unique<engine::Program>(
-      plan::build(wanted.algorithm(), wanted.problem(), rank));
+  part->program =
+      std::make_unique<engine::Program>(plan::build(wanted.algorithm(), wanted.problem(), rank));
   std::vector<ChannelId> channels;
   for (const engine::Port& port : part->program->ports()) {
     const std::uint64_t lane = sequence << 8 | port.lane;
@@ -162,8 +165,8 @@ std::string SimRun::check() const {
 }
 
 std::string SimRun::story(const std::string& what) const {
-  std::string text = fmt::format("seed {}{}: {}\nsegments of {} bytes, {} at once\n",
-                                 options_.seed, options_.is_deadly ? " (deadly)" : "", what,
+  std::string text = fmt::format("seed {}{}: {}\nsegments of {} bytes, {} at once\n", options_.seed,
+                                 options_.is_deadly ? " (deadly)" : "", what,
                                  executor_options_.segment_bytes, executor_options_.segments_max);
   for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
     for (const auto& each : sequences_[sequence].cases) {
