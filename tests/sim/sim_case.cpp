@@ -93,15 +93,17 @@ void SimCase::fill(Random& random, std::uint32_t rank) {
   for (std::uint64_t i = 0; i < bytes; i += element_bytes()) {
     write_element(memory.given.data() + i, type_, random() % 4);
   }
+  if (in_place_) {
+    memory.in_begin = layout.offset(Buffer::in) * element_bytes();
+    memory.out_begin = layout.offset(Buffer::out) * element_bytes();
+  }
   // What is not written yet is anything.
-  memory.out.resize(std::max(bytes, memory.out_bytes));
+  memory.out.resize(std::max(memory.in_begin + bytes, memory.out_begin + memory.out_bytes));
   std::ranges::generate(memory.out, [&] { return static_cast<std::byte>(random()); });
   if (!in_place_) {
     memory.in = memory.given;
     return;
   }
-  memory.in_begin = layout.offset(Buffer::in) * element_bytes();
-  memory.out_begin = layout.offset(Buffer::out) * element_bytes();
   std::ranges::copy(memory.given,
                     memory.out.begin() + static_cast<std::ptrdiff_t>(memory.in_begin));
 }
