@@ -99,8 +99,8 @@ TRANSPORT_TEST("a peer's death ends every op with it, wherever it was") {
         world.receive(1, 0, lane, parcels.emplace_back(bytes));
         parcels.emplace_back(bytes).fill(lane);
         if (lane != 2) world.send(1, 0, lane, parcels.back());
-        ours.push_back(world.receive(0, 1, lane, parcels.emplace_back(1)));
       }
+      ours.push_back(world.receive(0, 1, lane, parcels.emplace_back(1)));
     }
     world.pump_rounds(rounds);
     world.end(1);
