@@ -44,7 +44,7 @@ struct Pair {
     for (int i = 0; i < rounds; ++i) {
       for (const auto& rank : ranks) {
         TransportCompletion none;
-        REQUIRE(rank->poll({&none, 1}) == 0);
+        if (rank->poll({&none, 1}) != 0) FAIL("a completion of no op");
       }
     }
   }
@@ -66,7 +66,7 @@ struct Pair {
         require(completion.status);
         ++over;
       }
-      REQUIRE(watch.elapsed() < soon);
+      if (watch.elapsed() > soon) FAIL("the message does not arrive");
     }
     REQUIRE(received[0] == sent[0]);
   }

@@ -86,7 +86,7 @@ def row(here: str) -> str | None:
 
 def resolve(root: Path, path: str, spelled: str) -> str | None:
     """The project file that an include means; a generated one is known by its first folder."""
-    for folder in (dirname(path), "lib", "include", ".", path.split("/")[0]):
+    for folder in (dirname(path), "lib", "include", ".", path.split("/")[0], "tests"):
         found = normpath(f"{folder}/{spelled}")
         if not found.startswith("..") and (root / found).is_file():
             return found

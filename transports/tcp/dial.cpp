@@ -65,13 +65,15 @@ Dial::State Dial::advance(Instant now) {
     state = connect(now);
   }
   if (state != State::going || !give_up_.passed(now)) return state;
-  return fail(
+  Status why =
       Status(StatusCode::timeout,
              fmt::format("rank {} did not answer at {} within {}", options_.peer,
                          options_.to.endpoint().to_string(), format_duration(options_.timeout)))
-          .with_hint("see whether its process runs, whether a firewall is between, and "
-                     "whether HOCKET_INTERFACE names the right network")
-          .caused_by(std::move(failure_)));
+          .with_hint(
+              "see whether its process runs, whether a firewall is between, and "
+              "whether HOCKET_INTERFACE names the right network");
+  if (!failure_.ok()) why = std::move(why).caused_by(std::move(failure_));
+  return fail(std::move(why));
 }
 
 Dial::State Dial::connect(Instant now) {

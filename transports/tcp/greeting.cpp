@@ -173,6 +173,7 @@ Result<bool> ListenGreeting::take_messages() {
     const auto proof = next(wire::proof_bytes);
     if (!proof) return false;
     if (Status status = reply(handshake_->on_proof(*proof)); !status.ok()) return status;
+    is_member_ = true;
   }
   const auto hello = next(link_hello_bytes);
   if (!hello) return false;

@@ -93,7 +93,7 @@ class ListenGreeting final : public Greeting {
   ListenGreeting(Fd socket, const Terms& terms);
 
   /// The other side has proved who it is.
-  [[nodiscard]] bool is_member() const noexcept { return stage() >= 2; }
+  [[nodiscard]] bool is_member() const noexcept { return is_member_; }
   /// What the dialler wants; after the end.
   [[nodiscard]] const LinkHello& hello() const noexcept { return hello_; }
   [[nodiscard]] Status answer(const LinkAnswer& answer) { return say(answer.encode()); }
@@ -105,6 +105,7 @@ class ListenGreeting final : public Greeting {
 
   const Terms& terms_;
   std::optional<wire::ServerHandshake> handshake_ = {};
+  bool is_member_ = false;
   LinkHello hello_ = {};
 };
 

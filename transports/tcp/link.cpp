@@ -28,7 +28,8 @@ Result<Address> parse_address(std::string_view text) {
   auto endpoint = net::parse_endpoint(text.substr(0, space));
   const std::string_view instance = space == std::string_view::npos ? "" : text.substr(space + 1);
   if (!endpoint.ok()) return endpoint.status();
-  if (instance.size() != 2 * instance_bytes) {
+  if (instance.size() != 2 * instance_bytes ||
+      instance.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} is no address of the TCP transport", quote(text)));
   }
