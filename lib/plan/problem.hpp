@@ -42,8 +42,8 @@ struct Problem {
   friend bool operator==(const Problem&, const Problem&) = default;
 };
 
-/// The vectors that a rank has in `in`, one behind the other, by their numbers in the world: as even
-/// as can be.
+/// The vectors that a rank has in `in`, one behind the other, by their numbers in the world: as
+/// even as can be.
 struct Contributions {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;

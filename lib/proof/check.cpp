@@ -176,8 +176,8 @@ class Races {
 bool has_sound_shape(const Plan& plan) {
   const std::uint64_t vector =
       std::uint64_t{plan.shape.chunks} * std::uint64_t{plan.shape.blocks_per_chunk};
-  const std::uint64_t vectors = std::uint64_t{contributions_of(plan.problem, plan.rank).count()} +
-                                1 + plan.scratch_copies;
+  const std::uint64_t vectors =
+      std::uint64_t{contributions_of(plan.problem, plan.rank).count()} + 1 + plan.scratch_copies;
   return plan.shape.blocks_per_chunk > 0 && vector <= limits::plan_blocks_max &&
          plan.shape == shape_of(plan.problem, plan.shape.blocks_per_chunk) &&
          vectors * vector <= limits::plan_blocks_max;
@@ -185,8 +185,8 @@ bool has_sound_shape(const Plan& plan) {
 
 /// At least one of each rank, where something is made of them.
 bool has_sound_contributions(const Problem& problem) {
-  return problem.contributions == 0 || (problem.operation == Operation::all_reduce &&
-                                        problem.contributions >= problem.size);
+  return problem.contributions == 0 ||
+         (problem.operation == Operation::all_reduce && problem.contributions >= problem.size);
 }
 
 Status check_extent(const Plan& plan) {
@@ -194,8 +194,8 @@ Status check_extent(const Plan& plan) {
   const bool is_sound = static_cast<std::size_t>(problem.operation) < all_operations().size() &&
                         problem.size >= 1 && problem.size <= limits::world_size_max &&
                         plan.rank < problem.size && problem.root < problem.size &&
-                        has_sound_contributions(problem) && has_sound_shape(plan) && plan.steps.size() < nobody &&
-                        plan.after.size() < nobody;
+                        has_sound_contributions(problem) && has_sound_shape(plan) &&
+                        plan.steps.size() < nobody && plan.after.size() < nobody;
   if (is_sound) return {};
   return Status(
       StatusCode::invalid_argument,

@@ -29,8 +29,8 @@ struct Proof {
   bool is_canonical = false;      // what is reduced is combined in the canonical tree
 };
 
-/// Whether the plans cost what the algorithm's bound says, take the chunks that it says, and combine
-/// in the tree that it says.
+/// Whether the plans cost what the algorithm's bound says, take the chunks that it says, and
+/// combine in the tree that it says.
 [[nodiscard]] Status check_promises(const Algorithm& algorithm, const Problem& problem,
                                     const Proof& proof);
 

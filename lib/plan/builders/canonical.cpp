@@ -60,8 +60,8 @@ struct Place {
   std::uint32_t vector = 0;
 };
 
-/// What a rank has of the sum, in the blocks that it is at. Two children become their parent as soon
-/// as both are there, so that there are few nodes at any time, in whichever order they come.
+/// What a rank has of the sum, in the blocks that it is at. Two children become their parent as
+/// soon as both are there, so that there are few nodes at any time, in whichever order they come.
 class CanonicalSum {
  public:
   explicit CanonicalSum(PlanWriter& plan)
