@@ -57,7 +57,7 @@ std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32
   if (!algorithm.is_canonical) return {0};
   const std::uint32_t power = std::bit_ceil(size + 1);
   if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};
-  return {std::array{0U, power, size + 1, 3 * size}.at(size % 4)};
+  return {std::array{0U, size, size + 1, power}.at(size % 4)};
 }
 
 std::vector<Problem> problems(const Algorithm& algorithm, std::uint32_t size) {
