@@ -1,0 +1,291 @@
+#!/usr/bin/env python3
+"""Writes docs/algorithms.md and its drawings: what each algorithm does, costs, and where it wins.
+
+Everything comes from the program (`hocket plan`, `hocket sim`) but the words and formulas in
+algorithms.toml, and each of these formulas is compared with what the program says. An algorithm
+without an entry there has its bounds at some sizes instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import sys
+import tempfile
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from formula import CONDITIONS, NAMES, Formula, Text, times
+from program import Program
+from truth import Wrong, check
+from winners import NETWORKS, Tables, tables, where
+
+ROOT = Path(__file__).resolve().parents[2]
+WORDS = Path(__file__).with_name("algorithms.toml")
+COMMAND = "tools/docs/algorithms.py build/tools/hocket"
+FORMULAS = ("rounds", "hops", "sent", "line", "inside", "reduced")
+KEYS = (*FORMULAS, "idea", "at_most", "skewed", "draw")
+BOUND_SIZES = (4, 7, 64)  # shown where there is no formula
+
+INTRODUCTION = f"""\
+# Algorithms
+
+<!-- Written by {COMMAND}: change that, or the catalog, and not this file. -->
+
+What there is for each operation: what it does, what it costs, and where it wins. A plan of each can be
+looked at, proved and timed by anyone: `hocket plan show`, `hocket plan verify`, `hocket sim`. How plans
+work is told in [plans.md](plans.md). This page is written by a program, from the catalog and from runs of
+the simulator, and a test fails when it is no longer what that program writes.
+
+## How to read it
+
+**Cost formulas** are for a network on which a message of b bytes takes α + b·β, a rank sends one message
+and receives one at a time, and reducing b bytes takes b·γ. In them
+
+| | |
+|---|---|
+{{names}}
+| α | time of a message without its bytes: latency and overheads |
+| β, β′ | time of a byte between hosts, through the host's network adapter; β′: inside a host |
+| γ | time to reduce a byte |
+
+*Rounds* are messages one after the other. *Hops* are the same where a rank can do any number of things at
+once, as over shared memory: there α counts so many times only. *Sends* is what the rank sends that sends
+most. The formulas for these three are compared, when this page is written, with the bounds that
+`hocket plan verify` proves, at all sizes from 2 to 64, in several numbers of pieces and ranks a host; those for β
+and γ with simulations in which nothing else takes time. Formulas of algorithms that know hosts are for hosts
+with as many ranks each; where the last one has fewer, its ranks stand in for those it lacks.
+
+**Where each wins** is from `hocket sim`, on three networks: {{networks}}. A cell names the fastest
+algorithm, all that are within 1 % of it, and how many times as long the next one takes; *chain / 16* is in
+16 pieces. These figures are simulated, not measured, and the simulator has limits. The main one: nothing is lost or
+slowed down when many send to one at once (incast), so that direct algorithms look better at many ranks than they
+are over TCP. All switches are perfect, cores are never taken away, and a message is handed on only when
+it is there as a whole.
+
+**Drawings** have a row for each rank and a column for each round. `hocket plan show`, with the same words,
+draws them in the terminal, and with `--svg FILE` like here.
+"""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An algorithm: its row of the catalog, and what algorithms.toml has on it."""
+
+    row: dict
+    words: dict
+    formulas: dict[str, Formula] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.row["algorithm"]
+
+    @property
+    def operation(self) -> str:
+        return self.row["operation"]
+
+    def sign(self, key: str, is_tight: bool = True) -> str:
+        return "at most " if key in self.words.get("at_most", ()) or not is_tight else ""
+
+
+def read_entries(program: Program, words: dict) -> list[Entry]:
+    rows = program.catalog()
+    known = {(row["operation"], row["algorithm"]) for row in rows}
+    entries = []
+    for operation, about in words.items():
+        if operation == "operations":
+            continue
+        for algorithm, each in about.items():
+            if (operation, algorithm) not in known:
+                raise Wrong(f"[{operation}.{algorithm}] is about no algorithm of the catalog")
+            if unknown := each.keys() - set(KEYS):
+                raise Wrong(f"[{operation}.{algorithm}] has {unknown.pop()}, which means nothing")
+    for row in rows:
+        about = words.get(row["operation"], {}).get(row["algorithm"], {})
+        formulas = {key: Formula(about[key]) for key in FORMULAS if key in about}
+        if "rounds" in formulas and "sent" in formulas:
+            formulas.setdefault("hops", formulas["rounds"])
+            formulas.setdefault("line", formulas["sent"])
+        elif formulas:
+            raise Wrong(f"[{row['operation']}.{row['algorithm']}] needs both rounds and sent")
+        entries.append(Entry(row, about, formulas))
+    return entries
+
+
+def cases(*formulas: Formula | None) -> list[dict[str, bool]]:
+    """The conditions that the formulas ask about, true and false."""
+    found: list[dict[str, bool]] = [{}]
+    for name in sorted(set().union(*(each.conditions() for each in formulas if each))):
+        found = [{**case, name: holds} for case in found for holds in (True, False)]
+    return found
+
+
+def condition(case: dict[str, bool]) -> str:
+    return " and ".join(CONDITIONS[name][0 if holds else 1] for name, holds in case.items())
+
+
+def shown(formula: Formula) -> str:
+    """For a table: one line, or one for each case."""
+    lines = [(formula.show(**case)[0], condition(case)) for case in cases(formula)]
+    return "<br>".join(text + (f", if {when}" if when else "") for text, when in lines)
+
+
+def cost(entry: Entry, case: dict[str, bool]) -> str:
+    """T = …, in one case."""
+    symbols = {"rounds": "α", "line": "β", "inside": "β′", "reduced": "γ"}
+    terms = []
+    for key, symbol in symbols.items():
+        if key not in entry.formulas or (key == "line" and entry.operation == "barrier"):
+            continue
+        factor: Text = entry.formulas[key].show(**case)
+        unit = symbol if key == "rounds" else f"m·{symbol}"
+        product = times(factor, (unit, 3))[0]
+        terms.append(product.replace(")m·", ")·m·").replace("⌉m·", "⌉·m·"))
+    is_at_most = bool(entry.words.get("at_most")) or not entry.row["bound"]["is_tight"]
+    return f"T {'≤' if is_at_most else '='} " + " + ".join(terms)
+
+
+def bounds_shown(program: Program, entry: Entry, key: str) -> str:
+    """Where there is no formula."""
+    texts = []
+    for n in BOUND_SIZES:
+        bound = program.bounds(n, 1, 1)[entry.operation, entry.name]
+        value = bound["blocks_sent"] / bound["blocks"] if key == "sent" else bound[key]
+        texts.append(f"{value:.4g} (n = {n})")
+    return ", ".join(texts)
+
+
+def overview(program: Program, entries: list[Entry]) -> list[str]:
+    lines = [
+        "| algorithm | rounds | hops | sends, times m | chunks of different sizes | knows hosts |",
+        "|---|---|---|---|---|---|",
+    ]
+    for entry in entries:
+        cells = []
+        for key in ("rounds", "hops", "sent"):
+            if key == "sent" and entry.operation == "barrier":
+                cells.append("0")
+            elif key not in entry.formulas:
+                cells.append(bounds_shown(program, entry, key))
+            else:
+                is_own_hops = key == "hops" and "hops" in entry.words
+                is_tight = is_own_hops or entry.row["bound"]["is_tight"]
+                sign = entry.sign("hops" if is_own_hops else key.replace("hops", "rounds"), is_tight)
+                cells.append(sign + shown(entry.formulas[key]))
+        flags = ["yes" if entry.row[key] else "" for key in ("allows_uneven", "knows_hosts")]
+        lines.append(f"| [{entry.name}](#{anchor(entry)}) | " + " | ".join(cells + flags) + " |")
+    return lines
+
+
+def anchor(entry: Entry) -> str:
+    return f"{entry.operation}-{entry.name}"
+
+
+def world(entry: Entry) -> list[str]:
+    """Of the drawing, as words of the command."""
+    draw = {"ranks": 6, **entry.words.get("draw", {})}
+    if entry.row["takes_pieces"]:
+        draw.setdefault("pieces", 4)
+    if entry.row["knows_hosts"]:
+        draw.setdefault("ranks_per_host", 3)
+    words = ["-n", str(draw["ranks"])]
+    for key in ("pieces", "ranks_per_host"):
+        words += [f"--{key.replace('_', '-')}", str(draw[key])] if key in draw else []
+    return words
+
+
+def section(program: Program, entry: Entry, won: list[str], skews: dict[str, float]) -> list[str]:
+    show = " ".join(["hocket plan show", entry.operation, entry.name, *world(entry)])
+    summary = entry.row["summary"]
+    lines = [f'<a id="{anchor(entry)}"></a>', f"#### {entry.operation}: {entry.name}", ""]
+    lines += [f"{summary[0].upper()}{summary[1:]}.", ""]
+    if "idea" in entry.words:
+        lines += [entry.words["idea"], ""]
+    lines += [f"![{show}](algorithms/{anchor(entry)}.svg)", "", f"`{show}`", ""]
+    if entry.formulas:
+        parts = (entry.formulas.get(key) for key in ("rounds", "line", "inside", "reduced"))
+        for case in cases(*parts):
+            when = f", if {condition(case)}" if case else ""
+            lines += [f"- Cost{when}: `{cost(entry, case)}`"]
+        if (skew := skews.get(anchor(entry), 1)) > 1.01:
+            lines += [
+                f"- Ranks get out of step, so that the bytes take up to {skew:.1f} times as long in "
+                "simulations of up to 16 ranks."
+            ]
+    else:
+        lines += [f"- Rounds: {bounds_shown(program, entry, 'rounds')}"]
+        lines += [f"- Sends, times m: {bounds_shown(program, entry, 'sent')}"]
+    lines += ["- Wins: " + "; ".join(won) + "." if won else "- Wins in none of the cells above."]
+    return [*lines, ""]
+
+
+def page(program: Program, entries: list[Entry], words: dict, skews: dict[str, float]) -> str:
+    networks = "; ".join(f"*{each.name}*, {each.summary}" for each in NETWORKS)
+    names = "\n".join(f"| {name} | {meaning} |" for name, meaning in NAMES.items())
+    lines = [INTRODUCTION.format(names=names, networks=networks)]
+    for operation in dict.fromkeys(entry.operation for entry in entries):
+        those = [entry for entry in entries if entry.operation == operation]
+        lines += [f"## {operation}", ""]
+        if operation in words.get("operations", {}):
+            lines += [words["operations"][operation], ""]
+        lines += [*overview(program, those), ""]
+        results: Tables = tables(program, operation, [entry.row for entry in those])
+        lines += results.lines
+        for entry in those:
+            won = where(results, entry.name) if len(those) > 1 else ["there is no other"]
+            lines += section(program, entry, won, skews)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def write(program: Program, output: Path, words_file: Path) -> None:
+    """The page and its drawings; drawings of what is no more are removed."""
+    words = tomllib.loads(words_file.read_text("utf-8"))
+    entries = read_entries(program, words)
+    skews = check(program, entries)
+    folder = output / "algorithms"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
+        old.unlink()
+    text = page(program, entries, words, skews)
+    (output / "algorithms.md").write_text(text, "utf-8")
+    for entry in entries:
+        drawing = str(folder / f"{anchor(entry)}.svg")
+        program.run("plan", "show", entry.operation, entry.name, *world(entry), "--svg", drawing)
+
+
+def differences(one: Path, other: Path) -> list[str]:
+    """Files of either that are not the same in both."""
+    names = {"algorithms.md"}
+    names |= {f"algorithms/{path.name}" for path in (one / "algorithms").glob("*")}
+    names |= {f"algorithms/{path.name}" for path in (other / "algorithms").glob("*")}
+    same, *_ = filecmp.cmpfiles(one, other, names, shallow=False)
+    return sorted(names.difference(same))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", type=Path, help="hocket, as it was built")
+    parser.add_argument("--output", type=Path, default=ROOT / "docs", help="(%(default)s)")
+    parser.add_argument("--words", type=Path, default=WORDS, help="(%(default)s)")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if it would")
+    options = parser.parse_args()
+    try:
+        program = Program(options.program)
+        if not options.check:
+            write(program, options.output, options.words)
+            return 0
+        with tempfile.TemporaryDirectory() as folder:
+            write(program, Path(folder), options.words)
+            changed = differences(Path(folder), options.output)
+    except Wrong as wrong:
+        print(f"algorithms: {wrong}", file=sys.stderr)
+        return 1
+    if changed:
+        print(f"algorithms: docs/{changed[0]} is not what the program says, nor are {len(changed) - 1} "
+              f"other files\n    fix: {COMMAND}", file=sys.stderr)
+    return 1 if changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
