@@ -12,11 +12,12 @@ import argparse
 import filecmp
 import sys
 import tempfile
+import textwrap
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from formula import CONDITIONS, NAMES, Formula, Text, times
+from formula import ATOM, CONDITIONS, NAMES, Formula, times
 from program import Program
 from truth import Wrong, check
 from winners import NETWORKS, Tables, tables, where
@@ -51,21 +52,27 @@ and receives one at a time, and reducing b bytes takes b·γ. In them
 | γ | time to reduce a byte |
 
 *Rounds* are messages one after the other. *Hops* are the same where a rank can do any number of things at
-once, as over shared memory: there α counts so many times only. *Sends* is what the rank sends that sends
-most. The formulas for these three are compared, when this page is written, with the bounds that
-`hocket plan verify` proves, at all sizes from 2 to 64, in several numbers of pieces and ranks a host; those for β
-and γ with simulations in which nothing else takes time. Formulas of algorithms that know hosts are for hosts
-with as many ranks each; where the last one has fewer, its ranks stand in for those it lacks.
+once, as over shared memory: there α counts so many times only. *Sends* is for the rank that sends most. When
+this page is written, the formulas for these three are compared with the bounds that `hocket plan verify`
+proves, at every size from 2 to 64, with several numbers of pieces and of ranks a host; those for β and γ with
+simulations of up to 16 ranks in which nothing else takes time (of pipelines, in one piece). Formulas of
+algorithms that know hosts are for hosts with as many ranks each; where the last one has fewer, its ranks stand
+in for those it lacks, and it can be more.
 
-**Where each wins** is from `hocket sim`, on three networks: {{networks}}. A cell names the fastest
-algorithm, all that are within 1 % of it, and how many times as long the next one takes; *chain / 16* is in
-16 pieces. These figures are simulated, not measured, and the simulator has limits. The main one: nothing is lost or
-slowed down when many send to one at once (incast), so that direct algorithms look better at many ranks than they
-are over TCP. All switches are perfect, cores are never taken away, and a message is handed on only when
-it is there as a whole.
+**Where each wins** is from `hocket sim`, on three networks:
 
-**Drawings** have a row for each rank and a column for each round. `hocket plan show`, with the same words,
-draws them in the terminal, and with `--svg FILE` like here.
+{{networks}}
+
+A cell names the fastest algorithm, with all that are within 1 % of it, and how many times as long the next one
+takes. *chain / 16* is in 16 pieces. The command below a table gives its columns again, with the times.
+
+These figures are simulated, not measured, and the simulator has limits. Above all, nothing is lost or slowed
+down when many send to one at once (incast): direct algorithms look better at many ranks than they are over
+TCP. Switches are perfect, cores are never taken away, and a message is handed on only when it is there as a
+whole.
+
+**Drawings** have a row for each rank and a column for each round. The command below each draws the same in the
+terminal, and with `--svg FILE` what is here.
 """
 
 
@@ -84,9 +91,6 @@ class Entry:
     @property
     def operation(self) -> str:
         return self.row["operation"]
-
-    def sign(self, key: str, is_tight: bool = True) -> str:
-        return "at most " if key in self.words.get("at_most", ()) or not is_tight else ""
 
 
 def read_entries(program: Program, words: dict) -> list[Entry]:
@@ -128,7 +132,13 @@ def condition(case: dict[str, bool]) -> str:
 def shown(formula: Formula) -> str:
     """For a table: one line, or one for each case."""
     lines = [(formula.show(**case)[0], condition(case)) for case in cases(formula)]
+    if len(lines) == 2:
+        return f"{lines[0][0]}, if {lines[0][1]}<br>else {lines[1][0]}"
     return "<br>".join(text + (f", if {when}" if when else "") for text, when in lines)
+
+
+def paragraph(text: str) -> list[str]:
+    return [*textwrap.wrap(text, 110, break_long_words=False, break_on_hyphens=False), ""]
 
 
 def cost(entry: Entry, case: dict[str, bool]) -> str:
@@ -138,10 +148,9 @@ def cost(entry: Entry, case: dict[str, bool]) -> str:
     for key, symbol in symbols.items():
         if key not in entry.formulas or (key == "line" and entry.operation == "barrier"):
             continue
-        factor: Text = entry.formulas[key].show(**case)
+        factor = entry.formulas[key].show(**case)
         unit = symbol if key == "rounds" else f"m·{symbol}"
-        product = times(factor, (unit, 3))[0]
-        terms.append(product.replace(")m·", ")·m·").replace("⌉m·", "⌉·m·"))
+        terms.append(times(factor, (unit, ATOM))[0])
     is_at_most = bool(entry.words.get("at_most")) or not entry.row["bound"]["is_tight"]
     return f"T {'≤' if is_at_most else '='} " + " + ".join(terms)
 
@@ -156,25 +165,27 @@ def bounds_shown(program: Program, entry: Entry, key: str) -> str:
     return ", ".join(texts)
 
 
+def cell(program: Program, entry: Entry, key: str) -> str:
+    if key == "sent" and entry.operation == "barrier":
+        return "0"
+    if key == "hops" and entry.formulas and key not in entry.words:
+        return ""
+    if key not in entry.formulas:
+        return bounds_shown(program, entry, key)
+    is_tight = key == "hops" or entry.row["bound"]["is_tight"]
+    sign = "" if is_tight and key not in entry.words.get("at_most", ()) else "at most "
+    return sign + shown(entry.formulas[key])
+
+
 def overview(program: Program, entries: list[Entry]) -> list[str]:
     lines = [
-        "| algorithm | rounds | hops | sends, times m | chunks of different sizes | knows hosts |",
+        "| algorithm | rounds | hops, if fewer | sends, times m | uneven chunks | knows hosts |",
         "|---|---|---|---|---|---|",
     ]
     for entry in entries:
-        cells = []
-        for key in ("rounds", "hops", "sent"):
-            if key == "sent" and entry.operation == "barrier":
-                cells.append("0")
-            elif key not in entry.formulas:
-                cells.append(bounds_shown(program, entry, key))
-            else:
-                is_own_hops = key == "hops" and "hops" in entry.words
-                is_tight = is_own_hops or entry.row["bound"]["is_tight"]
-                sign = entry.sign("hops" if is_own_hops else key.replace("hops", "rounds"), is_tight)
-                cells.append(sign + shown(entry.formulas[key]))
-        flags = ["yes" if entry.row[key] else "" for key in ("allows_uneven", "knows_hosts")]
-        lines.append(f"| [{entry.name}](#{anchor(entry)}) | " + " | ".join(cells + flags) + " |")
+        cells = [cell(program, entry, key) for key in ("rounds", "hops", "sent")]
+        cells += ["yes" if entry.row[key] else "" for key in ("allows_uneven", "knows_hosts")]
+        lines.append(f"| [{entry.name}](#{anchor(entry)}) | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -195,46 +206,46 @@ def world(entry: Entry) -> list[str]:
     return words
 
 
-def section(program: Program, entry: Entry, won: list[str], skews: dict[str, float]) -> list[str]:
+def costs(program: Program, entry: Entry, skew: float) -> list[str]:
+    if not entry.formulas:
+        return [
+            f"- Rounds: {bounds_shown(program, entry, 'rounds')}",
+            f"- Sends, times m: {bounds_shown(program, entry, 'sent')}",
+        ]
+    lines = []
+    for case in cases(*(entry.formulas.get(key) for key in ("rounds", "line", "inside", "reduced"))):
+        when = f", if {condition(case)}" if case else ""
+        lines.append(f"- Cost{when}: `{cost(entry, case)}`")
+    if skew > 1.01:
+        lines.append(f"- Ranks get out of step: the bytes took up to {skew:.1f} times as long in simulations")
+    return lines
+
+
+def section(program: Program, entry: Entry, won: str, skew: float) -> list[str]:
     show = " ".join(["hocket plan show", entry.operation, entry.name, *world(entry)])
     summary = entry.row["summary"]
     lines = [f'<a id="{anchor(entry)}"></a>', f"#### {entry.operation}: {entry.name}", ""]
-    lines += [f"{summary[0].upper()}{summary[1:]}.", ""]
-    if "idea" in entry.words:
-        lines += [entry.words["idea"], ""]
+    lines += paragraph(f"{summary[0].upper()}{summary[1:]}.")
+    lines += paragraph(entry.words["idea"]) if "idea" in entry.words else []
     lines += [f"![{show}](algorithms/{anchor(entry)}.svg)", "", f"`{show}`", ""]
-    if entry.formulas:
-        parts = (entry.formulas.get(key) for key in ("rounds", "line", "inside", "reduced"))
-        for case in cases(*parts):
-            when = f", if {condition(case)}" if case else ""
-            lines += [f"- Cost{when}: `{cost(entry, case)}`"]
-        if (skew := skews.get(anchor(entry), 1)) > 1.01:
-            lines += [
-                f"- Ranks get out of step, so that the bytes take up to {skew:.1f} times as long in "
-                "simulations of up to 16 ranks."
-            ]
-    else:
-        lines += [f"- Rounds: {bounds_shown(program, entry, 'rounds')}"]
-        lines += [f"- Sends, times m: {bounds_shown(program, entry, 'sent')}"]
-    lines += ["- Wins: " + "; ".join(won) + "." if won else "- Wins in none of the cells above."]
-    return [*lines, ""]
+    return [*lines, *costs(program, entry, skew), f"- Wins: {won or 'in none of the cells above'}", ""]
 
 
 def page(program: Program, entries: list[Entry], words: dict, skews: dict[str, float]) -> str:
-    networks = "; ".join(f"*{each.name}*, {each.summary}" for each in NETWORKS)
+    networks = "\n".join(f"- *{each.name}*: {each.summary}" for each in NETWORKS)
     names = "\n".join(f"| {name} | {meaning} |" for name, meaning in NAMES.items())
     lines = [INTRODUCTION.format(names=names, networks=networks)]
     for operation in dict.fromkeys(entry.operation for entry in entries):
         those = [entry for entry in entries if entry.operation == operation]
         lines += [f"## {operation}", ""]
         if operation in words.get("operations", {}):
-            lines += [words["operations"][operation], ""]
+            lines += paragraph(words["operations"][operation])
         lines += [*overview(program, those), ""]
         results: Tables = tables(program, operation, [entry.row for entry in those])
         lines += results.lines
         for entry in those:
-            won = where(results, entry.name) if len(those) > 1 else ["there is no other"]
-            lines += section(program, entry, won, skews)
+            won = where(results, entry.name) if len(those) > 1 else "there is no other"
+            lines += section(program, entry, won, skews.get(anchor(entry), 1.0))
     return "\n".join(lines).rstrip() + "\n"
 
 

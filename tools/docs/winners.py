@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from program import Program
 
-SIZES = {"256": 256, "4 K": 4096, "64 K": 65536, "1 M": 1 << 20, "16 M": 1 << 24}
+SIZES = ("256 B", "4 KiB", "64 KiB", "1 MiB", "16 MiB")
 SIZE_WORDS = ("-b", "256", "-e", "16M", "-f", "16")
 TIE = 1.01  # times the fastest
 
@@ -38,8 +38,8 @@ class Tables:
     """Of one operation."""
 
     lines: list[str] = field(default_factory=list)
+    # By algorithm, network and ranks: the sizes.
     won: dict[str, dict[str, dict[int, list[str]]]] = field(default_factory=dict)
-    """By algorithm, network and ranks: the sizes."""
 
 
 def question(operation: str, network: Network, ranks: int | str) -> tuple[str, ...]:
@@ -52,7 +52,8 @@ def label(run: dict) -> str:
 
 
 def times(factor: float) -> str:
-    return f"{factor:.2f} ×" if factor < 2 else f"{factor:.1f} ×" if factor < 10 else f"{factor:.0f} ×"
+    digits = 2 if factor < 2 else 1 if factor < 10 else 0
+    return f"{factor:.{digits}f} ×"
 
 
 def ranked(runs: list[dict]) -> tuple[list[dict], str]:
@@ -64,7 +65,9 @@ def ranked(runs: list[dict]) -> tuple[list[dict], str]:
     return fastest, times(others[0]["seconds"] / runs[0]["seconds"]) if others else ""
 
 
-def table(program: Program, operation: str, network: Network, candidates: set[str], into: Tables) -> None:
+def add_table(
+    program: Program, operation: str, network: Network, candidates: set[str], into: Tables
+) -> None:
     answers = {ranks: program.ask(*question(operation, network, ranks)) for ranks in network.ranks}
     lines = [
         f"| {network.name} | " + " | ".join(f"{ranks} ranks" for ranks in network.ranks) + " |",
@@ -73,14 +76,15 @@ def table(program: Program, operation: str, network: Network, candidates: set[st
     for i, size in enumerate(SIZES):
         cells = []
         for ranks, answer in answers.items():
-            runs = [run for run in answer["sizes"][i]["algorithms"] if run["algorithm"] in candidates]
+            runs = answer["sizes"][i]["algorithms"]
             assert all(run["simulated"] for run in runs), "too large to be simulated"
+            runs = [run for run in runs if run["algorithm"] in candidates]
             fastest, margin = ranked(runs)
             for run in fastest:
                 on = into.won.setdefault(run["algorithm"], {}).setdefault(network.name, {})
                 on.setdefault(ranks, []).append(size)
             cells.append(f"**{', '.join(sorted(label(run) for run in fastest))}** {margin}".strip())
-        lines.append(f"| {size}B | " + " | ".join(cells) + " |")
+        lines.append(f"| {size} | " + " | ".join(cells) + " |")
     command = " ".join(("hocket", *question(operation, network, "$n")))
     loop = f"for n in {' '.join(str(ranks) for ranks in network.ranks)}; do {command}; done"
     into.lines += [*lines, "", "```", loop, "```", ""]
@@ -95,29 +99,28 @@ def tables(program: Program, operation: str, rows: list[dict]) -> Tables:
     found.lines += [f"### {operation}: where each wins", ""]
     for network in NETWORKS:
         names = {row["algorithm"] for row in rows if network.has_hosts or not row["knows_hosts"]}
-        table(program, operation, network, names, found)
+        add_table(program, operation, network, names, found)
     return found
 
 
 def span(sizes: list[str]) -> str:
     """Sizes in words: from the first to the last of those in a row."""
-    order = list(SIZES)
     runs: list[list[str]] = []
     for size in sizes:
-        if runs and order.index(size) == order.index(runs[-1][-1]) + 1:
+        if runs and SIZES.index(size) == SIZES.index(runs[-1][-1]) + 1:
             runs[-1].append(size)
         else:
             runs.append([size])
-    return ", ".join(f"{run[0]}B" if len(run) == 1 else f"{run[0]}B to {run[-1]}B" for run in runs)
+    return ", ".join(run[0] if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs)
 
 
-def where(found: Tables, algorithm: str) -> list[str]:
-    """Where it is the fastest, or within 1 % of it: a text for each network."""
+def where(found: Tables, algorithm: str) -> str:
+    """Where it is the fastest, or within 1 % of it; nothing, if nowhere."""
     texts = []
     for network, by_ranks in found.won.get(algorithm, {}).items():
         same: dict[str, list[str]] = {}
         for ranks, sizes in by_ranks.items():
             same.setdefault(span(sizes), []).append(str(ranks))
-        parts = (f"{sizes} with {', '.join(ranks)} ranks" for sizes, ranks in same.items())
-        texts.append(f"on {network} " + " and ".join(parts))
-    return texts
+        parts = (f"{sizes} ({', '.join(ranks)} ranks)" for sizes, ranks in same.items())
+        texts.append(f"*{network}* " + "; ".join(parts))
+    return " · ".join(texts)
