@@ -13,10 +13,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = ROOT / "tools/docs"
 sys.path.insert(0, str(SCRIPTS))
 
-from algorithms import read_entries, section  # noqa: E402: found through the line above
-from formula import Formula  # noqa: E402
-from program import Program  # noqa: E402
-from truth import Wrong, check_bounds, check_times  # noqa: E402
+from algorithms import section
+from entry import Entry, Wrong, read_entries
+from formula import Formula
+from program import Program
+from truth import check_bounds, check_times
 
 HOCKET = ""  # the program: the first argument
 WORDS = """
@@ -30,10 +31,11 @@ class Algorithms(unittest.TestCase):
     def setUp(self) -> None:
         self.program = Program(Path(HOCKET))
 
-    def entry(self, words: str):
+    def entry(self, words: str) -> Entry:
         """What these words make of the ring all-gather."""
         entries = read_entries(self.program, tomllib.loads(words))
-        return next(each for each in entries if (each.operation, each.name) == ("all_gather", "ring"))
+        return next(each for each in entries
+                    if (each.operation, each.name) == ("all_gather", "ring"))
 
     def test_the_page_is_what_its_program_writes(self) -> None:
         command = [sys.executable, str(SCRIPTS / "algorithms.py"), HOCKET, "--check"]

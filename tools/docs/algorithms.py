@@ -2,8 +2,8 @@
 """Writes docs/algorithms.md and its drawings: what each algorithm does, costs, and where it wins.
 
 Everything comes from the program (`hocket plan`, `hocket sim`) but the words and formulas in
-algorithms.toml, and each of these formulas is compared with what the program says. An algorithm
-without an entry there has its bounds at some sizes instead.
+introduction.md and algorithms.toml, and each of these formulas is compared with what the program
+says. An algorithm without an entry there has its bounds at some sizes instead.
 """
 
 from __future__ import annotations
@@ -14,112 +14,27 @@ import sys
 import tempfile
 import textwrap
 import tomllib
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from entry import Entry, Wrong, read_entries
 from formula import ATOM, CONDITIONS, NAMES, Formula, times
 from program import Program
-from truth import Wrong, check
+from truth import Skews, check
 from winners import NETWORKS, Tables, tables, where
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = Path(__file__).with_name("algorithms.toml")
+INTRODUCTION = Path(__file__).with_name("introduction.md")
 COMMAND = "tools/docs/algorithms.py build/tools/hocket"
-FORMULAS = ("rounds", "hops", "sent", "line", "inside", "reduced")
-KEYS = (*FORMULAS, "idea", "at_most", "skewed", "draw")
 BOUND_SIZES = (4, 7, 64)  # shown where there is no formula
 
-INTRODUCTION = f"""\
-# Algorithms
-
-<!-- Written by {COMMAND}: change that, or the catalog, and not this file. -->
-
-What there is for each operation: what it does, what it costs, and where it wins. A plan of each can be
-looked at, proved and timed by anyone: `hocket plan show`, `hocket plan verify`, `hocket sim`. How plans
-work is told in [plans.md](plans.md). This page is written by a program, from the catalog and from runs of
-the simulator, and a test fails when it is no longer what that program writes.
-
-## How to read it
-
-**Cost formulas** are for a network on which a message of b bytes takes α + b·β, a rank sends one message
-and receives one at a time, and reducing b bytes takes b·γ. In them
-
-| | |
-|---|---|
-{{names}}
-| α | time of a message without its bytes: latency and overheads |
-| β, β′ | time of a byte between hosts, through the host's network adapter; β′: inside a host |
-| γ | time to reduce a byte |
-
-*Rounds* are messages one after the other. *Hops* are the same where a rank can do any number of things at
-once, as over shared memory: there α counts so many times only. *Sends* is for the rank that sends most. When
-this page is written, the formulas for these three are compared with the bounds that `hocket plan verify`
-proves, at every size from 2 to 64, with several numbers of pieces and of ranks a host; those for β and γ with
-simulations of up to 16 ranks in which nothing else takes time (of pipelines, in one piece). Formulas of
-algorithms that know hosts are for hosts with as many ranks each; where the last one has fewer, its ranks stand
-in for those it lacks, and it can be more.
-
-**Where each wins** is from `hocket sim`, on three networks:
-
-{{networks}}
-
-A cell names the fastest algorithm, with all that are within 1 % of it, and how many times as long the next one
-takes. *chain / 16* is in 16 pieces. The command below a table gives its columns again, with the times.
-
-These figures are simulated, not measured, and the simulator has limits. Above all, nothing is lost or slowed
-down when many send to one at once (incast): direct algorithms look better at many ranks than they are over
-TCP. Switches are perfect, cores are never taken away, and a message is handed on only when it is there as a
-whole.
-
-**Drawings** have a row for each rank and a column for each round. The command below each draws the same in the
-terminal, and with `--svg FILE` what is here.
-"""
+Cases = list[dict[str, bool]]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An algorithm: its row of the catalog, and what algorithms.toml has on it."""
-
-    row: dict
-    words: dict
-    formulas: dict[str, Formula] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.row["algorithm"]
-
-    @property
-    def operation(self) -> str:
-        return self.row["operation"]
-
-
-def read_entries(program: Program, words: dict) -> list[Entry]:
-    rows = program.catalog()
-    known = {(row["operation"], row["algorithm"]) for row in rows}
-    entries = []
-    for operation, about in words.items():
-        if operation == "operations":
-            continue
-        for algorithm, each in about.items():
-            if (operation, algorithm) not in known:
-                raise Wrong(f"[{operation}.{algorithm}] is about no algorithm of the catalog")
-            if unknown := each.keys() - set(KEYS):
-                raise Wrong(f"[{operation}.{algorithm}] has {unknown.pop()}, which means nothing")
-    for row in rows:
-        about = words.get(row["operation"], {}).get(row["algorithm"], {})
-        formulas = {key: Formula(about[key]) for key in FORMULAS if key in about}
-        if "rounds" in formulas and "sent" in formulas:
-            formulas.setdefault("hops", formulas["rounds"])
-            formulas.setdefault("line", formulas["sent"])
-        elif formulas:
-            raise Wrong(f"[{row['operation']}.{row['algorithm']}] needs both rounds and sent")
-        entries.append(Entry(row, about, formulas))
-    return entries
-
-
-def cases(*formulas: Formula | None) -> list[dict[str, bool]]:
+def cases(*formulas: Formula | None) -> Cases:
     """The conditions that the formulas ask about, true and false."""
-    found: list[dict[str, bool]] = [{}]
+    found: Cases = [{}]
     for name in sorted(set().union(*(each.conditions() for each in formulas if each))):
         found = [{**case, name: holds} for case in found for holds in (True, False)]
     return found
@@ -173,7 +88,7 @@ def cell(program: Program, entry: Entry, key: str) -> str:
     if key not in entry.formulas:
         return bounds_shown(program, entry, key)
     is_tight = key == "hops" or entry.row["bound"]["is_tight"]
-    sign = "" if is_tight and key not in entry.words.get("at_most", ()) else "at most "
+    sign = "" if is_tight and not entry.is_at_most(key) else "at most "
     return sign + shown(entry.formulas[key])
 
 
@@ -213,11 +128,14 @@ def costs(program: Program, entry: Entry, skew: float) -> list[str]:
             f"- Sends, times m: {bounds_shown(program, entry, 'sent')}",
         ]
     lines = []
-    for case in cases(*(entry.formulas.get(key) for key in ("rounds", "line", "inside", "reduced"))):
+    parts = (entry.formulas.get(key) for key in ("rounds", "line", "inside", "reduced"))
+    for case in cases(*parts):
         when = f", if {condition(case)}" if case else ""
         lines.append(f"- Cost{when}: `{cost(entry, case)}`")
     if skew > 1.01:
-        lines.append(f"- Ranks get out of step: the bytes took up to {skew:.1f} times as long in simulations")
+        lines.append(
+            f"- Ranks get out of step: the bytes took up to {skew:.1f} times as long in simulations"
+        )
     return lines
 
 
@@ -228,13 +146,15 @@ def section(program: Program, entry: Entry, won: str, skew: float) -> list[str]:
     lines += paragraph(f"{summary[0].upper()}{summary[1:]}.")
     lines += paragraph(entry.words["idea"]) if "idea" in entry.words else []
     lines += [f"![{show}](algorithms/{anchor(entry)}.svg)", "", f"`{show}`", ""]
-    return [*lines, *costs(program, entry, skew), f"- Wins: {won or 'in none of the cells above'}", ""]
+    lines += costs(program, entry, skew)
+    return [*lines, f"- Wins: {won or 'in none of the cells above'}", ""]
 
 
-def page(program: Program, entries: list[Entry], words: dict, skews: dict[str, float]) -> str:
+def page(program: Program, entries: list[Entry], words: dict[str, Any], skews: Skews) -> str:
     networks = "\n".join(f"- *{each.name}*: {each.summary}" for each in NETWORKS)
     names = "\n".join(f"| {name} | {meaning} |" for name, meaning in NAMES.items())
-    lines = [INTRODUCTION.format(names=names, networks=networks)]
+    head = INTRODUCTION.read_text("utf-8")
+    lines = [head.format(command=COMMAND, names=names, networks=networks)]
     for operation in dict.fromkeys(entry.operation for entry in entries):
         those = [entry for entry in entries if entry.operation == operation]
         lines += [f"## {operation}", ""]
@@ -245,7 +165,7 @@ def page(program: Program, entries: list[Entry], words: dict, skews: dict[str, f
         lines += results.lines
         for entry in those:
             won = where(results, entry.name) if len(those) > 1 else "there is no other"
-            lines += section(program, entry, won, skews.get(anchor(entry), 1.0))
+            lines += section(program, entry, won, skews.get((operation, entry.name), 1.0))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -293,8 +213,8 @@ def main() -> int:
         print(f"algorithms: {wrong}", file=sys.stderr)
         return 1
     if changed:
-        print(f"algorithms: docs/{changed[0]} is not what the program says, nor are {len(changed) - 1} "
-              f"other files\n    fix: {COMMAND}", file=sys.stderr)
+        files = ", ".join(f"docs/{each}" for each in changed[:3]) + (", …" if changed[3:] else "")
+        print(f"algorithms: not as the program would write them: {files}\n    fix: {COMMAND}")
     return 1 if changed else 0
 
 

@@ -1,7 +1,7 @@
 """Formulas that are both shown and computed: a small part of Python's expressions.
 
-Names: n ranks, p pieces, h ranks a host, H hosts, M and X (NAMES). Functions: lg and fl, the logarithm
-of two rounded up and down; ceil, min, max. Conditions: pow2.
+Names are those of NAMES, without m. Functions: lg and fl, the logarithm of two rounded up and down;
+ceil, min, max. Conditions are those of CONDITIONS.
 """
 
 from __future__ import annotations

@@ -8,8 +8,9 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
+from typing import Any
 
-Bounds = dict[tuple[str, str], dict]  # by operation and algorithm
+Bounds = dict[tuple[str, str], dict[str, int]]  # by operation and algorithm
 
 
 class Program:
@@ -25,17 +26,18 @@ class Program:
             raise SystemExit(f"hocket {' '.join(words)}: {ran.stderr.strip()}")
         return ran.stdout
 
-    def _ask(self, *words: str) -> object:
+    def _ask(self, *words: str) -> Any:
         return json.loads(self.run(*words, "--json"))
 
-    def ask_all(self, questions: list[tuple[str, ...]]) -> list:
+    def ask_all(self, questions: list[tuple[str, ...]]) -> list[Any]:
         """Several at once; the answers in the order of the questions."""
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             return list(pool.map(lambda words: self.ask(*words), questions))
 
-    def catalog(self) -> list[dict]:
+    def catalog(self) -> list[dict[str, Any]]:
         """Rows with the bounds of some world: whether they are tight is the same in each."""
-        return self.ask(*bounds_question(8, 4, 2))
+        rows: list[dict[str, Any]] = self.ask(*bounds_question(8, 4, 2))
+        return rows
 
     def bounds(self, n: int, p: int, h: int) -> Bounds:
         rows = self.ask(*bounds_question(n, p, h))

@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Protocol
+from itertools import product
 
-from formula import Formula
+from entry import Entry, Wrong
 from program import Program, bounds_question
 
 SIZES = range(2, 65)
-PIECES_AND_HOSTS = ((1, 1), (2, 2), (3, 3), (4, 4), (8, 8), (5, 16))
+PIECES_AND_HOSTS = ((1, 1), (2, 2), (3, 4), (4, 3), (8, 8))
 TIMED_SIZES = (2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 16)
 TIMED_HOSTS = ((4, 2), (6, 2), (6, 3), (8, 2), (8, 4), (10, 2), (12, 4), (16, 4), (16, 8))
 TIMED_BYTES = 4 * 720720  # that all numbers of blocks up to 16 divide
 SKEW_MAX = 1.6
+EXACT = 1e-6
+
+World = tuple[int, int, int]  # ranks, pieces, ranks a host
+Skews = dict[tuple[str, str], float]  # by operation and algorithm
 
 FREE = ("latency=0", "overhead=0", "host_latency=0", "host_overhead=0", "copy_speed=0")
 LIMITS = {"line": "nic_bandwidth", "inside": "host_bandwidth", "reduced": "reduce_speed"}
 
 
-class Wrong(Exception):
-    """What was written is not so."""
-
-
-class Entry(Protocol):
-    row: dict
-    words: dict
-    formulas: dict[str, Formula]
-
-
-def name(entry: Entry) -> str:
-    return f"{entry.row['operation']} {entry.row['algorithm']}"
-
-
-def refuse(entry: Entry, key: str, at: tuple[int, int, int], said: object, found: object) -> None:
-    n, p, h = at
+def refuse(entry: Entry, key: str, world: World, said: Fraction, found: Fraction | float) -> None:
+    n, p, h = world
     raise Wrong(
-        f"{key} of {name(entry)} is {float(said):g} by its formula in algorithms.toml, and {float(found):g} by "
-        f"the program, with {n} ranks, {p} pieces and {h} ranks a host"
+        f"{key} of {entry.operation} {entry.name} is {float(said):g} by its formula in "
+        f"algorithms.toml, and {float(found):g} by the program, with {n} ranks, {p} pieces and "
+        f"{h} ranks a host"
     )
 
 
@@ -46,29 +37,34 @@ def is_meant(entry: Entry, n: int, h: int) -> bool:
     return not entry.row["knows_hosts"] or (h > 1 and n > h and n % h == 0)
 
 
+def found_bounds(program: Program, entry: Entry, world: World) -> dict[str, Fraction]:
+    bound = program.bounds(*world)[entry.operation, entry.name]
+    found = {
+        "rounds": Fraction(bound["rounds"]),
+        "sent": Fraction(bound["blocks_sent"], bound["blocks"]),
+    }
+    if "hops" in entry.words or bound["hops"] != bound["rounds"]:
+        found["hops"] = Fraction(bound["hops"])
+    return found
+
+
 def check_bounds(program: Program, entry: Entry) -> None:
-    attained = set()
-    for n in SIZES:
-        for p, h in PIECES_AND_HOSTS:
-            if not is_meant(entry, n, h):
-                continue
-            bound = program.bounds(n, p, h)[entry.row["operation"], entry.row["algorithm"]]
-            found = {
-                "rounds": bound["rounds"],
-                "hops": bound["hops"],
-                "sent": Fraction(bound["blocks_sent"], bound["blocks"]),
-            }
-            if "hops" not in entry.words and found["hops"] == found["rounds"]:
-                del found["hops"]
-            for key, value in found.items():
-                said = entry.formulas[key].at(n, p, h)
-                is_right = said >= value if key in entry.words.get("at_most", ()) else said == value
-                if not is_right:
-                    refuse(entry, key, (n, p, h), said, value)
-                if said == value:
-                    attained.add(key)
-    for key in {"rounds", "sent"} - attained:
-        raise Wrong(f"{key} of {name(entry)} is never as much as its formula in algorithms.toml says")
+    reached = set()
+    for n, (p, h) in product(SIZES, PIECES_AND_HOSTS):
+        if not is_meant(entry, n, h):
+            continue
+        for key, found in found_bounds(program, entry, (n, p, h)).items():
+            said = entry.formulas[key].at(n, p, h)
+            if said < found or (said > found and not entry.is_at_most(key)):
+                refuse(entry, key, (n, p, h), said, found)
+            if said == found:
+                reached.add(key)
+    for key in ("rounds", "sent"):
+        if key not in reached:
+            raise Wrong(
+                f"{key} of {entry.operation} {entry.name} is never as much as its formula in "
+                "algorithms.toml says"
+            )
 
 
 def question(operation: str, n: int, h: int, limit: str) -> tuple[str, ...]:
@@ -85,48 +81,40 @@ def timed_worlds(entry: Entry) -> list[tuple[int, int]]:
     return list(TIMED_HOSTS) if entry.row["knows_hosts"] else [(n, 1) for n in TIMED_SIZES]
 
 
+def questions(entry: Entry) -> dict[tuple[str, int, int], tuple[str, ...]]:
+    """By formula, ranks and ranks a host: what to ask the simulator."""
+    if entry.operation == "barrier":
+        return {}
+    return {
+        (key, n, h): question(entry.operation, n, h, LIMITS[key])
+        for key in LIMITS.keys() & entry.formulas.keys()
+        for n, h in timed_worlds(entry)
+    }
+
+
 def check_times(program: Program, entry: Entry) -> float:
     """How many times as long as the formula says the bytes take at most."""
     skew = 1.0
-    for key in LIMITS.keys() & entry.formulas.keys():
-        for n, h in timed_worlds(entry):
-            sizes = program.ask(*question(entry.row["operation"], n, h, LIMITS[key]))["sizes"]
-            row = next(
-                each
-                for each in sizes[0]["algorithms"]
-                if each["algorithm"] == entry.row["algorithm"]
-            )
-            found = row["seconds"] * 1e6 / TIMED_BYTES
-            ratio = found / float(entry.formulas[key].at(n, 1, h))
-            is_right = abs(ratio - 1) < 1e-6
-            if entry.words.get("skewed"):
-                is_right = is_right or 1 < ratio < SKEW_MAX
-                skew = max(skew, ratio)
-            if key in entry.words.get("at_most", ()):
-                is_right = is_right or ratio < 1
-            if not is_right:
-                refuse(entry, key, (n, 1, h), entry.formulas[key].at(n, 1, h), found)
+    for (key, n, h), asked in questions(entry).items():
+        runs = program.ask(*asked)["sizes"][0]["algorithms"]
+        seconds = next(run["seconds"] for run in runs if run["algorithm"] == entry.name)
+        found = seconds * 1e6 / TIMED_BYTES
+        said = entry.formulas[key].at(n, 1, h)
+        ratio = found / float(said)
+        least = 0 if entry.is_at_most(key) else 1
+        most = SKEW_MAX if entry.words.get("skewed") else 1
+        if not least - EXACT < ratio < most + EXACT:
+            refuse(entry, key, (n, 1, h), said, found)
+        skew = max(skew, ratio)
     return skew
 
 
-def check(program: Program, entries: list[Entry]) -> dict[str, float]:
+def check(program: Program, entries: list[Entry]) -> Skews:
     """Fails with Wrong. Gives how far simulations are from the formulas of skewed algorithms."""
-    program.ask_all([bounds_question(n, p, h) for n in SIZES for p, h in PIECES_AND_HOSTS])
     known = [entry for entry in entries if entry.formulas]
-    moving = [entry for entry in known if entry.row["operation"] != "barrier"]
-    program.ask_all(
-        sorted(
-            {
-                question(entry.row["operation"], n, h, LIMITS[key])
-                for entry in moving
-                for key in LIMITS.keys() & entry.formulas.keys()
-                for n, h in timed_worlds(entry)
-            }
-        )
-    )
+    worlds = product(SIZES, PIECES_AND_HOSTS)
+    asked = {question for entry in known for question in questions(entry).values()}
+    program.ask_all([bounds_question(n, p, h) for n, (p, h) in worlds] + sorted(asked))
     for entry in known:
         check_bounds(program, entry)
-    return {
-        f"{entry.row['operation']}-{entry.row['algorithm']}": check_times(program, entry)
-        for entry in moving
-    }
+    return {(entry.operation, entry.name): check_times(program, entry) for entry in known}

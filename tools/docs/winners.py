@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from program import Program
 
@@ -25,7 +26,7 @@ NETWORKS = (
     Network(
         "infiniband-hdr",
         "RDMA over 200 Gbit/s, with 8 ranks a host, which share an adapter",
-        (16, 48, 128),
+        (16, 48, 96),
         ("--ranks-per-host", "8"),
         has_hosts=True,
     ),
@@ -47,8 +48,9 @@ def question(operation: str, network: Network, ranks: int | str) -> tuple[str, .
     return ("sim", operation, "-n", str(ranks), *where, *SIZE_WORDS)
 
 
-def label(run: dict) -> str:
-    return f"{run['algorithm']} / {run['pieces']}" if run["pieces"] > 1 else run["algorithm"]
+def label(run: dict[str, Any]) -> str:
+    name = str(run["algorithm"])
+    return f"{name} / {run['pieces']}" if run["pieces"] > 1 else name
 
 
 def times(factor: float) -> str:
@@ -56,7 +58,7 @@ def times(factor: float) -> str:
     return f"{factor:.{digits}f} ×"
 
 
-def ranked(runs: list[dict]) -> tuple[list[dict], str]:
+def ranked(runs: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], str]:
     """The fastest, and how far behind the next one is."""
     runs = sorted(runs, key=lambda run: run["seconds"])
     limit = TIE * runs[0]["seconds"]
@@ -90,7 +92,7 @@ def add_table(
     into.lines += [*lines, "", "```", loop, "```", ""]
 
 
-def tables(program: Program, operation: str, rows: list[dict]) -> Tables:
+def tables(program: Program, operation: str, rows: list[dict[str, Any]]) -> Tables:
     """Algorithms that know hosts do not compete where there is nothing to know."""
     found = Tables()
     if len(rows) < 2 or operation == "barrier":
