@@ -173,12 +173,11 @@ def write(program: Program, output: Path, words_file: Path) -> None:
     """The page and its drawings; drawings of what is no more are removed."""
     words = tomllib.loads(words_file.read_text("utf-8"))
     entries = read_entries(program, words)
-    skews = check(program, entries)
+    text = page(program, entries, words, check(program, entries))
     folder = output / "algorithms"
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.svg"):
         old.unlink()
-    text = page(program, entries, words, skews)
     (output / "algorithms.md").write_text(text, "utf-8")
     for entry in entries:
         drawing = str(folder / f"{anchor(entry)}.svg")
