@@ -56,8 +56,9 @@ TEST_CASE("the first rule that fits is kept") {
   const Problem of_four{.operation = Operation::all_reduce, .size = 4};
   CHECK(selector.choose(of_two, 1024).algorithm->name == "one_shot");
   CHECK(selector.choose(of_four, 1025).algorithm->name == "ring");
-  CHECK(selector.choose(of_four, 1025).by_rule);
-  CHECK_FALSE(selector.choose(of_two, 1025).by_rule);
+  REQUIRE(selector.choose(of_four, 1025).rule != nullptr);
+  CHECK(selector.choose(of_four, 1025).rule->text == "all_reduce@3-=ring");
+  CHECK(selector.choose(of_two, 1025).rule == nullptr);
   const Choice piecewise = selector.choose({.operation = Operation::broadcast, .size = 5}, 8);
   CHECK(piecewise.pieces == 16);
   CHECK(piecewise.seconds > 0);
