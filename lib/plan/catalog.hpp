@@ -28,6 +28,21 @@ struct Bound {
   return problem.size;
 }
 
+/// To which ranks the others send: where hosts have several ranks, it decides how much goes through
+/// their NICs, which the cost formulas (sim/legs.hpp) must know.
+enum class Reach : std::uint8_t {
+  all,            // every other one
+  next,           // the next one
+  powers,         // those a power of two away, or about that, as much to each
+  halves,         // the same, but half of all to the farthest, a quarter to the next, and so on
+  paired_halves,  // the same, in pairs, so that those at the border of a host are like the others
+  nearest_first,  // the same, but half of all to the nearest
+  subtrees,       // as halves, but one rank of each host speaks for those behind it
+  rotating,       // those of powers, in turns, a piece each time
+  trees,          // parents and children in two binary trees
+  hosts,          // those of its host, and those with its slot on others
+};
+
 struct Algorithm {
   std::string_view name;
   Operation operation;
@@ -40,8 +55,7 @@ struct Algorithm {
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
-  /// Whether ranks send to those with the next number only.
-  bool neighbours_only = false;
+  Reach reach = Reach::all;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;
