@@ -95,7 +95,7 @@ double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
   const double reducing = leg.reduced * leg.block_bytes * paces.reduce;
   const Toll near(leg.inside, paces.inside, 1, leg, reducing);
   const Toll far(leg.between, paces.between, leg.crowd, leg, reducing);
-  // Who waits for a NIC that others use sends when it could have waited for an answer.
+  // While a rank's answer is on its way, others use the NIC: they don't wait on top of each other.
   const double busy =
       leg.between.blocks > 0 ? leg.between.blocks * far.crowded + paces.between.latency : 0;
   const double path = near.path + std::max(far.path, busy);

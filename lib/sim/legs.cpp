@@ -27,7 +27,8 @@ struct World {
         per_host(std::min(problem.size, network.ranks_per_host)),
         hosts((size - 1) / per_host + 1),
         eager_bytes(network.eager_bytes),
-        per_nic((per_host - 1) / std::min(per_host, network.nics_per_host) + 1) {}
+        per_nic(
+            std::ceil(static_cast<double>(per_host) / std::min(per_host, network.nics_per_host))) {}
 
   /// The part of all ranks whose next one is on another host.
   [[nodiscard]] double borders() const noexcept { return static_cast<double>(hosts) / size; }

@@ -94,7 +94,7 @@ Status parse_rule(std::string_view text, std::vector<Rule>& rules) {
 
 Status add_rule(std::string_view text, std::string_view source, std::vector<Rule>& rules) {
   const std::size_t first = rules.size();
-  const Status status = parse_rule(text, rules);
+  Status status = parse_rule(text, rules);
   if (!status.ok() && !source.empty()) {
     return Status(status.code(), fmt::format("{}: {}", source, status.what()))
         .with_hint(std::string(status.hint()));

@@ -18,7 +18,7 @@ Status change(sim::Network& network, std::string_view text) {
   if (name.size() == text.size()) {
     return refuse(fmt::format("--set {}: that is no NAME=VALUE of a network", text));
   }
-  const Status status = set_parameter(network, name, value);
+  Status status = set_parameter(network, name, value);
   if (status.ok()) return status;
   return refuse(fmt::format("--set {}: {}", text, status.what()))
       .with_hint(std::string(status.hint()));
@@ -53,7 +53,7 @@ Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t r
 }
 
 Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks) {
-  const auto preset = sim::find_preset(options.preset);
+  auto preset = sim::find_preset(options.preset);
   if (!preset.ok()) return preset;
   return read_network(options, ranks, *preset);
 }
