@@ -26,6 +26,7 @@
 #include "page.hpp"
 #include "plan/catalog.hpp"
 #include "plan/lookup.hpp"
+#include "plan_explain.hpp"
 #include "plan_list.hpp"
 #include "proof/verify.hpp"
 #include "prove/sweep.hpp"
@@ -257,7 +258,9 @@ Command plan_command(CLI::App& program) {
   proving->add_option("--threads", options->threads, "Proofs at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  return {parser, [options, listing, showing] {
+  const Command explaining = explain_command(*parser);
+  return {parser, [options, listing, showing, explaining] {
+            if (explaining.parser->parsed()) return explaining.run();
             if (listing->parsed()) return list(*options, listing->count("--ranks") > 0);
             return showing->parsed() ? show(*options) : verify_all(*options);
           }};

@@ -38,7 +38,6 @@ Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) 
               {"allows_uneven", algorithm.allows_uneven},
               {"is_canonical", algorithm.is_canonical},
               {"knows_hosts", algorithm.knows_hosts},
-              {"neighbours_only", algorithm.neighbours_only},
               {"takes_pieces", sim::is_pipeline(algorithm)}};
   if (!problem) return row;
   const Cost cost(algorithm, *problem);
