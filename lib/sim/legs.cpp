@@ -147,7 +147,9 @@ Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
     leg.reduced = problem.operation == Operation::all_reduce && per_chunk > 1 ? 0.5 : 1;
   }
   leg.is_in_step = algorithm.reach == Reach::next || algorithm.reach == Reach::trees;
-  leg.is_serial = is_sum && !is_eager && algorithm.reach == Reach::all;
+  // Where a place is free for each message, it comes while another is reduced.
+  leg.is_serial =
+      is_sum && !is_eager && algorithm.reach == Reach::all && !algorithm.is_canonical;
   return leg;
 }
 
@@ -191,7 +193,8 @@ Legs two_level_legs(const Problem& problem, double bytes, const World& world) no
       return {.legs = {team_leg(world, chunk, rounds, others, 0), inside}, .count = 2};
     }
     default: {
-      const Leg team = team_leg(world, slice, rounds, rounds, 0);
+      const double reduced = reduces(problem.operation) ? 1 : 0;
+      const Leg team = team_leg(world, slice, rounds, rounds, reduced);
       return {.legs = {slices_in, team, slices_out}, .count = 3};
     }
   }

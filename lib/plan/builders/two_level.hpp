@@ -358,6 +358,7 @@ inline constexpr Algorithm two_level_reduce_algorithm = {
       return bound;
     },
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 }  // namespace hocket::plan
