@@ -150,6 +150,25 @@ TRANSPORT_TEST("messages that were complete before the peer's end are there") {
   require_lost(world, none, 1);
 }
 
+TRANSPORT_TEST("who is sending when the peer ends still gets what came before") {
+  for (int i = 0; i < 5; ++i) {
+    TransportWorld world(subject, 2);
+    Parcel small(100);
+    Parcel room(100);
+    Parcel unwanted(large);
+    small.fill(1);
+    for (int k = 0; k < 3; ++k) world.send(1, 0, 0, small);
+    world.require_success(world.receive(0, 1, 0, room));
+    const Token sent = world.send(0, 1, 0, unwanted);
+    world.pump_rounds(10);
+    world.end(1);
+    const Token rest[] = {world.receive(0, 1, 0, room), world.receive(0, 1, 0, room)};
+    for (const Token token : rest) world.require_success(token);
+    world.finish(sent);
+    require_lost(world, sent, 1);
+  }
+}
+
 TRANSPORT_TEST("a peer whose process is killed is lost at once") {
   if (!subject.crosses_processes) return;
   for (const Duration life : {0ms, 3ms, 20ms, 60ms}) {
