@@ -153,11 +153,11 @@ TRANSPORT_TEST("messages that were complete before the peer's end are there") {
 TRANSPORT_TEST("who is sending when the peer ends still gets what came before") {
   for (int i = 0; i < 5; ++i) {
     TransportWorld world(subject, 2);
-    Parcel small(100);
-    Parcel room(100);
+    Parcel from(50'000);
+    Parcel room(50'000);
     Parcel unwanted(large);
-    small.fill(1);
-    for (int k = 0; k < 3; ++k) world.send(1, 0, 0, small);
+    from.fill(1);
+    for (int k = 0; k < 3; ++k) world.send(1, 0, 0, from);
     world.require_success(world.receive(0, 1, 0, room));
     const Token sent = world.send(0, 1, 0, unwanted);
     world.pump_rounds(10);
