@@ -306,7 +306,7 @@ Status Stream::send() {
   const ssize_t count = ::sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count < 0) {
     if (errno == EINTR) return {};
-    if (errno != EAGAIN) return lost("its connection broke", errno);
+    if (errno != EAGAIN) return broke_sending(errno);
     is_writable_ = false;
     return {};
   }
@@ -314,6 +314,12 @@ Status Stream::send() {
   if (bytes < std::min(pieces.bytes, call_bytes_max)) is_writable_ = false;
   note_sent(bytes);
   return {};
+}
+
+/// What came before that can be read still, to its end.
+Status Stream::broke_sending(int error) {
+  has_ended_ = is_readable_ = true;
+  return lost("its connection broke", error);
 }
 
 void Stream::note_sent(std::uint64_t count) noexcept {
@@ -340,7 +346,7 @@ Status Stream::send_encrypted() {
       ::send(socket(), encrypted_.data(), encrypted_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (count < 0) {
     if (errno == EINTR) return {};
-    if (errno != EAGAIN) return lost("its connection broke", errno);
+    if (errno != EAGAIN) return broke_sending(errno);
     is_writable_ = false;
     return {};
   }

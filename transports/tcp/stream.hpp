@@ -128,6 +128,7 @@ class Stream final : public Pollee {
 
   [[nodiscard]] Status send_encrypted();
   [[nodiscard]] Status encrypt();
+  [[nodiscard]] Status broke_sending(int error);
   void note_sent(std::uint64_t count) noexcept;
 
   Queues& queues_;
