@@ -100,16 +100,12 @@ Dial::State Dial::greet(Instant now) {
   }
   const auto is_over = greeting_->advance();
   if (!is_over.ok()) return try_again(is_over.status(), now);
-  if (!*is_over) return State::going;
-  poller_.forget(*this);
-  return State::connected;
+  return *is_over ? State::connected : State::going;
 }
 
 Dial::State Dial::try_again(Status why, Instant now) {
   const int stage = greeting_ == nullptr ? 0 : greeting_->stage();
-  poller_.forget(*this);
-  connecting_.reset();
-  greeting_.reset();
+  hang_up();
   if (is_final(why, stage)) {
     const std::string what = stage == judged
                                  ? std::string(why.what())
@@ -126,10 +122,15 @@ Dial::State Dial::try_again(Status why, Instant now) {
 }
 
 Dial::State Dial::fail(Status why) {
-  connecting_.reset();
-  greeting_.reset();
+  hang_up();
   failure_ = std::move(why).with_peer(static_cast<int>(options_.peer));
   return State::failed;
+}
+
+void Dial::hang_up() noexcept {
+  poller_.forget(*this, greeting_ == nullptr ? connecting_.get() : greeting_->socket());
+  connecting_.reset();
+  greeting_.reset();
 }
 
 }  // namespace hocket::tcp

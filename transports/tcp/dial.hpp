@@ -32,12 +32,13 @@ class Dial final : public Pollee {
   Dial(DialOptions options, const Terms& terms, Poller& poller);
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
-  ~Dial() { poller_.forget(*this); }
+  ~Dial() { hang_up(); }
 
   /// Does what can be done now. To be called at first, for events, and when next() has passed.
   [[nodiscard]] State advance(Instant now);
   [[nodiscard]] Deadline next() const noexcept;
   /// Once connected.
+  [[nodiscard]] int socket() const noexcept { return greeting_->socket(); }
   [[nodiscard]] Link take() noexcept { return greeting_->take(); }
   [[nodiscard]] const DialOptions& options() const noexcept { return options_; }
   /// Once failed.
@@ -48,6 +49,7 @@ class Dial final : public Pollee {
   [[nodiscard]] State greet(Instant now);
   [[nodiscard]] State try_again(Status why, Instant now);
   [[nodiscard]] State fail(Status why);
+  void hang_up() noexcept;
 
   const DialOptions options_;
   const Terms& terms_;

@@ -168,7 +168,7 @@ void Links::see_off(Fd socket) {
   const Deadline until = Deadline::after(monotonic_clock(), farewell_time);
   Leaver& leaver = leavers_.emplace_back(std::move(socket), until);
   // From now on it is told, and now it is: what has come is dropped then.
-  if (!poller_.hand_over(leaver.socket.get(), &leaver).ok()) leavers_.pop_back();
+  if (!poller_.add(leaver.socket.get(), leaver).ok()) leavers_.pop_back();
 }
 
 // --- what happens ---
@@ -215,7 +215,7 @@ void Links::drop(const Stranger& stranger, const Status& why) {
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
-  poller_.forget(stranger);
+  poller_.forget(stranger, stranger.greeting.socket());
   std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
 }
 
@@ -239,8 +239,8 @@ void Links::advance(Stranger& stranger) {
                                                   hello.size, hello.lane, status.what())));
   }
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+  poller_.forget(stranger, greeting.socket());
   Link link = greeting.take();
-  poller_.forget(stranger);
   std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
   welcome(key, std::move(link));
 }
@@ -270,7 +270,6 @@ LinkVerdict Links::judge(const LinkHello& hello) const {
 }
 
 void Links::welcome(const LinkKey& key, Link link) {
-  if (!poller_.hand_over(link.socket.get(), nullptr).ok()) return;
   dials_.erase(key);
   Entry& entry = entries_[key];
   if (entry.claim == Claim::none) {
@@ -287,14 +286,17 @@ void Links::advance(Dial& dial, Instant now) {
   if (state == Dial::State::going) return;
   const LinkHello& hello = dial.options().hello;
   const LinkKey key = {.peer = dial.options().peer, .lane = hello.lane, .stream = hello.stream};
-  if (state == Dial::State::connected) return welcome(key, dial.take());
+  if (state == Dial::State::connected) {
+    poller_.forget(dial, dial.socket());
+    return welcome(key, dial.take());
+  }
   news_.push_back({.key = key, .failure = dial.failure()});
   dials_.erase(key);
 }
 
 void Links::send_off(Leaver& leaver) {
   if (discard_input(leaver.socket.get())) return;
-  poller_.forget(leaver);
+  poller_.forget(leaver, leaver.socket.get());
   leavers_.remove_if([&](const Leaver& each) { return &each == &leaver; });
 }
 
@@ -315,7 +317,7 @@ void Links::expire() {
   }
   leavers_.remove_if([&](const Leaver& each) {
     if (!each.expiry.passed(now)) return false;
-    poller_.forget(each);
+    poller_.forget(each, each.socket.get());
     return true;
   });
 }

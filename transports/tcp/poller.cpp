@@ -33,11 +33,8 @@ Status Poller::add(int socket, Pollee& pollee) noexcept {
   return change(epoll_.get(), EPOLL_CTL_ADD, socket, all_events, &pollee);
 }
 
-Status Poller::hand_over(int socket, Pollee* to) noexcept {
-  return change(epoll_.get(), EPOLL_CTL_MOD, socket, all_events, to);
-}
-
-void Poller::forget(const Pollee& pollee) noexcept {
+void Poller::forget(const Pollee& pollee, int socket) noexcept {
+  static_cast<void>(::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket, nullptr));
   for (Event& event : events_) {
     if (event.pollee == &pollee) event.pollee = nullptr;
   }

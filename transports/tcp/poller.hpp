@@ -44,12 +44,11 @@ class Poller {
 
   [[nodiscard]] Status open();
 
+  /// Told at once of what is there already.
   [[nodiscard]] Status add(int socket, Pollee& pollee) noexcept;
-  /// Another is told from now on, and at once if there is something to tell; null: nobody.
-  [[nodiscard]] Status hand_over(int socket, Pollee* to) noexcept;
-  /// Nothing is told to it any more, even of what wait() has given. Closing its socket does the
-  /// rest.
-  void forget(const Pollee& pollee) noexcept;
+  /// Nothing is told to it any more, even of what look() has given. To be called before its socket
+  /// is closed: a child of this process, made by fork(), may have it open still.
+  void forget(const Pollee& pollee, int socket) noexcept;
 
   /// What has happened since; does not wait. Valid until the next call.
   [[nodiscard]] std::span<Event> look() noexcept;

@@ -61,7 +61,7 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
     if (!link) continue;
     Stream& stream = *channel.streams.back();
     stream.adopt(std::move(*link));
-    if (Status status = poller_.hand_over(stream.socket(), &stream); !status.ok()) return status;
+    if (Status status = poller_.add(stream.socket(), stream); !status.ok()) return status;
   }
   return id;
 }
@@ -182,7 +182,7 @@ void TcpTransport::take_news() {
     Stream& stream = *channels_[id]->streams[news.key.stream];
     if (news.failure.ok()) {
       stream.adopt(std::move(news.link));
-      news.failure = poller_.hand_over(stream.socket(), &stream);
+      news.failure = poller_.add(stream.socket(), stream);
     }
     if (news.failure.ok()) {
       place(stream);
@@ -289,7 +289,7 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
     Stream& stream = *channel.streams[i];
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
     if (!stream.is_linked()) continue;
-    poller_.forget(stream);
+    poller_.forget(stream, stream.socket());
     Fd socket = stream.leave(has_farewell);
     place(stream);  // in no list any more
     if (has_farewell) links_.see_off(std::move(socket));
