@@ -20,6 +20,9 @@ inline constexpr std::size_t variable_bytes_max = 4096;
 /// A file that holds a secret, or the place where the ranks of a host meet.
 inline constexpr std::size_t private_file_bytes_max = 4096;
 
+/// A file of a network's numbers and rules for the selector.
+inline constexpr std::size_t tuning_file_bytes_max = 1 << 20;
+
 /// Ranks of a world.
 inline constexpr int world_size_max = 1 << 20;
 
@@ -57,6 +60,17 @@ inline constexpr std::size_t store_partial_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 /// Of one connection: replies that it does not read. Past that, the server reads no more of it.
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
+
+/// Ops that a transport has taken, and of which it has not said yet that they are over.
+inline constexpr std::uint64_t transport_ops_max = 1 << 20;
+
+// Data connections of a rank.
+/// Of a channel; HOCKET_TCP_STREAMS.
+inline constexpr std::int64_t tcp_streams_max = 64;
+/// As store_strangers_max.
+inline constexpr std::size_t data_strangers_max = 1024;
+/// Made by other ranks for channels that this rank has not opened yet.
+inline constexpr std::size_t parked_links_max = 16 << 10;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};

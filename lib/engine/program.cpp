@@ -74,7 +74,7 @@ void Program::find_ports() {
 
 void Program::find_followers() {
   for (const Step& step : plan_.steps) {
-    for (const std::uint32_t earlier : plan_.before(step)) ++places_[earlier].follower_count;
+    for (const std::uint32_t earlier : plan_.awaited(step)) ++places_[earlier].follower_count;
   }
   std::uint32_t first = 0;
   for (Place& place : places_) {
@@ -85,7 +85,7 @@ void Program::find_followers() {
   abreast_first_.push_back(0);
   for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
-    for (const std::uint32_t earlier : plan_.before(step)) {
+    for (const std::uint32_t earlier : plan_.awaited(step)) {
       const bool abreast = is_abreast(plan_, plan_.steps[earlier], step);
       Place& place = places_[earlier];
       followers_[place.first_follower + place.follower_count++] = {i, abreast};

@@ -7,6 +7,7 @@
 #include "plan/builders/binomial.hpp"
 #include "plan/builders/bruck.hpp"
 #include "plan/builders/butterfly.hpp"
+#include "plan/builders/canonical.hpp"
 #include "plan/builders/circulant.hpp"
 #include "plan/builders/direct.hpp"
 #include "plan/builders/pipeline.hpp"
@@ -26,6 +27,7 @@ constexpr std::array algorithms = {
     swing_all_reduce_algorithm,
     double_tree_all_reduce_algorithm,
     two_level_all_reduce_algorithm,
+    canonical_all_reduce_algorithm,
 
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,
@@ -52,6 +54,7 @@ constexpr std::array algorithms = {
     double_tree_reduce_algorithm,
     circulant_reduce_algorithm,
     reduce_scatter_gather_reduce_algorithm,
+    two_level_reduce_algorithm,
 
     direct_gather_algorithm,
     binomial_gather_algorithm,
@@ -76,13 +79,19 @@ const Algorithm* find_algorithm(Operation operation, std::string_view name) noex
   return found == algorithms.end() ? nullptr : found;
 }
 
+bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept {
+  if (algorithm.operation != problem.operation || problem.root >= problem.size) return false;
+  return problem.contributions == 0 ||
+         (algorithm.is_canonical && problem.contributions >= problem.size);
+}
+
 Bound bound_of(const Algorithm& algorithm, const Problem& problem) {
   return problem.size > 1 ? algorithm.bound(problem) : Bound{};
 }
 
 Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
   PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
-  if (problem.size > 1) {
+  if (problem.size > 1 || problem.contributions > 1) {
     algorithm.build(plan);
   } else {
     plan.copy({Buffer::in, 0, plan.shape().vector_blocks()},

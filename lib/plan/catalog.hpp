@@ -28,11 +28,27 @@ struct Bound {
   return problem.size;
 }
 
+/// To which ranks the others send: where hosts have several ranks, it decides how much goes through
+/// their NICs, which the cost formulas (sim/legs.hpp) must know.
+enum class Reach : std::uint8_t {
+  all,            // every other one
+  next,           // the next one
+  powers,         // those a power of two away, or about that, as much to each
+  halves,         // the same, but half of all to the farthest, a quarter to the next, and so on
+  paired_halves,  // the same, in pairs, so that those at the border of a host are like the others
+  nearest_first,  // the same, but half of all to the nearest
+  subtrees,       // as halves, but one rank of each host speaks for those behind it
+  rotating,       // those of powers, in turns, a piece each time
+  trees,          // parents and children in two binary trees
+  hosts,          // those of its host, and those with its slot on others
+};
+
 struct Algorithm {
   std::string_view name;
   Operation operation;
   std::string_view summary;  // one line for people: what it does, and where it wins
-  /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces.
+  /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces. Of
+  /// a canonical one also size 1.
   void (*build)(PlanWriter& plan);
   /// Into how many blocks a chunk is divided.
   std::uint32_t (*blocks_per_chunk)(const Problem& problem) = undivided;
@@ -40,17 +56,23 @@ struct Algorithm {
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
-  /// Whether ranks send to those with the next number only.
-  bool neighbours_only = false;
+  /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
+  /// Problem::contributions, for which it gives the same bits at every size.
+  bool is_canonical = false;
+  Reach reach = Reach::all;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;
 /// Null when there is none of that name for the operation.
 [[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
 
+/// Whether the algorithm is one for this problem, and the problem one that there can be.
+[[nodiscard]] bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept;
+
 /// Nothing for a world of one.
 [[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem);
 
+/// Of a problem that the algorithm can solve.
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
 /// The plans of all ranks.
 [[nodiscard]] std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem);

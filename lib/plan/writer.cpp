@@ -10,7 +10,7 @@ PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, std::
             .problem = problem,
             .rank = rank,
             .shape = shape_of(problem, blocks_per_chunk)},
-      hazards_(Cells(problem, plan_.shape, rank, can_be_in_place(problem.operation))) {}
+      hazards_(Cells(problem, plan_.shape, rank, can_be_in_place(problem))) {}
 
 void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {
   add({.kind = StepKind::send,

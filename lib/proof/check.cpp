@@ -70,7 +70,7 @@ class Races {
  public:
   explicit Races(const Plan& plan)
       : plan_(plan),
-        cells_(plan.problem, plan.shape, plan.rank, can_be_in_place(plan.problem.operation)),
+        cells_(plan.problem, plan.shape, plan.rank, can_be_in_place(plan.problem)),
         reached_by_(plan.steps.size(), nobody),
         touched_(cells_.count(plan.scratch_copies)) {}
 
@@ -176,9 +176,17 @@ class Races {
 bool has_sound_shape(const Plan& plan) {
   const std::uint64_t vector =
       std::uint64_t{plan.shape.chunks} * std::uint64_t{plan.shape.blocks_per_chunk};
+  const std::uint64_t vectors =
+      std::uint64_t{contributions_of(plan.problem, plan.rank).count()} + 1 + plan.scratch_copies;
   return plan.shape.blocks_per_chunk > 0 && vector <= limits::plan_blocks_max &&
          plan.shape == shape_of(plan.problem, plan.shape.blocks_per_chunk) &&
-         (plan.scratch_copies + std::uint64_t{2}) * vector <= limits::plan_blocks_max;
+         vectors * vector <= limits::plan_blocks_max;
+}
+
+/// At least one of each rank, where something is made of them.
+bool has_sound_contributions(const Problem& problem) {
+  return problem.contributions == 0 ||
+         (problem.operation == Operation::all_reduce && problem.contributions >= problem.size);
 }
 
 Status check_extent(const Plan& plan) {
@@ -186,14 +194,14 @@ Status check_extent(const Plan& plan) {
   const bool is_sound = static_cast<std::size_t>(problem.operation) < all_operations().size() &&
                         problem.size >= 1 && problem.size <= limits::world_size_max &&
                         plan.rank < problem.size && problem.root < problem.size &&
-                        has_sound_shape(plan) && plan.steps.size() < nobody &&
-                        plan.after.size() < nobody;
+                        has_sound_contributions(problem) && has_sound_shape(plan) &&
+                        plan.steps.size() < nobody && plan.after.size() < nobody;
   if (is_sound) return {};
   return Status(
       StatusCode::invalid_argument,
-      fmt::format("a plan that can't be: for rank {} of {}, root {}, {} chunks of {} blocks, "
-                  "{} copies of them in scratch, {} steps",
-                  plan.rank, problem.size, problem.root, plan.shape.chunks,
+      fmt::format("a plan that can't be: for rank {} of {}, root {}, {} contributions, {} chunks "
+                  "of {} blocks, {} copies of them in scratch, {} steps",
+                  plan.rank, problem.size, problem.root, problem.contributions, plan.shape.chunks,
                   plan.shape.blocks_per_chunk, plan.scratch_copies, plan.steps.size()));
 }
 

@@ -52,11 +52,11 @@ Values::Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed)
                        std::vector<bool>(cells.count(plan.scratch_copies))});
   }
   fill_inputs();
-  if (reduces(plans.front().problem.operation)) add_up();
+  if (reduces(plans.front().problem.operation)) combine_all();
 }
 
-Values::Block Values::contribution(std::uint32_t rank, std::uint32_t position) const noexcept {
-  const std::uint64_t random = mix(seed_ ^ mix((std::uint64_t{rank} << 32) | position));
+Values::Block Values::contribution(std::uint32_t number, std::uint32_t position) const noexcept {
+  const std::uint64_t random = mix(seed_ ^ mix((std::uint64_t{number} << 32) | position));
   return {random, mix(random) | 1, 1};
 }
 
@@ -72,17 +72,30 @@ void Values::fill_inputs() {
     const std::uint32_t blocks = plans_[rank].blocks(Buffer::in);
     if (blocks == 0) continue;
     Memory& memory = memory_[rank];
-    const Cells::Run run = memory.cells.of({Buffer::in, 0, blocks})[0];
-    for (std::uint32_t cell = run.begin; cell < run.end; ++cell) {
-      memory.blocks[cell] = contribution(rank, memory.cells.position(cell));
+    const std::uint32_t number = contributions_of(plans_[rank].problem, rank).begin;
+    const std::uint32_t vector = plans_[rank].shape.vector_blocks();
+    const std::uint32_t first = memory.cells.of({Buffer::in, 0, 1})[0].begin;
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+      memory.blocks[first + i] =
+          contribution(number + i / vector, memory.cells.position(first + i));
     }
   }
 }
 
-void Values::add_up() {
-  sums_.assign(plans_.front().shape.vector_blocks(), 0);
-  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
-    for (std::uint32_t i = 0; i < sums_.size(); ++i) sums_[i] += contribution(rank, i).sum;
+/// In the canonical tree: neighbours become one, and the last one of an odd number stays what it
+/// is, until there is one.
+void Values::combine_all() {
+  const std::uint32_t all = all_contributions(plans_.front().problem);
+  std::vector<Block> row;
+  for (std::uint32_t position = 0; position < plans_.front().shape.vector_blocks(); ++position) {
+    row.clear();
+    for (std::uint32_t i = 0; i < all; ++i) row.push_back(contribution(i, position));
+    while (row.size() > 1) {
+      for (std::size_t i = 0; i + 1 < row.size(); i += 2) row[i / 2] = combine(row[i], row[i + 1]);
+      if (row.size() % 2 == 1) row[row.size() / 2] = row.back();
+      row.resize((row.size() + 1) / 2);
+    }
+    results_.push_back(row.front());
   }
 }
 
@@ -138,7 +151,7 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
     case Operation::all_to_all:
       return contribution(position / chunk, rank * chunk + position % chunk);
     default:
-      return {sums_[position], 0, problem.size};  // in any tree
+      return results_[position];
   }
 }
 
@@ -164,6 +177,11 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
       value.tree != memory_[0].blocks[memory_[0].cells.of({Buffer::out, block, 1})[0].begin].tree) {
     return wrong("it was combined in another order than on rank 0, so that its bits may differ");
   }
+  if (plans_.front().problem.contributions > 0 && value.tree != wanted.tree) {
+    return wrong(
+        "the tree in which it was combined is not the canonical tree, so that its bits may differ "
+        "in worlds of other sizes");
+  }
   return {};
 }
 
@@ -175,6 +193,18 @@ Status Values::check_results() const {
     }
   }
   return {};
+}
+
+bool Values::are_canonical() const {
+  if (results_.empty()) return false;
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    for (std::uint32_t block = 0; block < plans_[rank].blocks(Buffer::out); ++block) {
+      const Memory& memory = memory_[rank];
+      const std::uint32_t cell = memory.cells.of({Buffer::out, block, 1})[0].begin;
+      if (memory.blocks[cell].tree != results_[memory.cells.position(cell)].tree) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace hocket::plan

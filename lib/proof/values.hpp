@@ -21,6 +21,8 @@ class Values {
   [[nodiscard]] Status run(const Event& event);
   /// Whether each rank's `out` holds what the operation promises.
   [[nodiscard]] Status check_results() const;
+  /// Whether what was reduced was combined in the canonical tree.
+  [[nodiscard]] bool are_canonical() const;
 
  private:
   /// The sum of the random numbers that stand for what was contributed to a block, and how many
@@ -39,19 +41,19 @@ class Values {
     std::vector<bool> is_out;   // by cell: it was changed as out
   };
 
-  [[nodiscard]] Block contribution(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] Block contribution(std::uint32_t number, std::uint32_t position) const noexcept;
   [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
   [[nodiscard]] Status check_read(StepId id, const Range& range, std::uint32_t cell,
                                   std::uint32_t i) const;
   void fill_inputs();
-  void add_up();
+  void combine_all();
   [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
   [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
 
   std::span<const Plan> plans_;
   std::uint64_t seed_;
   std::vector<Memory> memory_;
-  std::vector<std::uint64_t> sums_;  // of all contributions, by position, if the operation reduces
+  std::vector<Block> results_;  // by position, of the canonical tree, if the operation reduces
 };
 
 }  // namespace hocket::plan

@@ -30,7 +30,7 @@ Status check_together(std::span<const Plan> plans) {
 }
 
 template <class World>
-Status run(const Schedule& schedule, World world) {
+Status run(const Schedule& schedule, World& world) {
   for (const Event& event : schedule.events) {
     if (Status status = world.run(event); !status.ok()) return status;
   }
@@ -50,14 +50,18 @@ Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) 
   const auto schedule = make_schedule(plans);
   if (!schedule.ok()) return schedule.status();
   const Operation operation = plans.front().problem.operation;
-  const bool in_place = options.in_place && can_be_in_place(operation);
-  Status status = operation == Operation::barrier
-                      ? run(*schedule, Heard(plans))
-                      : run(*schedule, Values(plans, in_place, options.seed));
-  if (!status.ok()) return status;
   Proof proof{.messages = schedule->messages,
               .rounds = schedule->rounds,
               .allows_uneven = allow_uneven_chunks(plans, *schedule)};
+  if (operation == Operation::barrier) {
+    Heard heard(plans);
+    if (Status status = run(*schedule, heard); !status.ok()) return status;
+  } else {
+    const bool in_place = options.in_place && can_be_in_place(plans.front().problem);
+    Values values(plans, in_place, options.seed);
+    if (Status status = run(*schedule, values); !status.ok()) return status;
+    proof.is_canonical = values.are_canonical();
+  }
   for (const Plan& plan : plans) {
     proof.steps += plan.steps.size();
     proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));
@@ -77,8 +81,13 @@ Status check_promises(const Algorithm& algorithm, const Problem& problem, const 
                   fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
                               proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));
   }
-  if (!algorithm.allows_uneven || proof.allows_uneven) return {};
-  return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
+  if (algorithm.allows_uneven && !proof.allows_uneven) {
+    return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
+  }
+  if (algorithm.is_canonical && !proof.is_canonical) {
+    return Status(StatusCode::mismatch, "the tree in which it combines is not the canonical tree");
+  }
+  return {};
 }
 
 }  // namespace hocket::plan

@@ -26,9 +26,11 @@ struct Proof {
   std::uint64_t blocks_sent = 0;  // by the rank that sends most
   std::uint64_t rounds = 0;       // where a rank sends and receives one message at a time, in order
   bool allows_uneven = false;     // chunks may differ in size
+  bool is_canonical = false;      // what is reduced is combined in the canonical tree
 };
 
-/// Whether the plans cost what the algorithm's bound says, and take the chunks that it says.
+/// Whether the plans cost what the algorithm's bound says, take the chunks that it says, and
+/// combine in the tree that it says.
 [[nodiscard]] Status check_promises(const Algorithm& algorithm, const Problem& problem,
                                     const Proof& proof);
 
@@ -43,7 +45,8 @@ struct VerifyOptions {
 /// - no step waits in a circle;
 /// - of two steps of a rank that touch one block, and not both only read it, one waits for the
 /// other;
-/// - nothing that is undefined is read, and all results are right, on all ranks by the same tree.
+/// - nothing that is undefined is read, and all results are right, on all ranks by the same tree;
+/// with Problem::contributions by the canonical tree, which is the same at every size.
 [[nodiscard]] Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options = {});
 
 }  // namespace hocket::plan

@@ -100,9 +100,7 @@ TRANSPORT_TEST("a peer's death ends every op with it, wherever it was") {
         parcels.emplace_back(bytes).fill(lane);
         if (lane != 2) world.send(1, 0, lane, parcels.back());
       }
-      for (int i = 0; i < 2; ++i) {
-        ours.push_back(world.receive(0, 1, lane, parcels.emplace_back(1)));
-      }
+      ours.push_back(world.receive(0, 1, lane, parcels.emplace_back(1)));
     }
     world.pump_rounds(rounds);
     world.end(1);
@@ -150,6 +148,27 @@ TRANSPORT_TEST("messages that were complete before the peer's end are there") {
   const Token none = world.receive(0, 1, 0, room);
   world.finish(none);
   require_lost(world, none, 1);
+}
+
+TRANSPORT_TEST("who is sending when the peer ends still gets what came before") {
+  for (int i = 0; i < 5; ++i) {
+    TransportWorld world(subject, 2);
+    Parcel from(2000);
+    Parcel room(2000);
+    Parcel unwanted(large);
+    from.fill(1);
+    // More than one read takes, and less than is kept of a rank that has ended.
+    for (int k = 0; k < 20; ++k) world.send(1, 0, 0, from);
+    world.require_success(world.receive(0, 1, 0, room));
+    const Token sent = world.send(0, 1, 0, unwanted);
+    world.pump_rounds(10);
+    world.end(1);
+    std::vector<Token> rest;
+    for (int k = 1; k < 20; ++k) rest.push_back(world.receive(0, 1, 0, room));
+    for (const Token token : rest) world.require_success(token);
+    world.finish(sent);
+    require_lost(world, sent, 1);
+  }
 }
 
 TRANSPORT_TEST("a peer whose process is killed is lost at once") {

@@ -36,8 +36,21 @@ class Plan(unittest.TestCase):
         self.assertIn("all_reduce\n  ring ", done.stdout)
         rows = json.loads(plan("list", "--json").stdout)
         self.assertIn({"operation": "barrier", "algorithm": "dissemination",
-                       "summary": "fewest rounds", "allows_uneven": False}, rows)
+                       "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False,
+                       "knows_hosts": False, "takes_pieces": False}, rows)
         self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 1)
+
+    def test_what_algorithms_cost(self) -> None:
+        said = plan("list", "all_reduce", "-n", "6", "--pieces", "4").stdout
+        self.assertRegex(said, r"\n +rounds +hops +sends\b")
+        self.assertRegex(said, r"\n  ring +10 +10 +1\.67 m +fewest bytes")
+        self.assertRegex(said, r"\n  double_tree +<= \d+ +6 +<= 2\.00 m ")
+        rows = json.loads(plan("list", "broadcast", "chain", "-n", "6", "--pieces", "4",
+                               "--json").stdout)
+        self.assertTrue(rows[0]["takes_pieces"])
+        self.assertEqual(rows[0]["bound"], {"rounds": 8, "hops": 5, "blocks_sent": 4, "blocks": 4,
+                                            "is_tight": True})
+        self.assertEqual(plan("list", "-n", "0").returncode, 2)
 
     def test_a_chart(self) -> None:
         done = plan("show", "all_reduce", "ring", "-n", "3")
@@ -61,6 +74,9 @@ class Plan(unittest.TestCase):
         arrows = [each for each in drawing.iter("{http://www.w3.org/2000/svg}path")
                   if each.get("class") == "move"]
         self.assertEqual(len(arrows), 5)
+        words = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("broadcast by binomial: 6 ranks, one a row; 3 rounds, one a column", words)
+        self.assertEqual((words.count("in[0]"), words.count("out[0]")), (3, 2))
 
     def test_a_drawing_that_cannot_be_written(self) -> None:
         done = plan("show", "broadcast", "binomial", "--svg", "/nowhere/tree.svg")
@@ -80,6 +96,12 @@ class Plan(unittest.TestCase):
             {"kind": "send", "peer": 1, "lane": 0,
              "from": {"buffer": "out", "first": 1, "count": 1}, "after": [1]},
         ])
+
+    def test_contributions(self) -> None:
+        words = ("show", "all_reduce", "canonical", "-n", "3", "--contributions", "8")
+        self.assertIn("all_reduce by canonical, 3 ranks, 8 contributions: 16 messages in 6 rounds",
+                      plan(*words).stdout)
+        self.assertEqual(json.loads(plan(*words, "--json").stdout)["contributions"], 8)
 
     def test_a_proof(self) -> None:
         done = plan("verify", "all_reduce", "circulant", "--sizes", "1-20,33")
@@ -105,6 +127,10 @@ class Plan(unittest.TestCase):
                 (("show", "all_reduce", "rign"), 'there is no algorithm for all_reduce "rign"'),
                 (("show", "broadcast", "chain", "--root", "9"), "--root 9 is no root of broadcast by 4 ranks"),
                 (("show", "all_reduce", "ring", "--root", "1"), "is no root of all_reduce"),
+                (("show", "all_reduce", "ring", "--contributions", "8"),
+                 "all_reduce by canonical takes any number"),
+                (("show", "all_reduce", "canonical", "-n", "9", "--contributions", "8"),
+                 "too few for 9 ranks"),
                 (("verify",), "name an operation, or say --all"),
                 (("verify", "--all", "--sizes", "5-3"), "is no list of sizes"),
                 (("verify", "--all", "--sizes", "0"), "is no list of sizes"),

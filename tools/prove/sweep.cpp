@@ -1,7 +1,9 @@
 #include "prove/sweep.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -50,16 +52,27 @@ std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size)
   return {1, 2, 3, 4, 7};
 }
 
+/// Also as many as ranks, which is not the same as one of each: not in place.
+std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32_t size) {
+  if (!algorithm.is_canonical) return {0};
+  const std::uint32_t power = std::bit_ceil(size + 1);
+  if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};
+  return {std::array{0U, size, size + 1, power}.at(size % 4)};
+}
+
 std::vector<Problem> problems(const Algorithm& algorithm, std::uint32_t size) {
   std::vector<Problem> all;
   for (const std::uint32_t root : roots(algorithm, size)) {
     for (const std::uint32_t count : pieces(algorithm, size)) {
       for (const std::uint32_t ranks : hosts(algorithm, size)) {
-        all.push_back({.operation = algorithm.operation,
-                       .size = size,
-                       .root = root,
-                       .pieces = count,
-                       .ranks_per_host = ranks});
+        for (const std::uint32_t vectors : contributions(algorithm, size)) {
+          all.push_back({.operation = algorithm.operation,
+                         .size = size,
+                         .root = root,
+                         .pieces = count,
+                         .ranks_per_host = ranks,
+                         .contributions = vectors});
+        }
       }
     }
   }
@@ -90,6 +103,7 @@ Status prove_problem(const Algorithm& algorithm, const Problem& problem, Row& ro
   const std::vector<Plan> plans = build_all(algorithm, problem);
   const bool both = problem.size <= all_variants_size_max;
   for (const bool in_place : {false, true}) {
+    if (in_place && !can_be_in_place(problem)) continue;
     if (!both && in_place && problem.size % 8 != 0) continue;
     const auto proof = verify(plans, {.in_place = in_place});
     if (!proof.ok()) return proof.status();
@@ -106,6 +120,7 @@ std::string describe(const Problem& problem) {
   if (has_root(problem.operation)) text += fmt::format(", root {}", problem.root);
   if (problem.pieces > 1) text += fmt::format(", {} pieces", problem.pieces);
   if (problem.ranks_per_host > 1) text += fmt::format(", {} on a host", problem.ranks_per_host);
+  if (problem.contributions > 0) text += fmt::format(", {} contributions", problem.contributions);
   return text;
 }
 

@@ -40,9 +40,9 @@ struct Options {
 };
 
 /// A row for each algorithm, in the same order. At each size: all roots of a small world and some
-/// of a large one, several numbers of pieces and of ranks on a host, in and out apart and (of large
-/// worlds, at every eighth size) in place; of small worlds also real numbers of several counts in
-/// several orders.
+/// of a large one, several numbers of pieces, of ranks on a host and of contributions, in and out
+/// apart and (of large worlds, at every eighth size) in place; of small worlds also real numbers of
+/// several counts in several orders.
 [[nodiscard]] std::vector<Row> sweep(const Options& options);
 
 }  // namespace hocket::prove

@@ -25,6 +25,7 @@ inline constexpr Algorithm binomial_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};
     },
+    .reach = Reach::powers,
 };
 
 inline constexpr Algorithm binomial_reduce_algorithm = {
@@ -33,22 +34,13 @@ inline constexpr Algorithm binomial_reduce_algorithm = {
     .summary = "fewest rounds, all bytes in each; for small vectors",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t size = plan.size();
-          const Range sum = {distance == 0 ? Buffer::out : Buffer::scratch, 0, 1};
-          Range held = {Buffer::in, 0, 1};
-          for (std::uint32_t skip = std::bit_ceil(size) / 2; skip > 0; skip /= 2) {
-            if (distance >= skip && distance < 2 * skip) {
-              plan.send(plan.behind(skip), held);
-            } else if (distance < skip && distance + skip < size) {
-              plan.recv_reduce(plan.ahead(skip), held, sum);
-              held = sum;
-            }
-          }
+          const Buffer sums = from_root(plan) == 0 ? Buffer::out : Buffer::scratch;
+          binomial_reduce(plan, Team(plan), plan.problem().root, {Buffer::in, 0, 1}, {sums, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size > 1 ? 1U : 0U};
     },
+    .reach = Reach::powers,
 };
 
 /// What the rank with the largest subtree but the root's sends up.
@@ -70,6 +62,7 @@ inline constexpr Algorithm binomial_gather_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = gathered_blocks(problem.size)};
     },
     .allows_uneven = true,
+    .reach = Reach::subtrees,
 };
 
 inline constexpr Algorithm binomial_scatter_algorithm = {
@@ -85,6 +78,7 @@ inline constexpr Algorithm binomial_scatter_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .reach = Reach::subtrees,
 };
 
 inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
@@ -103,6 +97,7 @@ inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
     },
+    .reach = Reach::halves,
 };
 
 inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
@@ -118,8 +113,10 @@ inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size),
-              .blocks_sent = problem.size - 1 + gathered_blocks(problem.size)};
+              .blocks_sent = problem.size - 1 + gathered_blocks(problem.size),
+              .blocks_in_line = 2 * (problem.size - 1ULL)};
     },
+    .reach = Reach::halves,
 };
 
 }  // namespace hocket::plan
