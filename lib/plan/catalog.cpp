@@ -80,24 +80,41 @@ Bound bound_of(const Algorithm& algorithm, const Problem& problem) {
   return problem.size > 1 ? algorithm.bound(problem) : Bound{};
 }
 
+namespace {
+
+void write(const Algorithm& algorithm, PlanWriter& plan) {
+  if (plan.size() > 1) return algorithm.build(plan);
+  const std::uint32_t all = plan.shape().vector_blocks();
+  plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+}
+
+}  // namespace
+
 Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
   PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
-  if (problem.size > 1) {
-    algorithm.build(plan);
-  } else {
-    plan.copy({Buffer::in, 0, plan.shape().vector_blocks()},
-              {Buffer::out, 0, plan.shape().vector_blocks()});
-  }
+  write(algorithm, plan);
   return plan.take();
 }
 
 std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem) {
   std::vector<Plan> plans;
-  plans.reserve(problem.size);
-  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-    plans.push_back(build(algorithm, problem, rank));
-  }
+  build_all(algorithm, problem, plans);
   return plans;
+}
+
+void build_all(const Algorithm& algorithm, const Problem& problem, std::vector<Plan>& plans) {
+  plans.resize(problem.size);
+  PlanWriter plan(algorithm.name, problem, 0, algorithm.blocks_per_chunk(problem));
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    if (rank > 0) {
+      // Most plans of a world are about as long.
+      plans[rank].steps.reserve(plans[rank - 1].steps.size());
+      plans[rank].after.reserve(plans[rank - 1].after.size());
+    }
+    plan.restart(rank, std::move(plans[rank]));
+    write(algorithm, plan);
+    plans[rank] = plan.take();
+  }
 }
 
 }  // namespace hocket::plan

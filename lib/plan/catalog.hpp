@@ -54,5 +54,7 @@ struct Algorithm {
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
 /// The plans of all ranks.
 [[nodiscard]] std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem);
+/// Into the memory of others.
+void build_all(const Algorithm& algorithm, const Problem& problem, std::vector<Plan>& plans);
 
 }  // namespace hocket::plan

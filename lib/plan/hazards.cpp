@@ -4,74 +4,93 @@
 
 namespace hocket::plan {
 
-std::span<const std::uint32_t> Hazards::add(const Step& step) {
-  before_.clear();
-  noted_by_.push_back(nobody);
+void Hazards::restart(const CellMap& cells) {
+  cells_ = cells;
+  cell_count_ = 0;
+  begins_.clear();
+  readers_.clear();
+  step_ = 0;
+  if (cells_.count(0) > 0) make_room(cells_.count(0) - 1);
+}
+
+void Hazards::add(const Step& step, std::vector<std::uint32_t>& awaited) {
+  const std::size_t first = awaited.size();
   if (step.has_source()) {
-    for (const Cells::Run run : cells_.of(step.source())) read(run);
+    const CellRuns runs = cells_.of(step.source());
+    read(runs[0], awaited);
+    if (runs[1].size() > 0) read(runs[1], awaited);
   }
   if (step.has_target()) {
-    for (const Cells::Run run : cells_.of(step.target())) write(run);
+    const CellRuns runs = cells_.of(step.target());
+    write(runs[0], awaited);
+    if (runs[1].size() > 0) write(runs[1], awaited);
   }
   ++step_;
-  std::ranges::sort(before_);
-  return before_;
+  if (awaited.size() - first < 2) return;
+  const auto begin = awaited.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(begin, awaited.end());
+  awaited.erase(std::unique(begin, awaited.end()), awaited.end());
 }
 
-void Hazards::read(Cells::Run run) {
-  if (run.begin == run.end) return;
-  Region& region = regions_[cells_.region(run.begin)];
-  const std::size_t begin = region.cut(run.begin);
-  const std::size_t end = region.cut(run.end);
-  for (std::size_t i = begin; i < end; ++i) {
-    Stretch& stretch = region.stretches[i];
-    note(stretch.writer);
-    readers_.push_back({step_, stretch.readers});
-    stretch.readers = static_cast<std::uint32_t>(readers_.size() - 1);
-  }
-}
-
-void Hazards::write(Cells::Run run) {
-  if (run.begin == run.end) return;
-  Region& region = regions_[cells_.region(run.begin)];
-  const std::size_t begin = region.cut(run.begin);
-  const std::size_t end = region.cut(run.end);
-  for (std::size_t i = begin; i < end; ++i) {
-    const Stretch& stretch = region.stretches[i];
-    if (stretch.readers == nobody) note(stretch.writer);  // else they wait for it
-    for (std::uint32_t each = stretch.readers; each != nobody; each = readers_[each].earlier) {
-      note(readers_[each].step);
+void Hazards::read(CellRun run, std::vector<std::uint32_t>& awaited) {
+  cut_out(run);
+  const std::uint32_t step = step_;
+  for (std::uint32_t at = run.begin; at < run.end; at = begins_.first_after(at)) {
+    Stretch& stretch = stretches_[at];
+    if (stretch.writer != nobody && stretch.writer != step) awaited.push_back(stretch.writer);
+    if (stretch.reader != nobody) {
+      readers_.push_back({stretch.reader, stretch.earlier});
+      stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
     }
+    stretch.reader = step;
+    if (at + 1 == run.end) break;
   }
-  region.stretches[begin] = {.begin = run.begin, .writer = step_};
-  const auto first = region.stretches.begin() + static_cast<std::ptrdiff_t>(begin);
-  region.stretches.erase(first + 1, first + static_cast<std::ptrdiff_t>(end - begin));
 }
 
-std::size_t Hazards::Region::cut(std::uint32_t at) {
-  latest = find(at);
-  if (stretches[latest].begin == at) return latest;
-  Stretch rest = stretches[latest];
-  rest.begin = at;
-  stretches.insert(stretches.begin() + static_cast<std::ptrdiff_t>(latest) + 1, rest);
-  return latest + 1;
-}
-
-/// Steps mostly touch what is beside the last thing that was touched.
-std::size_t Hazards::Region::find(std::uint32_t at) const noexcept {
-  for (const std::size_t near : {latest, latest + 1, latest - 1}) {
-    const bool is_in = near < stretches.size() && stretches[near].begin <= at &&
-                       (near + 1 == stretches.size() || at < stretches[near + 1].begin);
-    if (is_in) return near;
+void Hazards::write(CellRun run, std::vector<std::uint32_t>& awaited) {
+  cut_out(run);
+  const std::uint32_t step = step_;
+  for (std::uint32_t at = run.begin; at < run.end; at = begins_.first_after(at)) {
+    const Stretch& stretch = stretches_[at];
+    // Who reads it waits for who wrote it.
+    const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
+    if (last != nobody && last != step) awaited.push_back(last);
+    for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
+      awaited.push_back(readers_[each].step);
+    }
+    if (at != run.begin) begins_.unset(at);
+    if (at + 1 == run.end) break;
   }
-  const auto next = std::ranges::upper_bound(stretches, at, {}, &Stretch::begin);
-  return static_cast<std::size_t>(next - stretches.begin()) - 1;
+  stretches_[run.begin] = {.writer = step, .reader = nobody, .earlier = nobody};
 }
 
-void Hazards::note(std::uint32_t step) {
-  if (step == nobody || step == step_ || noted_by_[step] == step_) return;
-  noted_by_[step] = step_;
-  before_.push_back(step);
+void Hazards::cut_out(CellRun run) {
+  if (run.end > cell_count_) make_room(run.begin);
+  cut(run.begin);
+  cut(run.end);
+}
+
+void Hazards::cut_anew(std::uint32_t at) {
+  stretches_[at] = stretches_[begins_.last_before(at)];
+  begins_.set(at);
+}
+
+void Hazards::make_room(std::uint32_t cell) {
+  const std::uint32_t vector = cells_.count(0) / 2;
+  const std::uint32_t count = (cell / vector + 1) * vector;
+  if (count >= room_) {
+    const std::uint32_t room = std::max(count + 1, 2 * room_);
+    auto larger = std::make_unique_for_overwrite<Stretch[]>(room);
+    std::copy_n(stretches_.get(), cell_count_, larger.get());
+    stretches_ = std::move(larger);
+    room_ = room;
+  }
+  begins_.grow(count + 1);
+  for (; cell_count_ <= count; cell_count_ += vector) {
+    stretches_[cell_count_] = {.writer = nobody, .reader = nobody, .earlier = nobody};
+    begins_.set(cell_count_);
+  }
+  cell_count_ = count;
 }
 
 }  // namespace hocket::plan

@@ -1,24 +1,27 @@
 // What stands in the blocks of all ranks while their plans run, as numbers in place of data.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "hocket/status.hpp"
 
-#include "plan/cells.hpp"
-#include "proof/schedule.hpp"
+#include "plan/cell_map.hpp"
+#include "plan/plan.hpp"
+#include "proof/event.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
 
 class Values {
  public:
-  Values(std::span<const Plan> plans, bool in_place, std::uint64_t seed);
+  /// Before any event. Keeps the memory of the world before.
+  void start(std::span<const plan::Plan> plans, bool in_place, std::uint64_t seed);
 
   /// Fails when something undefined is read, or `in` where out, which is the same memory, was
   /// changed already: what is right in place and apart is right then with some ranks in place.
-  [[nodiscard]] Status run(const Event& event);
+  [[nodiscard]] Status run(std::span<const Event> events);
   /// Whether each rank's `out` holds what the operation promises.
   [[nodiscard]] Status check_results() const;
 
@@ -27,31 +30,55 @@ class Values {
   /// they are: right together only if each contribution is in it exactly once, but for a chance of
   /// one in many billions. And a hash of the tree in which they were combined.
   struct Block {
-    std::uint64_t sum = 0;
-    std::uint64_t tree = 0;   // 0: undefined
-    std::uint32_t count = 0;  // at most UINT32_MAX, where it stays
+    static constexpr int count_bits = 24;
+    static constexpr std::uint64_t count_max = (1 << count_bits) - 1;
 
+    std::uint64_t sum = 0;
+    std::uint64_t tree_and_count = 0;  // 0: undefined
+
+    Block() = default;
+    Block(std::uint64_t all, std::uint64_t count, std::uint64_t hash) noexcept
+        : sum(all), tree_and_count(((hash | 1) << count_bits) | count) {}
+
+    [[nodiscard]] bool is_defined() const noexcept { return tree_and_count != 0; }
+    [[nodiscard]] std::uint64_t tree() const noexcept { return tree_and_count >> count_bits; }
+    /// At most count_max, where it stays.
+    [[nodiscard]] std::uint64_t count() const noexcept { return tree_and_count & count_max; }
     friend bool operator==(const Block&, const Block&) = default;
   };
   struct Memory {
-    Cells cells;
-    std::vector<Block> blocks;  // by cell
-    std::vector<bool> is_out;   // by cell: it was changed as out
+    plan::CellMap cells;
+    std::size_t first;  // of its blocks
+  };
+
+  /// The first block that a step reads here or elsewhere, combines that with, and writes.
+  struct Places {
+    std::size_t incoming;
+    std::size_t own;
+    std::size_t target;
   };
 
   [[nodiscard]] Block contribution(std::uint32_t rank, std::uint32_t position) const noexcept;
   [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
-  [[nodiscard]] Status check_read(StepId id, const Range& range, std::uint32_t cell,
-                                  std::uint32_t i) const;
   void fill_inputs();
   void add_up();
+
+  [[nodiscard]] Status run(const Event& event);
+  [[nodiscard]] bool is_readable(const Memory& memory, const plan::Range& range) const;
+  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Range& range) const;
+  /// To each of so many blocks in a row goes what comes in, with what is here already if it is to
+  /// be combined.
+  void write(const Places& places, std::uint32_t count, const plan::Step& step);
   [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
   [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
 
-  std::span<const Plan> plans_;
-  std::uint64_t seed_;
-  std::vector<Memory> memory_;
+  std::span<const plan::Plan> plans_;
+  bool in_place_ = false;
+  std::vector<std::uint64_t> randoms_;  // by rank, what makes its contributions
+  std::vector<Memory> memory_;          // by rank
+  std::vector<Block> blocks_;           // by cell of all ranks
+  std::vector<std::uint8_t> is_out_;    // likewise, in place only: it was changed as out
   std::vector<std::uint64_t> sums_;  // of all contributions, by position, if the operation reduces
 };
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

@@ -4,13 +4,17 @@
 
 #include <fmt/format.h>
 
-#include "proof/check.hpp"
-#include "proof/heard.hpp"
 #include "proof/schedule.hpp"
-#include "proof/uneven.hpp"
-#include "proof/values.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
+
+using plan::Algorithm;
+using plan::Bound;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Step;
+
 namespace {
 
 /// All plans are of one algorithm and problem, and stand at the place of their rank.
@@ -29,14 +33,6 @@ Status check_together(std::span<const Plan> plans) {
   return Status(StatusCode::invalid_argument, "no plans");
 }
 
-template <class World>
-Status run(const Schedule& schedule, World world) {
-  for (const Event& event : schedule.events) {
-    if (Status status = world.run(event); !status.ok()) return status;
-  }
-  return world.check_results();
-}
-
 std::uint64_t blocks_sent(const Plan& plan) noexcept {
   std::uint64_t sum = 0;
   for (const Step& step : plan.steps) sum += step.sends() ? step.count : 0;
@@ -45,24 +41,64 @@ std::uint64_t blocks_sent(const Plan& plan) noexcept {
 
 }  // namespace
 
-Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) {
-  if (Status status = check_together(plans); !status.ok()) return status;
-  const auto schedule = make_schedule(plans);
-  if (!schedule.ok()) return schedule.status();
+void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) {
   const Operation operation = plans.front().problem.operation;
-  const bool in_place = options.in_place && can_be_in_place(operation);
-  Status status = operation == Operation::barrier
-                      ? run(*schedule, Heard(plans))
-                      : run(*schedule, Values(plans, in_place, options.seed));
+  is_barrier_ = operation == Operation::barrier;
+  has_in_place_ = options.in_place && can_be_in_place(operation);
+  uneven_.start(plans);
+  if (is_barrier_) return heard_.start(plans);
+  apart_.start(plans, false, options.seed);
+  if (has_in_place_) in_place_.start(plans, true, options.seed);
+}
+
+Status Verifier::run(std::span<const Event> events) {
+  uneven_.run(events);
+  if (is_barrier_) return heard_.run(events);
+  Status status = apart_.run(events);
+  if (status.ok() && has_in_place_) status = in_place_.run(events);
+  return status;
+}
+
+Status Verifier::run_in_order() {
+  Status status;
+  for (auto events = order_.next(); !events.empty(); events = order_.next()) {
+    if (status.ok()) status = run(events);
+  }
+  return status;
+}
+
+Status Verifier::check_results() const {
+  if (is_barrier_) return heard_.check_results();
+  Status status = apart_.check_results();
+  if (status.ok() && has_in_place_) status = in_place_.check_results();
+  return status;
+}
+
+Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  if (Status status = check_together(plans); !status.ok()) return status;
+  start(plans, options);
+  order_.start(plans);
+  Status status = run_in_order();
+  Proof proof{.messages = order_.messages(), .rounds = order_.rounds()};
+  if (!order_.is_over()) {  // they may be able to go in another order
+    const auto schedule = make_schedule(plans);
+    if (!schedule.ok()) return schedule.status();
+    start(plans, options);
+    status = run(schedule->events);
+    proof = {.messages = schedule->messages, .rounds = schedule->rounds};
+  }
+  if (status.ok()) status = check_results();
   if (!status.ok()) return status;
-  Proof proof{.messages = schedule->messages,
-              .rounds = schedule->rounds,
-              .allows_uneven = allow_uneven_chunks(plans, *schedule)};
+  proof.allows_uneven = uneven_.allows();
   for (const Plan& plan : plans) {
     proof.steps += plan.steps.size();
     proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));
   }
   return proof;
+}
+
+Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  return Verifier().verify(plans, options);
 }
 
 Status check_promises(const Algorithm& algorithm, const Problem& problem, const Proof& proof) {
@@ -81,4 +117,4 @@ Status check_promises(const Algorithm& algorithm, const Problem& problem, const 
   return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
 }
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

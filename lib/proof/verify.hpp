@@ -17,33 +17,62 @@
 
 #include "plan/catalog.hpp"
 #include "plan/plan.hpp"
+#include "proof/check.hpp"
+#include "proof/heard.hpp"
+#include "proof/ordered_run.hpp"
+#include "proof/uneven.hpp"
+#include "proof/values.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
 
 struct Proof {
   std::uint64_t steps = 0;
   std::uint64_t messages = 0;
   std::uint64_t blocks_sent = 0;  // by the rank that sends most
-  std::uint64_t rounds = 0;       // where a rank sends and receives one message at a time, in order
+  std::uint64_t rounds = 0;       // as in Schedule
   bool allows_uneven = false;     // chunks may differ in size
 };
 
 /// Whether the plans cost what the algorithm's bound says, and take the chunks that it says.
-[[nodiscard]] Status check_promises(const Algorithm& algorithm, const Problem& problem,
+[[nodiscard]] Status check_promises(const plan::Algorithm& algorithm, const plan::Problem& problem,
                                     const Proof& proof);
 
 struct VerifyOptions {
-  bool in_place = false;  // in and out are the same memory, where the operation allows it
+  /// Also where in and out are the same memory, if the operation allows it.
+  bool in_place = false;
   std::uint64_t seed = 1;
 };
 
-/// The plans by rank, of one problem, from anywhere. A failure names rank, step and
-/// block, and what was expected. It proves:
-/// - every range is inside its buffer, nothing writes `in`, every send has its receive;
-/// - no step waits in a circle;
-/// - of two steps of a rank that touch one block, and not both only read it, one waits for the
-/// other;
-/// - nothing that is undefined is read, and all results are right, on all ranks by the same tree.
-[[nodiscard]] Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options = {});
+/// Proves one world after the other in the same memory.
+class Verifier {
+ public:
+  /// The plans by rank, of one problem, from anywhere. A failure names rank, step and
+  /// block, and what was expected. It proves:
+  /// - every range is inside its buffer, nothing writes `in`, every send has its receive;
+  /// - no steps wait for each other in a cycle;
+  /// - of two steps of a rank that touch one block, and not both only read it, one waits for the
+  /// other;
+  /// - nothing that is undefined is read, and all results are right, on all ranks by the same tree.
+  [[nodiscard]] Result<Proof> verify(std::span<const plan::Plan> plans,
+                                     const VerifyOptions& options = {});
 
-}  // namespace hocket::plan
+ private:
+  void start(std::span<const plan::Plan> plans, const VerifyOptions& options);
+  [[nodiscard]] Status run(std::span<const Event> events);
+  [[nodiscard]] Status run_in_order();
+  [[nodiscard]] Status check_results() const;
+
+  OrderedRun order_;
+  Uneven uneven_;
+  Values apart_;
+  Values in_place_;
+  Heard heard_;
+  bool is_barrier_ = false;
+  bool has_in_place_ = false;
+};
+
+/// The same of one world.
+[[nodiscard]] Result<Proof> verify(std::span<const plan::Plan> plans,
+                                   const VerifyOptions& options = {});
+
+}  // namespace hocket::proof

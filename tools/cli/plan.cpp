@@ -105,7 +105,7 @@ int show(Options& options) {
                                    name(algorithm.operation), options.problem.size)));
   }
   const std::vector<Plan> plans = build_all(algorithm, options.problem);
-  const auto proof = verify(plans);
+  const auto proof = proof::verify(plans);
   if (!proof.ok()) return fail(proof.status());
   if (options.json) {
     fmt::print("{}\n", draw::plan_json(plans));

@@ -10,8 +10,8 @@
 namespace hocket::draw {
 namespace {
 
-using plan::Event;
 using plan::Plan;
+using proof::Event;
 
 // In the drawing's units.
 constexpr std::uint64_t left = 64;
@@ -82,7 +82,7 @@ std::string arrow(std::span<const Plan> plans, const Event& message) {
 }  // namespace
 
 std::string plan_svg(std::span<const Plan> plans) {
-  const auto schedule = make_schedule(plans);
+  const auto schedule = proof::make_schedule(plans);
   const std::uint64_t rounds = schedule.ok() ? schedule->rounds : 0;
   std::string svg = head(plans, rounds) + grid(plans.size(), rounds);
   if (rounds > 0) {

@@ -78,7 +78,8 @@ Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
       if (is_uneven && !algorithm.allows_uneven) continue;
       const auto sizes = is_uneven ? uneven_sizes(problem, count) : even_sizes(problem, count);
       for (const bool in_place : {false, true}) {
-        Status status = rehearse(plans, {.sizes = sizes, .in_place = in_place, .seed = seed++});
+        Status status =
+            proof::rehearse(plans, {.sizes = sizes, .in_place = in_place, .seed = seed++});
         if (!status.ok()) return status;
       }
     }
@@ -86,19 +87,22 @@ Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
   return {};
 }
 
-Status prove_problem(const Algorithm& algorithm, const Problem& problem, Row& row) {
-  const std::vector<Plan> plans = build_all(algorithm, problem);
-  const bool both = problem.size <= all_variants_size_max;
-  for (const bool in_place : {false, true}) {
-    if (!both && in_place && problem.size % 8 != 0) continue;
-    const auto proof = verify(plans, {.in_place = in_place});
-    if (!proof.ok()) return proof.status();
-    ++row.worlds;
-    row.steps += proof->steps;
-    if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
-  }
+/// What is used again for one world after the other.
+struct Bench {
+  std::vector<Plan> plans;
+  proof::Verifier verifier;
+};
+
+Status prove_problem(const Algorithm& algorithm, const Problem& problem, Bench& bench, Row& row) {
+  build_all(algorithm, problem, bench.plans);
+  const bool in_place = problem.size <= all_variants_size_max || problem.size % 8 == 0;
+  const auto proof = bench.verifier.verify(bench.plans, {.in_place = in_place});
+  if (!proof.ok()) return proof.status();
+  ++row.worlds;
+  row.steps += proof->steps;
+  if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
   if (problem.size > rehearsed_size_max) return {};
-  return rehearse_all(algorithm, problem, plans);
+  return rehearse_all(algorithm, problem, bench.plans);
 }
 
 std::string describe(const Problem& problem) {
@@ -110,7 +114,7 @@ std::string describe(const Problem& problem) {
 }
 
 /// What one algorithm and size add to the algorithm's row.
-Row prove_size(const Algorithm& algorithm, std::uint32_t size) {
+Row prove_size(const Algorithm& algorithm, std::uint32_t size, Bench& bench) {
   Row row{.algorithm = &algorithm};
   const Instant start = monotonic_clock().now();
   for (const Problem& problem : problems(algorithm, size)) {
@@ -118,7 +122,7 @@ Row prove_size(const Algorithm& algorithm, std::uint32_t size) {
       row.skipped.push_back(size);
       break;
     }
-    const Status status = prove_problem(algorithm, problem, row);
+    const Status status = prove_problem(algorithm, problem, bench, row);
     if (status.ok()) continue;
     row.failure = Status(status.code(), fmt::format("{}: {}", describe(problem), status.what()));
     break;
@@ -164,9 +168,10 @@ Sweep::Sweep(const Options& options)
 }
 
 void Sweep::work() {
+  Bench bench;
   for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
     const Task& task = tasks_[i];
-    add(task, prove_size(*options_.algorithms[task.algorithm], task.size));
+    add(task, prove_size(*options_.algorithms[task.algorithm], task.size, bench));
   }
 }
 
