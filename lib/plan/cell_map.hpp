@@ -41,7 +41,8 @@ class CellMap {
   }
   /// Where in the vector a cell is.
   [[nodiscard]] std::uint32_t position(std::uint32_t cell) const noexcept {
-    return cell < vector_ ? cell : cell % vector_;
+    if (cell < vector_) return cell;
+    return cell < 2 * vector_ ? cell - vector_ : cell % vector_;
   }
 
   [[nodiscard]] std::uint32_t first(const Range& range) const noexcept {

@@ -64,12 +64,6 @@ void Hazards::write(CellRun run, std::vector<std::uint32_t>& awaited) {
   stretches_[run.begin] = {.writer = step, .reader = nobody, .earlier = nobody};
 }
 
-void Hazards::cut_out(CellRun run) {
-  if (run.end > cell_count_) make_room(run.begin);
-  cut(run.begin);
-  cut(run.end);
-}
-
 void Hazards::cut_anew(std::uint32_t at) {
   stretches_[at] = stretches_[begins_.last_before(at)];
   begins_.set(at);

@@ -40,7 +40,11 @@ class Hazards {
   void read(CellRun run, std::vector<std::uint32_t>& awaited);
   void write(CellRun run, std::vector<std::uint32_t>& awaited);
   /// Stretches begin and end with the run from now on.
-  void cut_out(CellRun run);
+  void cut_out(CellRun run) {
+    if (run.end > cell_count_) make_room(run.begin);
+    cut(run.begin);
+    cut(run.end);
+  }
   void cut(std::uint32_t at) {
     if (!begins_.has(at)) cut_anew(at);
   }

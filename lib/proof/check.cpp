@@ -162,10 +162,11 @@ Status Races::check(std::uint32_t number) {
                   fmt::format("{}: it writes a part of what it reads, at another place",
                               locate(plan_, number)));
   }
-  std::uint32_t other = read(source[0]);
-  if (other == nobody) other = read(source[1]);
-  if (other == nobody) other = write(target[0]);
-  if (other == nobody) other = write(target[1]);
+  std::uint32_t other = nobody;
+  if (source[0].size() > 0) other = read(source[0]);
+  if (source[1].size() > 0 && other == nobody) other = read(source[1]);
+  if (target[0].size() > 0 && other == nobody) other = write(target[0]);
+  if (target[1].size() > 0 && other == nobody) other = write(target[1]);
   return other == nobody ? Status() : race_with(other);
 }
 

@@ -32,8 +32,8 @@ void OrderedRun::start(std::span<const Plan> plans) {
     rank.steps = plan.steps.data();
     rank.after = plan.after.data();
     rank.over = std::exchange(over, over + rank.step_count);
-    find(rank, rank.send, Row::sends);
-    find(rank, rank.receive, Row::receives);
+    find_send(rank);
+    find_receive(rank);
     make_due(plan.rank);
   }
   messages_ = 0;
@@ -97,8 +97,10 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
                      .receive = {receiver, receive.step},
                      .is_message = true,
                      .round = over - 1});
-  pass_on(there, send, Row::sends, over);
-  pass_on(here, receive, Row::receives, over);
+  pass_on(there, send, over);
+  find_send(there);
+  pass_on(here, receive, over);
+  find_receive(here);
   make_due(sender);
   make_due(receiver);
   ++messages_;
@@ -117,18 +119,25 @@ bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
   return true;
 }
 
-void OrderedRun::pass_on(Rank& rank, Turn& turn, Row row, std::uint32_t over) noexcept {
+void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
   rank.over[turn.step++] = over;
   turn.over = over;
   turn.met = 0;
-  find(rank, turn, row);
 }
 
-void OrderedRun::find(const Rank& rank, Turn& turn, Row row) noexcept {
-  const auto is_of_row = [row](const Step& step) {
-    return row == Row::sends ? step.sends() : step.receives();
-  };
-  while (turn.step < rank.step_count && !is_of_row(rank.steps[turn.step])) ++turn.step;
+void OrderedRun::find_send(Rank& rank) noexcept {
+  Turn& turn = rank.send;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
+  come_to(rank, turn);
+}
+
+void OrderedRun::find_receive(Rank& rank) noexcept {
+  Turn& turn = rank.receive;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
+  come_to(rank, turn);
+}
+
+void OrderedRun::come_to(const Rank& rank, Turn& turn) noexcept {
   if (turn.step == rank.step_count) {
     turn.peer = UINT32_MAX;
     return;

@@ -45,14 +45,15 @@ class OrderedRun {
     const std::uint32_t* after = nullptr;
     std::uint32_t* over = nullptr;  // by step: 0, or one more than the round in which it is over
   };
-  enum class Row : std::uint8_t { sends, receives };
 
   void go_on(std::uint32_t rank);
   bool take_own(std::uint32_t rank);
   bool pass_message(std::uint32_t sender, std::uint32_t receiver);
   [[nodiscard]] static bool is_ready(const Rank& rank, Turn& turn) noexcept;
-  static void pass_on(Rank& rank, Turn& turn, Row row, std::uint32_t over) noexcept;
-  static void find(const Rank& rank, Turn& turn, Row row) noexcept;
+  static void pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept;
+  static void find_send(Rank& rank) noexcept;
+  static void find_receive(Rank& rank) noexcept;
+  static void come_to(const Rank& rank, Turn& turn) noexcept;
   void make_due(std::uint32_t rank);
 
   std::uint32_t blocks_per_chunk_ = 1;

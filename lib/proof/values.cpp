@@ -52,6 +52,11 @@ class Walk {
   std::size_t first_;
 };
 
+/// What is here already and goes into the target with what comes in.
+Range own_of(const Step& step) noexcept {
+  return step.kind == StepKind::recv_reduce ? step.source() : step.target();
+}
+
 }  // namespace
 
 void Values::start(std::span<const Plan> plans, bool in_place, std::uint64_t seed) {
@@ -69,7 +74,9 @@ void Values::start(std::span<const Plan> plans, bool in_place, std::uint64_t see
   blocks_.assign(blocks, {});
   is_out_.assign(in_place ? blocks : 0, 0);
   fill_inputs();
-  if (reduces(plans.front().problem.operation)) add_up();
+  is_reduced_ = reduces(plans.front().problem.operation);
+  is_everywhere_ = plans.front().problem.operation == Operation::all_reduce;
+  if (is_reduced_) add_up();
 }
 
 Values::Block Values::contribution(std::uint32_t rank, std::uint32_t position) const noexcept {
@@ -114,17 +121,12 @@ Status Values::run(const Event& event) {
   const Step& step = plans_[at.rank].steps[at.step];
   const Memory& here = memory_[at.rank];
   const Memory& there = memory_[event.step.rank];
-  // What comes in, and what is here already and goes into the target with it.
   const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
-  const Range own = step.kind == StepKind::recv_reduce ? step.source() : step.target();
-  if (!is_readable(there, incoming)) return wrong_read(event.step, incoming);
-  if (step.combines() && !is_readable(here, own)) return wrong_read(at, own);
-
+  const Range own = own_of(step);
   if (step.count == 1) {
-    write({there.first + there.cells.first(incoming), here.first + here.cells.first(own),
-           here.first + here.cells.first(step.target())},
-          1, step);
-    return {};
+    return run(event,
+               {0, 1, there.first + there.cells.first(incoming), here.first + here.cells.first(own),
+                here.first + here.cells.first(step.target())});
   }
   const Walk source(there.cells, incoming, there.first);
   const Walk operand(here.cells, own, here.first);
@@ -132,47 +134,59 @@ Status Values::run(const Event& event) {
   for (std::uint32_t i = 0, count = 0; i < step.count; i += count) {
     count = std::min({source.in_row(i, step.count), operand.in_row(i, step.count),
                       target.in_row(i, step.count)});
-    write({source.block(i), operand.block(i), target.block(i)}, count, step);
+    Status status = run(event, {i, count, source.block(i), operand.block(i), target.block(i)});
+    if (!status.ok()) return status;
   }
   return {};
 }
 
-void Values::write(const Places& places, std::uint32_t count, const Step& step) {
-  const bool combines = step.combines();
-  const bool is_noted = in_place_ && step.to_buffer == Buffer::out;
-  Block* const blocks = blocks_.data();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    Block value = blocks[places.incoming + i];
-    if (combines) value = combine(blocks[places.own + i], value);
-    if (is_noted && blocks[places.target + i] != value) is_out_[places.target + i] = 1;
-    blocks[places.target + i] = value;
+Status Values::run(const Event& event, const Stretch& stretch) {
+  const StepId& at = event.last();
+  const Step& step = plans_[at.rank].steps[at.step];
+  const Step& first = plans_[event.step.rank].steps[event.step.step];
+  if (!are_readable(stretch.incoming, stretch.count, first.from_buffer)) {
+    return wrong_read(event.step, first.source(), stretch.begin);
   }
+  if (step.combines() && !are_readable(stretch.own, stretch.count, own_of(step).buffer)) {
+    return wrong_read(at, own_of(step), stretch.begin);
+  }
+  write(stretch, step.combines(), in_place_ && step.to_buffer == Buffer::out);
+  return {};
 }
 
-bool Values::is_readable(const Memory& memory, const Range& range) const {
-  const bool may_be_out = in_place_ && range.buffer == Buffer::in;
-  for (const plan::CellRun run : memory.cells.of(range)) {
-    for (std::size_t i = memory.first + run.begin; i < memory.first + run.end; ++i) {
-      if (!blocks_[i].is_defined() || (may_be_out && is_out_[i] != 0)) return false;
-    }
+bool Values::are_readable(std::size_t first, std::uint32_t count, Buffer buffer) const noexcept {
+  const std::size_t end = first + count;
+  for (std::size_t i = first; i < end; ++i) {
+    if (!blocks_[i].is_defined()) return false;
   }
-  return true;
+  if (!in_place_ || buffer != Buffer::in) return true;
+  return std::none_of(&is_out_[first], &is_out_[first] + count,
+                      [](std::uint8_t is_out) { return is_out != 0; });
 }
 
-Status Values::wrong_read(const StepId& id, const Range& range) const {
+/// Of those from `begin` on, one is not readable.
+Status Values::wrong_read(const StepId& id, const Range& range, std::uint32_t begin) const {
   const auto& [cells, first] = memory_[id.rank];
   const Walk walk(cells, range, first);
-  std::uint32_t i = 0;
-  while (blocks_[walk.block(i)].is_defined() &&
-         (!in_place_ || range.buffer != Buffer::in || is_out_[walk.block(i)] == 0)) {
-    ++i;
-  }
+  std::uint32_t i = begin;
+  while (are_readable(walk.block(i), 1, range.buffer)) ++i;
   return Status(StatusCode::invalid_argument,
                 fmt::format("{}: block {} of {} blocks of {} {}", locate(plans_[id.rank], id.step),
                             i, range.count, name(range.buffer),
                             blocks_[walk.block(i)].is_defined()
                                 ? "was changed as out, which may be the same memory"
                                 : "is undefined here"));
+}
+
+void Values::write(const Stretch& stretch, bool combines, bool is_noted) {
+  const Block* const incoming = &blocks_[stretch.incoming];
+  const Block* const own = &blocks_[stretch.own];
+  Block* const target = &blocks_[stretch.target];
+  for (std::uint32_t i = 0; i < stretch.count; ++i) {
+    const Block value = combines ? combine(own[i], incoming[i]) : incoming[i];
+    if (is_noted && target[i] != value) is_out_[stretch.target + i] = 1;
+    target[i] = value;
+  }
 }
 
 Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const noexcept {
@@ -203,14 +217,12 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
                   fmt::format("rank {}, out[{}]: {}", rank, block, why));
   };
   if (!value.is_defined()) return wrong("it is undefined at the end");
-  const bool is_reduced = reduces(plans_.front().problem.operation);
   if (value.sum != wanted.sum || value.count() != wanted.count() ||
-      (!is_reduced && value.tree() != wanted.tree())) {
-    return wrong(is_reduced ? "not every rank's contribution is in it exactly once"
-                            : "it holds what belongs elsewhere");
+      (!is_reduced_ && value.tree() != wanted.tree())) {
+    return wrong(is_reduced_ ? "not every rank's contribution is in it exactly once"
+                             : "it holds what belongs elsewhere");
   }
-  const bool is_everywhere = plans_.front().problem.operation == Operation::all_reduce;
-  if (is_everywhere &&
+  if (is_everywhere_ &&
       value.tree() != blocks_[memory_[0].cells.first({Buffer::out, block, 1})].tree()) {
     return wrong("it was combined in another order than on rank 0, so that its bits may differ");
   }

@@ -51,8 +51,11 @@ class Values {
     std::size_t first;  // of its blocks
   };
 
-  /// The first block that a step reads here or elsewhere, combines that with, and writes.
-  struct Places {
+  /// Blocks in a row: of what an event reads here or elsewhere, of what it combines that with, and
+  /// of what it writes, the first one each.
+  struct Stretch {
+    std::uint32_t begin;  // of the event's blocks
+    std::uint32_t count;
     std::size_t incoming;
     std::size_t own;
     std::size_t target;
@@ -64,16 +67,19 @@ class Values {
   void add_up();
 
   [[nodiscard]] Status run(const Event& event);
-  [[nodiscard]] bool is_readable(const Memory& memory, const plan::Range& range) const;
-  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Range& range) const;
-  /// To each of so many blocks in a row goes what comes in, with what is here already if it is to
-  /// be combined.
-  void write(const Places& places, std::uint32_t count, const plan::Step& step);
+  [[nodiscard]] Status run(const Event& event, const Stretch& stretch);
+  [[nodiscard]] bool are_readable(std::size_t first, std::uint32_t count,
+                                  plan::Buffer buffer) const noexcept;
+  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Range& range,
+                                  std::uint32_t begin) const;
+  void write(const Stretch& stretch, bool combines, bool is_noted);
   [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
   [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
 
   std::span<const plan::Plan> plans_;
   bool in_place_ = false;
+  bool is_reduced_ = false;
+  bool is_everywhere_ = false;          // and combined in the same tree
   std::vector<std::uint64_t> randoms_;  // by rank, what makes its contributions
   std::vector<Memory> memory_;          // by rank
   std::vector<Block> blocks_;           // by cell of all ranks

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "proof/amount.hpp"
 #include "proof/schedule.hpp"
 
 namespace hocket::proof {
@@ -19,6 +20,10 @@ namespace {
 
 /// All plans are of one algorithm and problem, and stand at the place of their rank.
 Status check_together(std::span<const Plan> plans) {
+  Amount amount;
+  for (const Plan& plan : plans) {
+    if (Status status = amount.add(plan); !status.ok()) return status;
+  }
   for (std::size_t i = 0; i < plans.size(); ++i) {
     const Plan& plan = plans[i];
     if (plan.rank != i || plan.problem.size != plans.size() ||
@@ -27,6 +32,7 @@ Status check_together(std::span<const Plan> plans) {
                     fmt::format("plan {} of {} is for rank {} of {}, or for another problem", i,
                                 plans.size(), plan.rank, plan.problem.size));
     }
+    if (Status status = amount.add_steps(plan); !status.ok()) return status;
     if (Status status = check_plan(plan); !status.ok()) return status;
   }
   if (!plans.empty()) return {};
@@ -44,18 +50,19 @@ std::uint64_t blocks_sent(const Plan& plan) noexcept {
 void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) {
   const Operation operation = plans.front().problem.operation;
   is_barrier_ = operation == Operation::barrier;
-  has_in_place_ = options.in_place && can_be_in_place(operation);
+  options_ = options;
+  options_.in_place = options.in_place && can_be_in_place(operation);
   uneven_.start(plans);
   if (is_barrier_) return heard_.start(plans);
   apart_.start(plans, false, options.seed);
-  if (has_in_place_) in_place_.start(plans, true, options.seed);
+  if (options_.in_place) in_place_.start(plans, true, options.seed);
 }
 
 Status Verifier::run(std::span<const Event> events) {
-  uneven_.run(events);
+  if (options_.uneven) uneven_.run(events);
   if (is_barrier_) return heard_.run(events);
   Status status = apart_.run(events);
-  if (status.ok() && has_in_place_) status = in_place_.run(events);
+  if (status.ok() && options_.in_place) status = in_place_.run(events);
   return status;
 }
 
@@ -70,7 +77,7 @@ Status Verifier::run_in_order() {
 Status Verifier::check_results() const {
   if (is_barrier_) return heard_.check_results();
   Status status = apart_.check_results();
-  if (status.ok() && has_in_place_) status = in_place_.check_results();
+  if (status.ok() && options_.in_place) status = in_place_.check_results();
   return status;
 }
 
@@ -89,7 +96,7 @@ Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions&
   }
   if (status.ok()) status = check_results();
   if (!status.ok()) return status;
-  proof.allows_uneven = uneven_.allows();
+  proof.allows_uneven = options.uneven && uneven_.allows();
   for (const Plan& plan : plans) {
     proof.steps += plan.steps.size();
     proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));

@@ -30,7 +30,7 @@ struct Proof {
   std::uint64_t messages = 0;
   std::uint64_t blocks_sent = 0;  // by the rank that sends most
   std::uint64_t rounds = 0;       // as in Schedule
-  bool allows_uneven = false;     // chunks may differ in size
+  bool allows_uneven = false;     // chunks may differ in size, if that was to be found out
 };
 
 /// Whether the plans cost what the algorithm's bound says, and take the chunks that it says.
@@ -40,6 +40,8 @@ struct Proof {
 struct VerifyOptions {
   /// Also where in and out are the same memory, if the operation allows it.
   bool in_place = false;
+  /// Find out whether chunks may differ in size.
+  bool uneven = true;
   std::uint64_t seed = 1;
 };
 
@@ -68,7 +70,7 @@ class Verifier {
   Values in_place_;
   Heard heard_;
   bool is_barrier_ = false;
-  bool has_in_place_ = false;
+  VerifyOptions options_;
 };
 
 /// The same of one world.

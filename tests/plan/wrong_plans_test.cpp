@@ -87,7 +87,23 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        },
        "1 chunks of 0 blocks"},
       {"more scratch than there can be", ring(),
-       [](Plans& all) { all[0].scratch_copies = 1U << 30; }, "1073741824 copies"},
+       [](Plans& all) { all[0].scratch_copies = 1U << 24; }, "16777216 copies"},
+      {"more blocks on all ranks together than a proof takes", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.scratch_copies = 1U << 23;
+       },
+       "these plans have 134217760 blocks in all buffers, and a proof takes 134217728"},
+      {"blocks whose number is beyond all numbers", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) {
+           each.shape = {.chunks = UINT32_MAX, .blocks_per_chunk = UINT32_MAX};
+           each.scratch_copies = UINT32_MAX;
+         }
+       },
+       "blocks in all buffers, and a proof takes 134217728"},
+      {"steps that touch more blocks than a proof takes", ring(),
+       [](Plans& all) { all[1].steps[4].count = UINT32_MAX; },
+       "blocks that steps touch, and a proof takes 536870912"},
       {"a step that writes a part of what it reads, shifted",
        plans_of(Operation::all_gather, "ring", 3),
        [](Plans& all) {

@@ -157,7 +157,7 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
   for (const prove::Row& row : rows) {
     std::string remark = row.failure.ok() ? "" : "FAILED ";
     if (!row.skipped.empty()) {
-      remark += fmt::format("skipped {} of the sizes, from {} on: too many steps for memory",
+      remark += fmt::format("skipped {} of the sizes, from {} on: too much for memory",
                             row.skipped.size(), row.skipped.front());
     }
     table.push_back({std::string(name(row.algorithm->operation)), std::string(row.algorithm->name),

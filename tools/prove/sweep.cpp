@@ -20,10 +20,12 @@ using plan::Operation;
 using plan::Plan;
 using plan::Problem;
 
-/// The steps and values of all ranks have to be in memory.
-constexpr std::uint64_t messages_max = 16'000'000;
+// What the steps and the blocks of all ranks may be, so that each thread takes 3 GiB at most.
+constexpr std::uint64_t steps_max = 40'000'000;
+constexpr std::uint64_t blocks_max = std::uint64_t{1} << 26;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
+constexpr std::uint32_t often_in_place_size_max = 256;
 constexpr std::uint32_t rehearsed_size_max = 8;
 
 std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
@@ -87,6 +89,25 @@ Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
   return {};
 }
 
+bool is_also_in_place(std::uint32_t size) {
+  if (size <= all_variants_size_max) return true;
+  return size % (size <= often_in_place_size_max ? 8 : 64) == 0;
+}
+
+/// By the plans of a few ranks: whether the steps and values of all of them fit into memory.
+bool fits(const Algorithm& algorithm, const Problem& problem) {
+  if (problem.size <= often_in_place_size_max) return true;
+  const std::uint64_t rounds = bound_of(algorithm, problem).rounds;
+  if (2 * rounds * problem.size > steps_max) return false;
+  const std::uint64_t worlds = is_also_in_place(problem.size) ? 2 : 1;
+  for (const std::uint32_t rank : {0U, problem.root, problem.size - 1}) {
+    const Plan plan = build(algorithm, problem, rank);
+    const std::uint64_t blocks = (plan.scratch_copies + 2ULL) * plan.shape.vector_blocks();
+    if (blocks * problem.size * worlds > blocks_max) return false;
+  }
+  return true;
+}
+
 /// What is used again for one world after the other.
 struct Bench {
   std::vector<Plan> plans;
@@ -95,8 +116,8 @@ struct Bench {
 
 Status prove_problem(const Algorithm& algorithm, const Problem& problem, Bench& bench, Row& row) {
   build_all(algorithm, problem, bench.plans);
-  const bool in_place = problem.size <= all_variants_size_max || problem.size % 8 == 0;
-  const auto proof = bench.verifier.verify(bench.plans, {.in_place = in_place});
+  const auto proof = bench.verifier.verify(
+      bench.plans, {.in_place = is_also_in_place(problem.size), .uneven = algorithm.allows_uneven});
   if (!proof.ok()) return proof.status();
   ++row.worlds;
   row.steps += proof->steps;
@@ -118,7 +139,7 @@ Row prove_size(const Algorithm& algorithm, std::uint32_t size, Bench& bench) {
   Row row{.algorithm = &algorithm};
   const Instant start = monotonic_clock().now();
   for (const Problem& problem : problems(algorithm, size)) {
-    if (bound_of(algorithm, problem).rounds * size > messages_max) {
+    if (!fits(algorithm, problem)) {
       row.skipped.push_back(size);
       break;
     }
