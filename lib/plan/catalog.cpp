@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "plan/builders/barrier.hpp"
 #include "plan/builders/binomial.hpp"
 #include "plan/builders/bruck.hpp"
 #include "plan/builders/butterfly.hpp"
+#include "plan/builders/canonical.hpp"
 #include "plan/builders/circulant.hpp"
 #include "plan/builders/direct.hpp"
 #include "plan/builders/pipeline.hpp"
@@ -26,6 +28,7 @@ constexpr std::array algorithms = {
     swing_all_reduce_algorithm,
     double_tree_all_reduce_algorithm,
     two_level_all_reduce_algorithm,
+    canonical_all_reduce_algorithm,
 
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,
@@ -52,6 +55,7 @@ constexpr std::array algorithms = {
     double_tree_reduce_algorithm,
     circulant_reduce_algorithm,
     reduce_scatter_gather_reduce_algorithm,
+    two_level_reduce_algorithm,
 
     direct_gather_algorithm,
     binomial_gather_algorithm,
@@ -76,45 +80,41 @@ const Algorithm* find_algorithm(Operation operation, std::string_view name) noex
   return found == algorithms.end() ? nullptr : found;
 }
 
+bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept {
+  if (algorithm.operation != problem.operation || problem.root >= problem.size) return false;
+  return problem.contributions == 0 ||
+         (algorithm.is_canonical && problem.contributions >= problem.size);
+}
+
 Bound bound_of(const Algorithm& algorithm, const Problem& problem) {
   return problem.size > 1 ? algorithm.bound(problem) : Bound{};
 }
 
-namespace {
+Builder::Builder(const Algorithm& algorithm, const Problem& problem)
+    : algorithm_(algorithm),
+      writer_(algorithm.name, problem, 0, algorithm.blocks_per_chunk(problem)) {}
 
-void write(const Algorithm& algorithm, PlanWriter& plan) {
-  if (plan.size() > 1) return algorithm.build(plan);
-  const std::uint32_t all = plan.shape().vector_blocks();
-  plan.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+Plan Builder::build(std::uint32_t rank, Plan memory) {
+  writer_.restart(rank, std::move(memory));
+  if (writer_.size() > 1 || writer_.problem().contributions > 1) {
+    algorithm_.build(writer_);
+  } else {
+    const std::uint32_t all = writer_.shape().vector_blocks();
+    writer_.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
+  }
+  return writer_.take();
 }
 
-}  // namespace
-
 Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
-  PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
-  write(algorithm, plan);
-  return plan.take();
+  return Builder(algorithm, problem).build(rank);
 }
 
 std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem) {
   std::vector<Plan> plans;
-  build_all(algorithm, problem, plans);
+  plans.reserve(problem.size);
+  Builder builder(algorithm, problem);
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) plans.push_back(builder.build(rank));
   return plans;
-}
-
-void build_all(const Algorithm& algorithm, const Problem& problem, std::vector<Plan>& plans) {
-  plans.resize(problem.size);
-  PlanWriter plan(algorithm.name, problem, 0, algorithm.blocks_per_chunk(problem));
-  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-    if (rank > 0) {
-      // Most plans of a world are about as long.
-      plans[rank].steps.reserve(plans[rank - 1].steps.size());
-      plans[rank].after.reserve(plans[rank - 1].after.size());
-    }
-    plan.restart(rank, std::move(plans[rank]));
-    write(algorithm, plan);
-    plans[rank] = plan.take();
-  }
 }
 
 }  // namespace hocket::plan

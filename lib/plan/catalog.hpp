@@ -32,7 +32,8 @@ struct Algorithm {
   std::string_view name;
   Operation operation;
   std::string_view summary;  // one line for people: what it does, and where it wins
-  /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces.
+  /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces. Of
+  /// a canonical one also size 1.
   void (*build)(PlanWriter& plan);
   /// Into how many blocks a chunk is divided.
   std::uint32_t (*blocks_per_chunk)(const Problem& problem) = undivided;
@@ -40,6 +41,9 @@ struct Algorithm {
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
+  /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
+  /// Problem::contributions, for which it gives the same bits at every size.
+  bool is_canonical = false;
   /// Whether ranks send to those with the next number only.
   bool neighbours_only = false;
 };
@@ -48,13 +52,27 @@ struct Algorithm {
 /// Null when there is none of that name for the operation.
 [[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
 
+/// Whether the algorithm is one for this problem, and the problem one that there can be.
+[[nodiscard]] bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept;
+
 /// Nothing for a world of one.
 [[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem);
+
+/// Builds the plans of one world. All of a problem that the algorithm can solve.
+class Builder {
+ public:
+  Builder(const Algorithm& algorithm, const Problem& problem);
+
+  /// Of one rank, in the memory of a plan that is no longer needed.
+  [[nodiscard]] Plan build(std::uint32_t rank, Plan memory = {});
+
+ private:
+  const Algorithm& algorithm_;
+  PlanWriter writer_;
+};
 
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
 /// The plans of all ranks.
 [[nodiscard]] std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem);
-/// Into the memory of others.
-void build_all(const Algorithm& algorithm, const Problem& problem, std::vector<Plan>& plans);
 
 }  // namespace hocket::plan

@@ -2,6 +2,7 @@
 // they have a cell in common.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,19 +27,23 @@ class CellMap {
  public:
   /// `in_place`: in and out are the same memory, one being a part of the other.
   CellMap(const Problem& problem, const Shape& shape, std::uint32_t rank, bool in_place) noexcept
-      : vector_(shape.vector_blocks()),
-        blocks_{blocks_of(problem, shape, rank, Buffer::in),
-                blocks_of(problem, shape, rank, Buffer::out)},
-        base_{place_in_vector(problem, shape, rank, Buffer::in),
-              place_in_vector(problem, shape, rank, Buffer::out), 2 * vector_} {
-    if (!in_place) base_[1] += vector_;
+      : vector_(shape.vector_blocks()) {
+    const std::uint32_t in = blocks_of(problem, shape, rank, Buffer::in);
+    const std::uint32_t out = blocks_of(problem, shape, rank, Buffer::out);
+    const std::uint32_t apart = std::max(in, vector_);  // where out is, if it is not in
+    loop_ = {std::min(in, vector_), std::min(out, vector_), vector_};
+    base_ = {place_in_vector(problem, shape, rank, Buffer::in),
+             place_in_vector(problem, shape, rank, Buffer::out) + (in_place ? 0 : apart),
+             apart + vector_};
   }
 
-  /// How many cells there are with so many copies of the vector in scratch: those of in, or of in
-  /// and out; of out apart from it; of each copy. No run is in two of them.
+  /// How many cells there are with so many copies of the vector in scratch: a vector, or several,
+  /// of in, or of in and out; one of out apart from it; and the copies. No run is in two of them.
   [[nodiscard]] std::uint32_t count(std::uint32_t scratch_copies) const noexcept {
-    return (2 + scratch_copies) * vector_;
+    return base_[2] + scratch_copies * vector_;
   }
+  /// Blocks of a vector.
+  [[nodiscard]] std::uint32_t vector() const noexcept { return vector_; }
   /// Where in the vector a cell is.
   [[nodiscard]] std::uint32_t position(std::uint32_t cell) const noexcept {
     if (cell < vector_) return cell;
@@ -51,26 +56,17 @@ class CellMap {
   [[nodiscard]] CellRuns of(const Range& range) const noexcept {
     const std::uint32_t begin = first(range);
     if (range.count == 1) return {{{begin, begin + 1}, {}}};
-    const CellRun around = wrap(range);
-    const std::uint32_t room = around.end - begin;
+    const std::uint32_t loop = loop_[static_cast<std::size_t>(range.buffer)];
+    const std::uint32_t past = range.first < loop ? range.first : range.first % loop;
+    const std::uint32_t room = loop - past;
     if (range.count <= room) return {{{begin, begin + range.count}, {}}};
-    return {{{begin, around.end}, {around.begin, around.begin + range.count - room}}};
+    return {{{begin, begin + room}, {begin - past, begin - past + range.count - room}}};
   }
 
  private:
-  /// All cells of the buffer, or of the copy, that the range is in.
-  [[nodiscard]] CellRun wrap(const Range& range) const noexcept {
-    if (range.buffer == Buffer::scratch) {
-      const std::uint32_t begin = base_[2] + range.first / vector_ * vector_;
-      return {begin, begin + vector_};
-    }
-    const auto buffer = static_cast<std::size_t>(range.buffer);
-    return {base_[buffer], base_[buffer] + blocks_[buffer]};
-  }
-
   std::uint32_t vector_;
-  std::array<std::uint32_t, 2> blocks_;  // of in and out
-  std::array<std::uint32_t, 3> base_;    // the first cell of each buffer
+  std::array<std::uint32_t, 3> loop_ = {};  // of each buffer, blocks that a range goes around in
+  std::array<std::uint32_t, 3> base_ = {};  // of each buffer, its first cell
 };
 
 }  // namespace hocket::plan

@@ -39,16 +39,15 @@ class Hazards {
 
   void read(CellRun run, std::vector<std::uint32_t>& awaited);
   void write(CellRun run, std::vector<std::uint32_t>& awaited);
+  void read(Stretch& stretch, std::vector<std::uint32_t>& awaited);
+  void write(Stretch& stretch, std::vector<std::uint32_t>& awaited);
   /// Stretches begin and end with the run from now on.
   void cut_out(CellRun run) {
     if (run.end > cell_count_) make_room(run.begin);
-    cut(run.begin);
-    cut(run.end);
+    if (!begins_.has(run.begin)) cut(run.begin);
+    if (!begins_.has(run.end)) cut(run.end);
   }
-  void cut(std::uint32_t at) {
-    if (!begins_.has(at)) cut_anew(at);
-  }
-  void cut_anew(std::uint32_t at);
+  void cut(std::uint32_t at);
   /// For all copies of the vector as far as that of the cell.
   void make_room(std::uint32_t cell);
 

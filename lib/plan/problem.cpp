@@ -47,6 +47,11 @@ Extent extent(const Problem& problem, std::uint32_t rank, Buffer buffer) noexcep
   return buffer == Buffer::in ? row.in : row.out;
 }
 
+std::uint32_t vectors_of(const Problem& problem, std::uint32_t rank, Buffer buffer) noexcept {
+  const bool has_several = problem.contributions > 0 && buffer == Buffer::in;
+  return has_several ? contributions_of(problem, rank).count() : 1;
+}
+
 }  // namespace
 
 std::span<const Operation> all_operations() noexcept { return operations; }
@@ -63,8 +68,21 @@ bool reduces(Operation operation) noexcept {
          operation == Operation::reduce;
 }
 
-bool can_be_in_place(Operation operation) noexcept {
-  return operation != Operation::all_to_all && operation != Operation::barrier;
+bool can_be_in_place(const Problem& problem) noexcept {
+  return problem.operation != Operation::all_to_all && problem.operation != Operation::barrier &&
+         problem.contributions == 0;
+}
+
+std::uint32_t all_contributions(const Problem& problem) noexcept {
+  return problem.contributions > 0 ? problem.contributions : problem.size;
+}
+
+Contributions contributions_of(const Problem& problem, std::uint32_t rank) noexcept {
+  const std::uint32_t all = all_contributions(problem);
+  const auto first = [&](std::uint32_t of) {
+    return static_cast<std::uint32_t>(first_element(all, problem.size, of));
+  };
+  return {first(rank), first(rank + 1)};
 }
 
 Shape shape_of(const Problem& problem, std::uint32_t blocks_per_chunk) noexcept {
@@ -88,7 +106,7 @@ std::uint32_t blocks_of(const Problem& problem, const Shape& shape, std::uint32_
     case Extent::chunk:
       return shape.blocks_per_chunk;
     case Extent::vector:
-      return shape.vector_blocks();
+      return vectors_of(problem, rank, buffer) * shape.vector_blocks();
   }
   return 0;
 }

@@ -35,9 +35,23 @@ struct Problem {
   std::uint32_t pieces = 1;  // into how many a pipeline cuts what it sends
   std::uint32_t ranks_per_host =
       1;  // ranks of one host have numbers in a row; the last may have fewer
+  /// Of an all-reduce whose bits are to be the same at every size: how many vectors it reduces in
+  /// all, at least one of each rank (contributions_of). 0: one of each rank.
+  std::uint32_t contributions = 0;
 
   friend bool operator==(const Problem&, const Problem&) = default;
 };
+
+/// The vectors that a rank has in `in`, one behind the other, by their numbers in the world: as
+/// even as can be.
+struct Contributions {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return end - begin; }
+};
+[[nodiscard]] Contributions contributions_of(const Problem& problem, std::uint32_t rank) noexcept;
+[[nodiscard]] std::uint32_t all_contributions(const Problem& problem) noexcept;
 
 /// How the buffers of a problem are made of blocks. A *chunk* is what one rank contributes to or
 /// gets of a gather, scatter or all-to-all; all other operations have one chunk. Every chunk is
@@ -58,7 +72,7 @@ struct Shape {
 
 /// Where a caller may give the same memory for in and out (in place), the block of the vector that
 /// the first block of the smaller one of the two is.
-[[nodiscard]] bool can_be_in_place(Operation operation) noexcept;
+[[nodiscard]] bool can_be_in_place(const Problem& problem) noexcept;
 [[nodiscard]] std::uint32_t place_in_vector(const Problem& problem, const Shape& shape,
                                             std::uint32_t rank, Buffer buffer) noexcept;
 

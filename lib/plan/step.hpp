@@ -13,7 +13,8 @@ enum class Buffer : std::uint8_t {
 };
 
 /// Blocks one after the other. Past the end of the buffer it goes on at the buffer's beginning; of
-/// scratch, at the beginning of that copy of the vector (Shape).
+/// one that is several vectors (scratch, and `in` of several contributions), at the beginning of
+/// that vector.
 struct Range {
   Buffer buffer = Buffer::in;
   std::uint32_t first = 0;

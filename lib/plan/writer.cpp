@@ -8,7 +8,7 @@ PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, std::
             .problem = problem,
             .rank = rank,
             .shape = shape_of(problem, blocks_per_chunk)},
-      hazards_(CellMap(problem, plan_.shape, rank, can_be_in_place(problem.operation))) {}
+      hazards_(CellMap(problem, plan_.shape, rank, can_be_in_place(problem))) {}
 
 void PlanWriter::restart(std::uint32_t rank, Plan memory) {
   memory.algorithm = plan_.algorithm;
@@ -18,8 +18,16 @@ void PlanWriter::restart(std::uint32_t rank, Plan memory) {
   memory.scratch_copies = 0;
   memory.steps.clear();
   memory.after.clear();
+  memory.steps.reserve(steps_expected_);
+  memory.after.reserve(awaited_expected_);
   plan_ = std::move(memory);
-  hazards_.restart(CellMap(problem(), shape(), rank, can_be_in_place(problem().operation)));
+  hazards_.restart(CellMap(problem(), shape(), rank, can_be_in_place(problem())));
+}
+
+Plan PlanWriter::take() noexcept {
+  steps_expected_ = plan_.steps.size();
+  awaited_expected_ = plan_.after.size();
+  return std::move(plan_);
 }
 
 void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {

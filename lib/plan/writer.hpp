@@ -3,9 +3,9 @@
 #pragma once
 
 #include <any>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "plan/hazards.hpp"
 #include "plan/plan.hpp"
@@ -48,7 +48,7 @@ class PlanWriter {
   /// to = to op from
   void reduce(const Range& from, const Range& to);
 
-  [[nodiscard]] Plan take() noexcept { return std::move(plan_); }
+  [[nodiscard]] Plan take() noexcept;
 
  private:
   void add(const Step& step);
@@ -60,6 +60,9 @@ class PlanWriter {
   Plan plan_;
   Hazards hazards_;
   std::any common_;
+  // Most plans of a world are about as long as the one before.
+  std::size_t steps_expected_ = 0;
+  std::size_t awaited_expected_ = 0;
 };
 
 }  // namespace hocket::plan

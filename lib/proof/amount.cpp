@@ -1,7 +1,5 @@
 #include "proof/amount.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
@@ -22,13 +20,11 @@ Status refuse(std::string_view what, std::uint64_t amount, std::uint64_t limit) 
 
 Status Amount::add(const plan::Plan& plan) {
   steps_ += plan.steps.size();
-  const std::uint64_t vector = std::uint64_t{plan.shape.chunks} * plan.shape.blocks_per_chunk;
-  const std::uint64_t copies = std::uint64_t{plan.scratch_copies} + 2;
+  const std::uint64_t in = contributions_of(plan.problem, plan.rank).count();
+  const std::uint64_t vectors = in + 1 + plan.scratch_copies;
   const bool is_barrier = plan.problem.operation == plan::Operation::barrier;
   const std::uint64_t weight = is_barrier ? plan.problem.size / bits_of_block + 1 : 1;
-  // One too large stands for all too large: the sum is not to begin again at 0.
-  const std::uint64_t room = limits::proof_blocks_max / copies / weight + 1;
-  kept_ += std::min(vector, room) * copies * weight;
+  kept_ += vectors * plan.shape.vector_blocks() * weight;
   if (steps_ > limits::proof_steps_max) return refuse("steps", steps_, limits::proof_steps_max);
   if (kept_ > limits::proof_blocks_max) {
     return refuse("blocks in all buffers", kept_, limits::proof_blocks_max);

@@ -13,7 +13,7 @@ namespace hocket::proof {
 class Amount {
  public:
   // Each fails when the plans so far are more than a proof takes (base/limits.hpp).
-  /// By what the plan says it has.
+  /// By what the plan, which passed check_extent, says it has.
   [[nodiscard]] Status add(const plan::Plan& plan);
   /// By what its steps do.
   [[nodiscard]] Status add_steps(const plan::Plan& plan);

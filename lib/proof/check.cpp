@@ -110,7 +110,7 @@ class Races {
  public:
   explicit Races(const Plan& plan)
       : plan_(plan),
-        cells_(plan.problem, plan.shape, plan.rank, can_be_in_place(plan.problem.operation)),
+        cells_(plan.problem, plan.shape, plan.rank, can_be_in_place(plan.problem)),
         reached_by_(plan.steps.size(), nobody),
         touched_(cells_.count(plan.scratch_copies)) {}
 
@@ -129,9 +129,9 @@ class Races {
   };
 
   [[nodiscard]] static bool is_shifted(const CellRuns& source, const CellRuns& target) noexcept;
-  // Each gives a step that touched one of the cells before and that this one does not wait for.
-  [[nodiscard]] std::uint32_t read(CellRun run);
-  [[nodiscard]] std::uint32_t write(CellRun run);
+  // Each gives a step that touched the cell before and that this one does not wait for.
+  [[nodiscard]] std::uint32_t read(Touched& cell);
+  [[nodiscard]] std::uint32_t write(Touched& cell);
   [[nodiscard]] std::uint32_t find_reader(const Touched& cell);
   [[nodiscard]] Status race_with(std::uint32_t other) const;
 
@@ -155,6 +155,14 @@ class Races {
 Status Races::check(std::uint32_t number) {
   const Step& step = plan_.steps[number];
   begin(number, plan_.awaited(step));
+  std::uint32_t other = nobody;
+  if (step.count == 1) {  // as most are
+    if (step.has_source()) other = read(touched_[cells_.first(step.source())]);
+    if (step.has_target() && other == nobody) {
+      other = write(touched_[cells_.first(step.target())]);
+    }
+    return other == nobody ? Status() : race_with(other);
+  }
   const CellRuns source = step.has_source() ? cells_.of(step.source()) : CellRuns();
   const CellRuns target = step.has_target() ? cells_.of(step.target()) : CellRuns();
   if (step.has_source() && step.has_target() && is_shifted(source, target)) {
@@ -162,11 +170,16 @@ Status Races::check(std::uint32_t number) {
                   fmt::format("{}: it writes a part of what it reads, at another place",
                               locate(plan_, number)));
   }
-  std::uint32_t other = nobody;
-  if (source[0].size() > 0) other = read(source[0]);
-  if (source[1].size() > 0 && other == nobody) other = read(source[1]);
-  if (target[0].size() > 0 && other == nobody) other = write(target[0]);
-  if (target[1].size() > 0 && other == nobody) other = write(target[1]);
+  for (const CellRun& run : source) {
+    for (std::uint32_t i = run.begin; i < run.end && other == nobody; ++i) {
+      other = read(touched_[i]);
+    }
+  }
+  for (const CellRun& run : target) {
+    for (std::uint32_t i = run.begin; i < run.end && other == nobody; ++i) {
+      other = write(touched_[i]);
+    }
+  }
   return other == nobody ? Status() : race_with(other);
 }
 
@@ -180,30 +193,24 @@ bool Races::is_shifted(const CellRuns& source, const CellRuns& target) noexcept 
   return false;
 }
 
-std::uint32_t Races::read(CellRun run) {
-  for (std::uint32_t i = run.begin; i < run.end; ++i) {
-    Touched& cell = touched_[i];
-    if (cell.writer != nobody && !waits(cell.writer)) return cell.writer;
-    if (cell.reader != nobody) {
-      readers_.push_back({cell.reader, cell.earlier});
-      cell.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
-    }
-    cell.reader = step_;
+inline std::uint32_t Races::read(Touched& cell) {
+  if (cell.writer != nobody && !waits(cell.writer)) return cell.writer;
+  if (cell.reader != nobody) {
+    readers_.push_back({cell.reader, cell.earlier});
+    cell.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
   }
+  cell.reader = step_;
   return nobody;
 }
 
-std::uint32_t Races::write(CellRun run) {
-  for (std::uint32_t i = run.begin; i < run.end; ++i) {
-    Touched& cell = touched_[i];
-    // Those that read it since then are known to wait for who wrote it.
-    if (cell.reader != nobody) {
-      if (const std::uint32_t other = find_reader(cell); other != nobody) return other;
-    } else if (cell.writer != nobody && !waits(cell.writer)) {
-      return cell.writer;
-    }
-    cell = {.writer = step_};
+inline std::uint32_t Races::write(Touched& cell) {
+  // Those that read it since then are known to wait for who wrote it.
+  if (cell.reader != nobody) {
+    if (const std::uint32_t other = find_reader(cell); other != nobody) return other;
+  } else if (cell.writer != nobody && !waits(cell.writer)) {
+    return cell.writer;
   }
+  cell = {.writer = step_};
   return nobody;
 }
 
@@ -255,28 +262,37 @@ void Races::reach(std::span<const std::uint32_t> steps) {
 bool has_sound_shape(const Plan& plan) {
   const std::uint64_t vector =
       std::uint64_t{plan.shape.chunks} * std::uint64_t{plan.shape.blocks_per_chunk};
+  const std::uint64_t vectors =
+      std::uint64_t{contributions_of(plan.problem, plan.rank).count()} + 1 + plan.scratch_copies;
   return plan.shape.blocks_per_chunk > 0 && vector <= limits::plan_blocks_max &&
          plan.shape == shape_of(plan.problem, plan.shape.blocks_per_chunk) &&
-         (plan.scratch_copies + std::uint64_t{2}) * vector <= limits::plan_blocks_max;
+         vectors * vector <= limits::plan_blocks_max;
 }
+
+/// At least one of each rank, where something is made of them.
+bool has_sound_contributions(const Problem& problem) {
+  return problem.contributions == 0 || (problem.operation == plan::Operation::all_reduce &&
+                                        problem.contributions >= problem.size &&
+                                        problem.contributions <= limits::contributions_max);
+}
+
+}  // namespace
 
 Status check_extent(const Plan& plan) {
   const Problem& problem = plan.problem;
   const bool is_sound =
       static_cast<std::size_t>(problem.operation) < plan::all_operations().size() &&
       problem.size >= 1 && problem.size <= limits::world_size_max && plan.rank < problem.size &&
-      problem.root < problem.size && has_sound_shape(plan) && plan.steps.size() < nobody &&
-      plan.after.size() < nobody;
+      problem.root < problem.size && has_sound_contributions(problem) && has_sound_shape(plan) &&
+      plan.steps.size() < nobody && plan.after.size() < nobody;
   if (is_sound) return {};
   return Status(
       StatusCode::invalid_argument,
-      fmt::format("a plan that can't be: for rank {} of {}, root {}, {} chunks of {} blocks, "
-                  "{} copies of them in scratch, {} steps",
-                  plan.rank, problem.size, problem.root, plan.shape.chunks,
+      fmt::format("a plan that can't be: for rank {} of {}, root {}, {} contributions, {} chunks "
+                  "of {} blocks, {} copies of them in scratch, {} steps",
+                  plan.rank, problem.size, problem.root, problem.contributions, plan.shape.chunks,
                   plan.shape.blocks_per_chunk, plan.scratch_copies, plan.steps.size()));
 }
-
-}  // namespace
 
 std::string locate(const Plan& plan, std::uint32_t step) {
   return fmt::format("rank {}, step {} ({})", plan.rank, step, describe(plan.steps[step]));

@@ -12,6 +12,8 @@ namespace {
 
 /// So few that what they touched is still in the cache.
 constexpr std::size_t events_at_once = 512;
+/// A step of a rank itself, a message from it and one to it.
+constexpr std::size_t events_of_a_try = 3;
 /// So far ahead that a step is there when its turn comes.
 constexpr std::uint32_t steps_ahead = 4;
 
@@ -41,29 +43,31 @@ void OrderedRun::start(std::span<const Plan> plans) {
 }
 
 std::span<const Event> OrderedRun::next() {
-  events_.clear();
-  while (events_.size() < events_at_once) {
+  events_.resize(events_at_once);
+  event_count_ = 0;
+  while (event_count_ + events_of_a_try <= events_at_once) {
     if (due_.empty()) {
       // Backwards, so that those that were due first come first.
       due_.assign(due_next_.rbegin(), due_next_.rend());
       due_next_.clear();
     }
     if (due_.empty()) break;
-    const std::uint32_t rank = due_.back();
+    if (!go_on(due_.back())) continue;  // there is no room for more events now
+    ranks_[due_.back()].is_due = false;
     due_.pop_back();
-    go_on(rank);
-    ranks_[rank].is_due = false;
   }
-  return events_;
+  return std::span(events_).first(event_count_);
 }
 
-void OrderedRun::go_on(std::uint32_t rank) {
+bool OrderedRun::go_on(std::uint32_t rank) {
   const Rank& here = ranks_[rank];
   for (bool goes_on = true; goes_on;) {
+    if (event_count_ + events_of_a_try > events_at_once) return false;
     goes_on = take_own(rank);
     if (here.send.step < here.step_count) goes_on |= pass_message(rank, here.send.peer);
     if (here.receive.step < here.step_count) goes_on |= pass_message(here.receive.peer, rank);
   }
+  return true;
 }
 
 /// Those behind the next send and the next receive are not looked for yet.
@@ -73,8 +77,8 @@ bool OrderedRun::take_own(std::uint32_t rank) {
   const std::uint32_t end = std::max(here.send.step, here.receive.step);
   while (turn.step < end && here.steps[turn.step].communicates()) ++turn.step;
   if (turn.step >= end || !is_ready(here, turn)) return false;
-  events_.push_back(
-      {.step = {rank, turn.step}, .receive = {}, .is_message = false, .round = turn.over - 1});
+  events_[event_count_++] = {
+      .step = {rank, turn.step}, .receive = {}, .is_message = false, .round = turn.over - 1};
   here.over[turn.step++] = turn.over;
   turn.met = 0;
   --steps_left_;
@@ -93,10 +97,10 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   if (from.count != to.count || !plan::have_same_sizes(blocks_per_chunk_, from.from, to.to))
     return false;
   const std::uint32_t over = std::max(send.over, receive.over) + 1;
-  events_.push_back({.step = {sender, send.step},
-                     .receive = {receiver, receive.step},
-                     .is_message = true,
-                     .round = over - 1});
+  events_[event_count_++] = {.step = {sender, send.step},
+                             .receive = {receiver, receive.step},
+                             .is_message = true,
+                             .round = over - 1};
   pass_on(there, send, over);
   find_send(there);
   pass_on(here, receive, over);

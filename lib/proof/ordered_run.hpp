@@ -46,7 +46,8 @@ class OrderedRun {
     std::uint32_t* over = nullptr;  // by step: 0, or one more than the round in which it is over
   };
 
-  void go_on(std::uint32_t rank);
+  /// As far as it can; false if there is no room for that.
+  bool go_on(std::uint32_t rank);
   bool take_own(std::uint32_t rank);
   bool pass_message(std::uint32_t sender, std::uint32_t receiver);
   [[nodiscard]] static bool is_ready(const Rank& rank, Turn& turn) noexcept;
@@ -62,6 +63,7 @@ class OrderedRun {
   std::vector<std::uint32_t> due_;   // ranks that may be able to go on
   std::vector<std::uint32_t> due_next_;
   std::vector<Event> events_;
+  std::size_t event_count_ = 0;
   std::uint64_t steps_left_ = 0;
   std::uint64_t messages_ = 0;
   std::uint32_t rounds_ = 0;

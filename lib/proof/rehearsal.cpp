@@ -67,7 +67,7 @@ class Actor {
 Actor::Actor(const Plan& plan, const RehearsalOptions& options, std::mt19937_64& random)
     : plan_(plan),
       layout_(plan, options.sizes),
-      in_place_(options.in_place && can_be_in_place(plan.problem.operation)),
+      in_place_(options.in_place && can_be_in_place(plan.problem)),
       started_(plan.steps.size()),
       finished_(plan.steps.size()) {
   for (const Buffer each : {Buffer::in, Buffer::out, Buffer::scratch}) {
@@ -100,10 +100,8 @@ std::span<std::uint64_t> Actor::buffer(Buffer buffer) noexcept {
 
 template <class Visit>
 void Actor::visit_blocks(const Range& range, Visit visit) {
-  const std::uint32_t vector = plan_.shape.vector_blocks();
-  const std::uint32_t begin = range.buffer == Buffer::scratch ? range.first / vector * vector : 0;
-  const std::uint32_t blocks =
-      range.buffer == Buffer::scratch ? vector : plan_.blocks(range.buffer);
+  const std::uint32_t blocks = std::min(plan_.blocks(range.buffer), plan_.shape.vector_blocks());
+  const std::uint32_t begin = range.first / blocks * blocks;
   for (std::uint32_t i = 0; i < range.count; ++i) {
     const auto piece = layout_.elements(range.buffer, begin + (range.first - begin + i) % blocks);
     visit(buffer(range.buffer).subspan(piece.begin, piece.end - piece.begin));
@@ -307,9 +305,9 @@ Numbers Stage::expected(std::uint32_t rank, const Numbers& sum) {
 Status Stage::check_results() {
   Numbers sum;
   if (reduces(plans_.front().problem.operation)) {
-    sum.resize(inputs_.front().size());
+    sum.resize(inputs_.front().size() / contributions_of(plans_.front().problem, 0).count());
     for (const Numbers& each : inputs_) {
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += each[i];
+      for (std::size_t i = 0; i < each.size(); ++i) sum[i % sum.size()] += each[i];
     }
   }
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {

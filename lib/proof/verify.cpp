@@ -1,10 +1,11 @@
 #include "proof/verify.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
-#include "proof/amount.hpp"
+#include "proof/check.hpp"
 #include "proof/schedule.hpp"
 
 namespace hocket::proof {
@@ -16,46 +17,88 @@ using plan::Plan;
 using plan::Problem;
 using plan::Step;
 
-namespace {
-
-/// All plans are of one algorithm and problem, and stand at the place of their rank.
-Status check_together(std::span<const Plan> plans) {
+Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  if (plans.empty()) return Status(StatusCode::invalid_argument, "no plans");
+  // All of them, before anything is allocated for one.
   Amount amount;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    if (Status status = check_place(plans, rank); !status.ok()) return status;
+    if (Status status = check_extent(plans[rank]); !status.ok()) return status;
+    if (Status status = amount.add(plans[rank]); !status.ok()) return status;
+  }
+  Proof proof;
   for (const Plan& plan : plans) {
-    if (Status status = amount.add(plan); !status.ok()) return status;
-  }
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const Plan& plan = plans[i];
-    if (plan.rank != i || plan.problem.size != plans.size() ||
-        plan.problem != plans.front().problem || plan.shape != plans.front().shape) {
-      return Status(StatusCode::invalid_argument,
-                    fmt::format("plan {} of {} is for rank {} of {}, or for another problem", i,
-                                plans.size(), plan.rank, plan.problem.size));
-    }
     if (Status status = amount.add_steps(plan); !status.ok()) return status;
-    if (Status status = check_plan(plan); !status.ok()) return status;
+    if (Status status = check_and_count(plan, proof); !status.ok()) return status;
   }
-  if (!plans.empty()) return {};
-  return Status(StatusCode::invalid_argument, "no plans");
+  return prove_together(plans, options, proof);
 }
 
-std::uint64_t blocks_sent(const Plan& plan) noexcept {
-  std::uint64_t sum = 0;
-  for (const Step& step : plan.steps) sum += step.sends() ? step.count : 0;
-  return sum;
+Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Problem& problem,
+                                         const VerifyOptions& options) {
+  plan::Builder builder(algorithm, problem);
+  plans_.resize(problem.size);
+  Proof proof;
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    plans_[rank] = builder.build(rank, std::move(plans_[rank]));
+    if (Status status = check_and_count(plans_[rank], proof); !status.ok()) return status;
+  }
+  return prove_together(plans_, options, proof);
 }
 
-}  // namespace
+/// All plans are of one problem, and stand at the place of their rank.
+Status Verifier::check_place(std::span<const Plan> plans, std::size_t rank) {
+  const Plan& plan = plans[rank];
+  if (plan.rank == rank && plan.problem.size == plans.size() &&
+      plan.problem == plans.front().problem && plan.shape == plans.front().shape) {
+    return {};
+  }
+  return Status(StatusCode::invalid_argument,
+                fmt::format("plan {} of {} is for rank {} of {}, or for another problem", rank,
+                            plans.size(), plan.rank, plan.problem.size));
+}
+
+Status Verifier::check_and_count(const Plan& plan, Proof& proof) {
+  if (Status status = check_plan(plan); !status.ok()) return status;
+  std::uint64_t blocks_sent = 0;
+  for (const Step& step : plan.steps) blocks_sent += step.sends() ? step.count : 0;
+  proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent);
+  proof.steps += plan.steps.size();
+  return {};
+}
+
+Result<Proof> Verifier::prove_together(std::span<const Plan> plans, const VerifyOptions& options,
+                                       Proof proof) {
+  start(plans, options);
+  order_.start(plans);
+  Status status = run_in_order();
+  proof.messages = order_.messages();
+  proof.rounds = order_.rounds();
+  if (!order_.is_over()) {  // they may be able to go in another order
+    const auto schedule = make_schedule(plans);
+    if (!schedule.ok()) return schedule.status();
+    start(plans, options);
+    status = run(schedule->events);
+    proof.messages = schedule->messages;
+    proof.rounds = schedule->rounds;
+  }
+  if (status.ok()) status = check_results();
+  if (!status.ok()) return status;
+  proof.allows_uneven = options.uneven && uneven_.allows();
+  proof.is_canonical = !is_barrier_ && apart_.are_canonical();
+  return proof;
+}
 
 void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) {
-  const Operation operation = plans.front().problem.operation;
-  is_barrier_ = operation == Operation::barrier;
+  const Problem& problem = plans.front().problem;
   options_ = options;
-  options_.in_place = options.in_place && can_be_in_place(operation);
-  uneven_.start(plans);
+  options_.in_place = options.in_place && can_be_in_place(problem);
+  is_barrier_ = problem.operation == Operation::barrier;
+  if (options.uneven) uneven_.start(plans);
   if (is_barrier_) return heard_.start(plans);
-  apart_.start(plans, false, options.seed);
-  if (options_.in_place) in_place_.start(plans, true, options.seed);
+  apart_.start(plans, {.canonical = options.canonical, .seed = options.seed});
+  if (!options_.in_place) return;
+  in_place_.start(plans, {.in_place = true, .canonical = false, .seed = options.seed});
 }
 
 Status Verifier::run(std::span<const Event> events) {
@@ -81,29 +124,6 @@ Status Verifier::check_results() const {
   return status;
 }
 
-Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions& options) {
-  if (Status status = check_together(plans); !status.ok()) return status;
-  start(plans, options);
-  order_.start(plans);
-  Status status = run_in_order();
-  Proof proof{.messages = order_.messages(), .rounds = order_.rounds()};
-  if (!order_.is_over()) {  // they may be able to go in another order
-    const auto schedule = make_schedule(plans);
-    if (!schedule.ok()) return schedule.status();
-    start(plans, options);
-    status = run(schedule->events);
-    proof = {.messages = schedule->messages, .rounds = schedule->rounds};
-  }
-  if (status.ok()) status = check_results();
-  if (!status.ok()) return status;
-  proof.allows_uneven = options.uneven && uneven_.allows();
-  for (const Plan& plan : plans) {
-    proof.steps += plan.steps.size();
-    proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent(plan));
-  }
-  return proof;
-}
-
 Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) {
   return Verifier().verify(plans, options);
 }
@@ -120,8 +140,13 @@ Status check_promises(const Algorithm& algorithm, const Problem& problem, const 
                   fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
                               proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));
   }
-  if (!algorithm.allows_uneven || proof.allows_uneven) return {};
-  return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
+  if (algorithm.allows_uneven && !proof.allows_uneven) {
+    return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
+  }
+  if (algorithm.is_canonical && !proof.is_canonical) {
+    return Status(StatusCode::mismatch, "the tree in which it combines is not the canonical tree");
+  }
+  return {};
 }
 
 }  // namespace hocket::proof

@@ -25,7 +25,7 @@ Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std:
 
 Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_uneven) const {
   const auto may_do = [&](const Algorithm& algorithm) {
-    return algorithm.operation == problem.operation && (algorithm.allows_uneven || !is_uneven);
+    return can_solve(algorithm, problem) && (algorithm.allows_uneven || !is_uneven);
   };
   for (const Rule& rule : rules_) {
     if (!may_do(*rule.algorithm) || !rule.bytes.holds(bytes) || !rule.ranks.holds(problem.size)) {

@@ -27,11 +27,11 @@ Volume::Volume(const plan::Problem& problem, const plan::Shape& shape, std::uint
 }
 
 std::uint64_t Volume::bytes(std::uint32_t rank, const plan::Range& range) const noexcept {
-  const std::uint32_t vector = shape_.vector_blocks();
-  const bool is_scratch = range.buffer == Buffer::scratch;
-  const std::uint32_t blocks =
-      is_scratch ? vector : plan::blocks_of(problem_, shape_, rank, range.buffer);
-  const std::uint32_t first = is_scratch ? range.first % vector : range.first;
+  std::uint32_t blocks = shape_.vector_blocks();
+  if (range.buffer != Buffer::scratch) {
+    blocks = std::min(blocks, plan::blocks_of(problem_, shape_, rank, range.buffer));
+  }
+  const std::uint32_t first = range.first % blocks;
   const std::uint32_t straight = std::min(range.count, blocks - first);
   const std::uint64_t sum = elements_between(rank, range.buffer, first, first + straight) +
                             elements_between(rank, range.buffer, 0, range.count - straight);

@@ -36,7 +36,8 @@ class Plan(unittest.TestCase):
         self.assertIn("all_reduce\n  ring ", done.stdout)
         rows = json.loads(plan("list", "--json").stdout)
         self.assertIn({"operation": "barrier", "algorithm": "dissemination",
-                       "summary": "fewest rounds", "allows_uneven": False}, rows)
+                       "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False},
+                      rows)
         self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 1)
 
     def test_a_chart(self) -> None:
@@ -81,6 +82,12 @@ class Plan(unittest.TestCase):
              "from": {"buffer": "out", "first": 1, "count": 1}, "after": [1]},
         ])
 
+    def test_contributions(self) -> None:
+        words = ("show", "all_reduce", "canonical", "-n", "3", "--contributions", "8")
+        self.assertIn("all_reduce by canonical, 3 ranks, 8 contributions: 16 messages in 6 rounds",
+                      plan(*words).stdout)
+        self.assertEqual(json.loads(plan(*words, "--json").stdout)["contributions"], 8)
+
     def test_a_proof(self) -> None:
         done = plan("verify", "all_reduce", "circulant", "--sizes", "1-20,33")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -105,6 +112,10 @@ class Plan(unittest.TestCase):
                 (("show", "all_reduce", "rign"), 'there is no algorithm for all_reduce "rign"'),
                 (("show", "broadcast", "chain", "--root", "9"), "--root 9 is no root of broadcast by 4 ranks"),
                 (("show", "all_reduce", "ring", "--root", "1"), "is no root of all_reduce"),
+                (("show", "all_reduce", "ring", "--contributions", "8"),
+                 "all_reduce by canonical takes any number"),
+                (("show", "all_reduce", "canonical", "-n", "9", "--contributions", "8"),
+                 "too few for 9 ranks"),
                 (("verify",), "name an operation, or say --all"),
                 (("verify", "--all", "--sizes", "5-3"), "is no list of sizes"),
                 (("verify", "--all", "--sizes", "0"), "is no list of sizes"),

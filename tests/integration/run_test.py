@@ -564,7 +564,9 @@ class NothingIsLeft(Case):
     def test_where_proc_shows_other_processes(self) -> None:
         program = "sleep 600 > /dev/null & echo $!"
         script = (f"{launcher.HOCKET} run -n 2 --no-tag-output sh -c '{program}' > $0; echo $?; "
-                  "for pid in $(cat $0); do kill -0 $pid && echo left; done; exit 0")
+                  # A process that was killed takes a moment to go, and its parent to bury it.
+                  "for pid in $(cat $0); do for i in $(seq 50); do kill -0 $pid || continue 2; "
+                  "sleep 0.1; done; echo left; done; exit 0")
         with tempfile.NamedTemporaryFile() as file:
             command = ["unshare", "--pid", "--fork", "--kill-child", "sh", "-c", script, file.name]
             try:

@@ -19,6 +19,11 @@ using namespace hocket::proof;
 
 namespace {
 
+/// None, a few more than ranks, and many times as many.
+std::uint32_t contributions(std::uint32_t size, std::uint32_t pieces) {
+  return (pieces - 1) * size + pieces / 2;
+}
+
 template <class Check>
 void for_each_problem(const Algorithm& algorithm, std::uint32_t size_max, Check check) {
   for (std::uint32_t size = 1; size <= size_max; ++size) {
@@ -29,16 +34,17 @@ void for_each_problem(const Algorithm& algorithm, std::uint32_t size_max, Check 
                       .size = size,
                       .root = root,
                       .pieces = pieces,
-                      .ranks_per_host = 1 + (size + root + pieces) % 5});
+                      .ranks_per_host = 1 + (size + root + pieces) % 5,
+                      .contributions = algorithm.is_canonical ? contributions(size, pieces) : 0});
       }
     }
   }
 }
 
 std::string title(const Algorithm& algorithm, const Problem& problem) {
-  return fmt::format("{} {}, {} ranks, root {}, {} pieces, {} ranks a host",
+  return fmt::format("{} {}, {} ranks, root {}, {} pieces, {} ranks a host, {} contributions",
                      name(algorithm.operation), algorithm.name, problem.size, problem.root,
-                     problem.pieces, problem.ranks_per_host);
+                     problem.pieces, problem.ranks_per_host, problem.contributions);
 }
 
 }  // namespace

@@ -31,11 +31,15 @@ std::vector<Plan> some_plans(Random& random) {
   const Algorithm& algorithm =
       catalog()[below(static_cast<std::uint32_t>(catalog().size()), random)];
   const std::uint32_t size = 2 + below(8, random);
-  return build_all(algorithm, {.operation = algorithm.operation,
-                               .size = size,
-                               .root = has_root(algorithm.operation) ? below(size, random) : 0,
-                               .pieces = 1 + below(4, random),
-                               .ranks_per_host = 1 + below(4, random)});
+  Problem problem{.operation = algorithm.operation,
+                  .size = size,
+                  .root = has_root(algorithm.operation) ? below(size, random) : 0,
+                  .pieces = 1 + below(4, random),
+                  .ranks_per_host = 1 + below(4, random)};
+  if (algorithm.is_canonical && below(4, random) > 0) {
+    problem.contributions = size + below(2 * size, random);
+  }
+  return build_all(algorithm, problem);
 }
 
 bool drop_dependency(Plan& plan, Step& step, Random& random) {

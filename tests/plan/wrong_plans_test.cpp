@@ -100,7 +100,7 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
            each.scratch_copies = UINT32_MAX;
          }
        },
-       "blocks in all buffers, and a proof takes 134217728"},
+       "a plan that can't be"},
       {"steps that touch more blocks than a proof takes", ring(),
        [](Plans& all) { all[1].steps[4].count = UINT32_MAX; },
        "blocks that steps touch, and a proof takes 536870912"},

@@ -63,6 +63,13 @@ TEST_CASE("the first rule that fits is kept") {
   CHECK(piecewise.seconds > 0);
 }
 
+TEST_CASE("where bits must be the same at every size, only what can do that is chosen") {
+  const Problem problem{.operation = Operation::all_reduce, .size = 16, .contributions = 64};
+  const Selector selector(ethernet, parse_rules("all_reduce=ring").value());
+  CHECK(selector.choose(problem, 64).algorithm->is_canonical);
+  CHECK_FALSE(selector.choose(problem, 64).by_rule);
+}
+
 TEST_CASE("where chunks differ in size, an algorithm that allows it is chosen") {
   const Problem problem{.operation = Operation::all_to_all, .size = 16};
   const Selector selector(ethernet, parse_rules("all_to_all=bruck").value());

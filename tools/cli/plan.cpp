@@ -73,7 +73,8 @@ int list(const Options& options) {
       rows.push_back({{"operation", name(each->operation)},
                       {"algorithm", each->name},
                       {"summary", each->summary},
-                      {"allows_uneven", each->allows_uneven}});
+                      {"allows_uneven", each->allows_uneven},
+                      {"is_canonical", each->is_canonical}});
     }
     fmt::print("{}\n", rows.dump(2));
     return exit_success;
@@ -93,17 +94,30 @@ int list(const Options& options) {
   return exit_success;
 }
 
+Status check(const Algorithm& algorithm, const Problem& problem) {
+  if (problem.root >= problem.size || (problem.root > 0 && !has_root(algorithm.operation))) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("--root {} is no root of {} by {} ranks", problem.root,
+                              name(algorithm.operation), problem.size));
+  }
+  if (problem.contributions > 0 && !algorithm.is_canonical) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("{} by {} has one contribution of each rank, not --contributions {}",
+                              name(algorithm.operation), algorithm.name, problem.contributions))
+        .with_hint("all_reduce by canonical takes any number");
+  }
+  if (can_solve(algorithm, problem)) return {};
+  return Status(StatusCode::invalid_argument,
+                fmt::format("--contributions {} are too few for {} ranks, each of which has one",
+                            problem.contributions, problem.size));
+}
+
 int show(Options& options) {
   const auto algorithms = find_algorithms(options);
   if (!algorithms.ok()) return fail(algorithms.status());
   const Algorithm& algorithm = *algorithms->front();
   options.problem.operation = algorithm.operation;
-  const std::uint32_t root = options.problem.root;
-  if (root >= options.problem.size || (root > 0 && !has_root(algorithm.operation))) {
-    return fail(Status(StatusCode::invalid_argument,
-                       fmt::format("--root {} is no root of {} by {} ranks", root,
-                                   name(algorithm.operation), options.problem.size)));
-  }
+  if (Status status = check(algorithm, options.problem); !status.ok()) return fail(status);
   const std::vector<Plan> plans = build_all(algorithm, options.problem);
   const auto proof = proof::verify(plans);
   if (!proof.ok()) return fail(proof.status());
@@ -244,6 +258,10 @@ Command plan_command(CLI::App& program) {
   showing->add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  showing
+      ->add_option("--contributions", problem.contributions,
+                   "Of all ranks together, of algorithms that give the same bits at every size")
+      ->check(CLI::Range(1, 4096));
   showing->add_option("--svg", options->svg, "Draw into this file")
       ->excludes(showing->get_option("--json"));
   CLI::App* const proving =

@@ -61,12 +61,13 @@ Cells cells_of(std::span<const Plan> plans, const proof::Schedule& schedule) {
 
 std::string title(std::span<const Plan> plans, const proof::Proof& proof) {
   const Plan& plan = plans.front();
+  const std::uint32_t contributions = plan.problem.contributions;
   return fmt::format(
-      "{} by {}, {} ranks: {} messages in {} rounds; a rank sends {} blocks at most, where the "
-      "whole "
-      "vector is {}\n\n",
-      name(plan.problem.operation), plan.algorithm, plans.size(), proof.messages, proof.rounds,
-      proof.blocks_sent, plan.shape.vector_blocks());
+      "{} by {}, {} ranks{}: {} messages in {} rounds; a rank sends {} blocks at most, where the "
+      "whole vector is {}\n\n",
+      name(plan.problem.operation), plan.algorithm, plans.size(),
+      contributions > 0 ? fmt::format(", {} contributions", contributions) : "", proof.messages,
+      proof.rounds, proof.blocks_sent, plan.shape.vector_blocks());
 }
 
 }  // namespace

@@ -45,6 +45,7 @@ std::string plan_json(std::span<const plan::Plan> plans) {
                    {"root", first.problem.root},
                    {"pieces", first.problem.pieces},
                    {"ranks_per_host", first.problem.ranks_per_host},
+                   {"contributions", first.problem.contributions},
                    {"chunks", first.shape.chunks},
                    {"blocks_per_chunk", first.shape.blocks_per_chunk},
                    {"plans", Json::array()}};

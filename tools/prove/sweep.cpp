@@ -1,7 +1,9 @@
 #include "prove/sweep.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -16,9 +18,11 @@ namespace hocket::prove {
 namespace {
 
 using plan::Algorithm;
+using plan::Buffer;
 using plan::Operation;
 using plan::Plan;
 using plan::Problem;
+using proof::Verifier;
 
 // What the steps and the blocks of all ranks may be, so that each thread takes 3 GiB at most.
 constexpr std::uint64_t steps_max = 40'000'000;
@@ -52,16 +56,27 @@ std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size)
   return {1, 2, 3, 4, 7};
 }
 
+/// Also as many as ranks, which is not the same as one of each: not in place.
+std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32_t size) {
+  if (!algorithm.is_canonical) return {0};
+  const std::uint32_t power = std::bit_ceil(size + 1);
+  if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};
+  return {std::array{0U, size, size + 1, power}.at(size % 4)};
+}
+
 std::vector<Problem> problems(const Algorithm& algorithm, std::uint32_t size) {
   std::vector<Problem> all;
   for (const std::uint32_t root : roots(algorithm, size)) {
     for (const std::uint32_t count : pieces(algorithm, size)) {
       for (const std::uint32_t ranks : hosts(algorithm, size)) {
-        all.push_back({.operation = algorithm.operation,
-                       .size = size,
-                       .root = root,
-                       .pieces = count,
-                       .ranks_per_host = ranks});
+        for (const std::uint32_t vectors : contributions(algorithm, size)) {
+          all.push_back({.operation = algorithm.operation,
+                         .size = size,
+                         .root = root,
+                         .pieces = count,
+                         .ranks_per_host = ranks,
+                         .contributions = vectors});
+        }
       }
     }
   }
@@ -97,33 +112,32 @@ bool is_also_in_place(std::uint32_t size) {
 /// By the plans of a few ranks: whether the steps and values of all of them fit into memory.
 bool fits(const Algorithm& algorithm, const Problem& problem) {
   if (problem.size <= often_in_place_size_max) return true;
-  const std::uint64_t rounds = bound_of(algorithm, problem).rounds;
-  if (2 * rounds * problem.size > steps_max) return false;
-  const std::uint64_t worlds = is_also_in_place(problem.size) ? 2 : 1;
+  if (2 * bound_of(algorithm, problem).rounds * problem.size > steps_max) return false;
+  const std::uint64_t worlds = is_also_in_place(problem.size) && can_be_in_place(problem) ? 2 : 1;
   for (const std::uint32_t rank : {0U, problem.root, problem.size - 1}) {
     const Plan plan = build(algorithm, problem, rank);
-    const std::uint64_t blocks = (plan.scratch_copies + 2ULL) * plan.shape.vector_blocks();
-    if (blocks * problem.size * worlds > blocks_max) return false;
+    const std::uint64_t blocks = std::uint64_t{plan.blocks(Buffer::in)} + plan.blocks(Buffer::out) +
+                                 plan.blocks(Buffer::scratch);
+    if (std::max<std::uint64_t>(blocks, 2 * plan.shape.vector_blocks()) * problem.size * worlds >
+        blocks_max) {
+      return false;
+    }
   }
   return true;
 }
 
-/// What is used again for one world after the other.
-struct Bench {
-  std::vector<Plan> plans;
-  proof::Verifier verifier;
-};
-
-Status prove_problem(const Algorithm& algorithm, const Problem& problem, Bench& bench, Row& row) {
-  build_all(algorithm, problem, bench.plans);
-  const auto proof = bench.verifier.verify(
-      bench.plans, {.in_place = is_also_in_place(problem.size), .uneven = algorithm.allows_uneven});
+Status prove_problem(const Algorithm& algorithm, const Problem& problem, Verifier& verifier,
+                     Row& row) {
+  const auto proof = verifier.build_and_verify(algorithm, problem,
+                                               {.in_place = is_also_in_place(problem.size),
+                                                .uneven = algorithm.allows_uneven,
+                                                .canonical = algorithm.is_canonical});
   if (!proof.ok()) return proof.status();
   ++row.worlds;
   row.steps += proof->steps;
   if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
   if (problem.size > rehearsed_size_max) return {};
-  return rehearse_all(algorithm, problem, bench.plans);
+  return rehearse_all(algorithm, problem, verifier.plans());
 }
 
 std::string describe(const Problem& problem) {
@@ -131,11 +145,12 @@ std::string describe(const Problem& problem) {
   if (has_root(problem.operation)) text += fmt::format(", root {}", problem.root);
   if (problem.pieces > 1) text += fmt::format(", {} pieces", problem.pieces);
   if (problem.ranks_per_host > 1) text += fmt::format(", {} on a host", problem.ranks_per_host);
+  if (problem.contributions > 0) text += fmt::format(", {} contributions", problem.contributions);
   return text;
 }
 
 /// What one algorithm and size add to the algorithm's row.
-Row prove_size(const Algorithm& algorithm, std::uint32_t size, Bench& bench) {
+Row prove_size(const Algorithm& algorithm, std::uint32_t size, Verifier& verifier) {
   Row row{.algorithm = &algorithm};
   const Instant start = monotonic_clock().now();
   for (const Problem& problem : problems(algorithm, size)) {
@@ -143,7 +158,7 @@ Row prove_size(const Algorithm& algorithm, std::uint32_t size, Bench& bench) {
       row.skipped.push_back(size);
       break;
     }
-    const Status status = prove_problem(algorithm, problem, bench, row);
+    const Status status = prove_problem(algorithm, problem, verifier, row);
     if (status.ok()) continue;
     row.failure = Status(status.code(), fmt::format("{}: {}", describe(problem), status.what()));
     break;
@@ -189,10 +204,10 @@ Sweep::Sweep(const Options& options)
 }
 
 void Sweep::work() {
-  Bench bench;
+  Verifier verifier;
   for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
     const Task& task = tasks_[i];
-    add(task, prove_size(*options_.algorithms[task.algorithm], task.size, bench));
+    add(task, prove_size(*options_.algorithms[task.algorithm], task.size, verifier));
   }
 }
 

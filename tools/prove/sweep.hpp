@@ -42,10 +42,11 @@ struct Options {
 /// A row for each algorithm, in the same order. Each algorithm at each size, where in and out are
 /// apart; and so many of its variants:
 /// - up to 8 ranks, also on real numbers of several counts in several orders;
-/// - up to 16, all roots, and up to 32, three of them, and several numbers of pieces and of ranks
-///   on a host: all of these with each other, and also in place;
-/// - above 32, one root, number of pieces and of ranks on a host, which changes with the size; also
-///   in place at every eighth size, and above 256 at every 64th.
+/// - up to 16, all roots, and up to 32, three of them, and several numbers of pieces, of ranks on a
+///   host and of contributions: all of these with each other, and also in place;
+/// - above 32, one root and number of pieces, and one number of ranks on a host and of
+/// contributions
+///   that changes with the size; also in place at every eighth size, and above 256 at every 64th.
 /// A size at which the plans of all ranks are too much for memory is skipped, and said to be.
 [[nodiscard]] std::vector<Row> sweep(const Options& options);
 

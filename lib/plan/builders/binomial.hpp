@@ -33,18 +33,8 @@ inline constexpr Algorithm binomial_reduce_algorithm = {
     .summary = "fewest rounds, all bytes in each; for small vectors",
     .build =
         [](PlanWriter& plan) {
-          const std::uint32_t distance = from_root(plan);
-          const std::uint32_t size = plan.size();
-          const Range sum = {distance == 0 ? Buffer::out : Buffer::scratch, 0, 1};
-          Range held = {Buffer::in, 0, 1};
-          for (std::uint32_t skip = std::bit_ceil(size) / 2; skip > 0; skip /= 2) {
-            if (distance >= skip && distance < 2 * skip) {
-              plan.send(plan.behind(skip), held);
-            } else if (distance < skip && distance + skip < size) {
-              plan.recv_reduce(plan.ahead(skip), held, sum);
-              held = sum;
-            }
-          }
+          const Buffer sums = from_root(plan) == 0 ? Buffer::out : Buffer::scratch;
+          binomial_reduce(plan, Team(plan), plan.problem().root, {Buffer::in, 0, 1}, {sums, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size > 1 ? 1U : 0U};

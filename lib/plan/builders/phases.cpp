@@ -159,4 +159,18 @@ void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, 
   }
 }
 
+Range binomial_reduce(PlanWriter& plan, const Team& team, std::uint32_t root, Range held,
+                      const Range& sum) {
+  const std::uint32_t distance = team.behind(root);
+  for (std::uint32_t skip = std::bit_ceil(team.size()) / 2; skip > 0; skip /= 2) {
+    if (distance >= skip && distance < 2 * skip) {
+      plan.send(team.rank_of(team.behind(skip)), held);
+    } else if (distance < skip && distance + skip < team.size()) {
+      plan.recv_reduce(team.rank_of(team.ahead(skip)), held, sum);
+      held = sum;
+    }
+  }
+  return held;
+}
+
 }  // namespace hocket::plan

@@ -58,6 +58,11 @@ void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own);
 /// Down a binomial tree, whole, from the member who is the root.
 void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, const Range& held);
 
+/// Up a binomial tree, to the member who is the root: what each has in `held` goes into sums. Gives
+/// where a member's sum is, at the root that of all.
+Range binomial_reduce(PlanWriter& plan, const Team& team, std::uint32_t root, Range held,
+                      const Range& sum);
+
 /// ceil(log2(size)): the fewest rounds in which every rank can hear of every other.
 [[nodiscard]] std::uint32_t rounds_min(std::uint32_t size) noexcept;
 

@@ -128,25 +128,23 @@ class Chunks {
       }
     });
   }
-  /// With the rank on the last host that stands for one of a slot which that host lacks: on either
-  /// side, with the other rank and the block of the one that has the slot.
+  /// A slot that the last host lacks has no rank there in its team: whoever stands for it there
+  /// exchanges the blocks of all in the team with their owners. Calls, at either side,
+  /// use(the other rank, the block, whether this rank is the one that stands for the slot).
   template <typename Use>
-  void each_lack(Use use) const {
+  void each_exchange_outside_team(Use use) const {
     const Hosts& hosts = seat_.hosts;
     const std::uint32_t last = hosts.count() - 1;
-    if (seat_.host < last && hosts.with_slot(seat_.slot) == last) {
-      const std::uint32_t rank = hosts.rank_of(seat_.host, seat_.slot);
-      use(hosts.rank_of(last, seat_.slot), rank);
+    if (seat_.host < last) {
+      const bool is_lacking = hosts.with_slot(seat_.slot) == last;
+      if (is_lacking) use(hosts.rank_of(last, seat_.slot), seat_.mate(seat_.slot), false);
+      return;
     }
-    if (seat_.host < last) return;
     seat_.each_slot(seat_.slot, [&](std::uint32_t slot) {
       for (std::uint32_t host = 0; slot != seat_.slot && host < last; ++host) {
-        use(hosts.rank_of(host, slot), hosts.rank_of(host, slot));
+        use(hosts.rank_of(host, slot), hosts.rank_of(host, slot), true);
       }
     });
-  }
-  [[nodiscard]] bool is_on_last_host() const noexcept {
-    return seat_.host + 1 == seat_.hosts.count();
   }
 
  private:
@@ -219,8 +217,8 @@ inline constexpr Algorithm two_level_all_reduce_algorithm = {
     .knows_hosts = true,
 };
 
-/// Of an all-gather or a reduce-scatter.
-[[nodiscard]] inline Bound two_level_chunks_bound(const Problem& problem) {
+/// A reduce-scatter is an all-gather backwards, in as many rounds.
+[[nodiscard]] inline Bound two_level_all_gather_bound(const Problem& problem) {
   const Hosts hosts(problem);
   const std::uint64_t others = hosts.count() - 1;
   const std::uint64_t slots = hosts.slots_max();  // of a rank of the last host
@@ -243,15 +241,16 @@ inline constexpr Algorithm two_level_reduce_scatter_algorithm = {
           const Seat seat(plan);
           const Chunks chunks(seat);
           const Buffer from = reduce_inside(plan, seat, chunks, Buffer::scratch);
-          chunks.each_lack([&](std::uint32_t peer, std::uint32_t block) {
-            const Range sum = {from, block, 1};
-            if (chunks.is_on_last_host()) return plan.send(peer, sum);
-            plan.recv_reduce(peer, sum, sum);
-          });
+          chunks.each_exchange_outside_team(
+              [&](std::uint32_t peer, std::uint32_t block, bool stands_for_slot) {
+                const Range sum = {from, block, 1};
+                if (stands_for_slot) return plan.send(peer, sum);
+                plan.recv_reduce(peer, sum, sum);
+              });
           circulant_reduce_scatter(chunks.team(plan), from, {Buffer::scratch, {Buffer::out, 0, 1}});
         },
     .bound = [](const Problem& problem) -> Bound {
-      Bound bound = two_level_chunks_bound(problem);
+      Bound bound = two_level_all_gather_bound(problem);
       bound.blocks_sent = problem.size - 1;
       return bound;
     },
@@ -268,15 +267,16 @@ inline constexpr Algorithm two_level_all_gather_algorithm = {
           const Seat seat(plan);
           const Chunks chunks(seat);
           own_block_to_out(plan);
-          chunks.each_lack([&](std::uint32_t peer, std::uint32_t block) {
-            const Range chunk = {Buffer::out, block, 1};
-            if (chunks.is_on_last_host()) return plan.recv(peer, chunk);
-            plan.send(peer, chunk);
-          });
+          chunks.each_exchange_outside_team(
+              [&](std::uint32_t peer, std::uint32_t block, bool stands_for_slot) {
+                const Range chunk = {Buffer::out, block, 1};
+                if (stands_for_slot) return plan.recv(peer, chunk);
+                plan.send(peer, chunk);
+              });
           circulant_all_gather(chunks.team(plan));
           gather_inside(plan, seat, chunks);
         },
-    .bound = two_level_chunks_bound,
+    .bound = two_level_all_gather_bound,
     .allows_uneven = true,
     .knows_hosts = true,
 };
@@ -317,6 +317,41 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
               .blocks_sent = std::max(2 * mates + rounds,
                                       hosts.slots() - slots + slots * (rounds + last_mates)),
               .is_tight = hosts.are_even()};
+    },
+    .knows_hosts = true,
+};
+
+/// The broadcast backwards.
+inline constexpr Algorithm two_level_reduce_algorithm = {
+    .name = "two_level",
+    .operation = Operation::reduce,
+    .summary = "a slice in each rank of a host, then to the root; for several ranks a host",
+    .build =
+        [](PlanWriter& plan) {
+          const Seat seat(plan);
+          const Slices slices(seat, 1);
+          const std::uint32_t root = plan.problem().root;
+          const bool is_root = plan.rank() == root;
+          const std::uint32_t last_host = seat.hosts.host_of(root);
+          const Buffer sums = is_root ? Buffer::out : Buffer::scratch;
+          const Buffer from = reduce_inside(plan, seat, slices, sums);
+          seat.each_slot(seat.slot, [&](std::uint32_t slot) {
+            const Range sum = binomial_reduce(plan, slices.team(plan, slot), last_host,
+                                              {from, slot, 1}, {sums, slot, 1});
+            if (is_root) return plan.copy(sum, {Buffer::out, slot, 1});
+            if (seat.host == last_host) plan.send(root, sum);
+          });
+          for (std::uint32_t i = 1; is_root && i < seat.mates; ++i) {
+            slices.each_range(Buffer::out, seat.behind(i), [&](const Range& range) {
+              plan.recv(seat.mate(seat.behind(i)), range);
+            });
+          }
+        },
+    .blocks_per_chunk = [](const Problem& problem) { return Hosts(problem).slots(); },
+    .bound = [](const Problem& problem) -> Bound {
+      Bound bound = two_level_broadcast_algorithm.bound(problem);
+      bound.blocks_sent = Hosts(problem).slots();
+      return bound;
     },
     .knows_hosts = true,
 };
