@@ -35,6 +35,16 @@ inline constexpr std::size_t rank_list_bytes_max = 160;
 /// Blocks in all buffers of one rank's plan of a collective operation.
 inline constexpr std::uint32_t plan_blocks_max = 1 << 26;
 
+/// Vectors that an all-reduce reduces whose bits are the same at every size.
+inline constexpr std::uint32_t contributions_max = 1 << 20;
+
+// A proof, of the plans of all ranks together: about 10 GiB at most.
+inline constexpr std::uint64_t proof_steps_max = std::uint64_t{1} << 27;
+/// Blocks in all buffers.
+inline constexpr std::uint64_t proof_blocks_max = std::uint64_t{1} << 27;
+/// Blocks that steps touch, counted for each step.
+inline constexpr std::uint64_t proof_touched_blocks_max = std::uint64_t{1} << 29;
+
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;

@@ -9,12 +9,12 @@
 
 #include "plan/plan.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
 
 inline constexpr std::uint32_t no_step = UINT32_MAX;
 
 /// By the numbers of the steps of all ranks in one row, rank by rank.
-struct Lanes {
+struct Matches {
   std::vector<std::uint32_t> first;    // step of each rank, and behind the last
   std::vector<std::uint32_t> partner;  // of a send its receive, of a receive its send; or no_step
   std::vector<std::uint32_t> earlier;  // of a send, the one before it on its lane; or no_step
@@ -22,6 +22,6 @@ struct Lanes {
 
 /// Plans that passed check_plan, by rank. Fails when a send has no receive of as many blocks or the
 /// other way round.
-[[nodiscard]] Result<Lanes> match_lanes(std::span<const Plan> plans);
+[[nodiscard]] Result<Matches> match_lanes(std::span<const plan::Plan> plans);
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

@@ -12,7 +12,17 @@
 
 #include "proof/check.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
+
+using plan::Buffer;
+using plan::Layout;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Range;
+using plan::Step;
+using plan::StepKind;
+
 namespace {
 
 using Numbers = std::vector<std::uint64_t>;
@@ -131,7 +141,7 @@ bool Actor::perform(std::uint32_t number, Numbers incoming) {
 
 bool Actor::is_ready(std::uint32_t step) const {
   return !started_[step] &&
-         std::ranges::all_of(plan_.before(plan_.steps[step]),
+         std::ranges::all_of(plan_.awaited(plan_.steps[step]),
                              [&](std::uint32_t each) { return finished_[each]; });
 }
 
@@ -317,4 +327,4 @@ Status rehearse(std::span<const Plan> plans, const RehearsalOptions& options) {
   return Stage(plans, options).play();
 }
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

@@ -1,5 +1,4 @@
-// In which order the steps of all ranks can happen: which receive belongs to which send, and what
-// comes before what.
+// In which order the steps of all ranks can happen.
 #pragma once
 
 #include <cstdint>
@@ -9,33 +8,20 @@
 #include "hocket/status.hpp"
 
 #include "plan/plan.hpp"
+#include "proof/event.hpp"
 
-namespace hocket::plan {
-
-/// A step of some rank.
-struct StepId {
-  std::uint32_t rank = 0;
-  std::uint32_t step = 0;
-};
-
-/// What happens at once: a step of one rank, or a message from its send to its receive.
-struct Event {
-  StepId step;     // the send, of a message
-  StepId receive;  // of a message only
-  bool is_message = false;
-  std::uint32_t round = 0;  // in which it is over (Schedule::rounds); 0: before any message
-};
+namespace hocket::proof {
 
 struct Schedule {
   std::vector<Event> events;  // each behind all that it waits for
   std::uint64_t messages = 0;
-  /// Messages one after the other, where a rank sends one at a time and receives one at a time, in
-  /// the order of its plan. 0 if that order is none, or there are no messages.
+  /// Messages one after the other, where a rank does one thing of each kind at a time, in the order
+  /// of its plan (OrderedRun). 0 if that can't be, or there are no messages.
   std::uint64_t rounds = 0;
 };
 
 /// Plans that passed check_plan, by rank. Fails when a send has no receive of as many blocks or the
-/// other way round, or when steps wait in a circle, which it names.
-[[nodiscard]] Result<Schedule> make_schedule(std::span<const Plan> plans);
+/// other way round, or when steps wait for each other in a cycle, which it names.
+[[nodiscard]] Result<Schedule> make_schedule(std::span<const plan::Plan> plans);
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

@@ -148,8 +148,7 @@ Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
   }
   leg.is_in_step = algorithm.reach == Reach::next || algorithm.reach == Reach::trees;
   // Where a place is free for each message, it comes while another is reduced.
-  leg.is_serial =
-      is_sum && !is_eager && algorithm.reach == Reach::all && !algorithm.is_canonical;
+  leg.is_serial = is_sum && !is_eager && algorithm.reach == Reach::all && !algorithm.is_canonical;
   return leg;
 }
 

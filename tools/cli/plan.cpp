@@ -101,7 +101,7 @@ int show(Options& options) {
   options.problem.operation = algorithm.operation;
   if (Status status = check(algorithm, options.problem); !status.ok()) return fail(status);
   const std::vector<Plan> plans = build_all(algorithm, options.problem);
-  const auto proof = verify(plans);
+  const auto proof = proof::verify(plans);
   if (!proof.ok()) return fail(proof.status());
   if (options.json) {
     fmt::print("{}\n", draw::plan_json(plans));
@@ -152,7 +152,7 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
   for (const prove::Row& row : rows) {
     std::string remark = row.failure.ok() ? "" : "FAILED ";
     if (!row.skipped.empty()) {
-      remark += fmt::format("skipped {} of the sizes, from {} on: too many steps for memory",
+      remark += fmt::format("skipped {} of the sizes, from {} on: too much for memory",
                             row.skipped.size(), row.skipped.front());
     }
     table.push_back({std::string(name(row.algorithm->operation)), std::string(row.algorithm->name),
