@@ -13,63 +13,61 @@ void Hazards::restart(const CellMap& cells) {
   if (cells_.vector() > 0) make_room(cells_.count(0) - 1);
 }
 
+template <class Visit>
+void Hazards::visit(const Range& range, Visit visit) {
+  const std::uint32_t begin = cells_.first(range);
+  const bool is_stretch =
+      range.count == 1 && begin < cell_count_ && begins_.has(begin) && begins_.has(begin + 1);
+  if (is_stretch) return visit(0, stretches_[begin]);  // as in most steps
+  for (const CellRun& run : cells_.of(range)) {
+    if (run.begin == run.end) return;
+    if (run.end > cell_count_) make_room(run.begin);
+    if (!begins_.has(run.begin)) cut(run.begin);
+    if (!begins_.has(run.end)) cut(run.end);
+    for (std::uint32_t at = run.begin;;) {
+      visit(at == run.begin ? 0 : at, stretches_[at]);
+      if (at + 1 == run.end) break;
+      at = begins_.first_after(at);
+      if (at >= run.end) break;
+    }
+  }
+}
+
 void Hazards::add(const Step& step, std::vector<std::uint32_t>& awaited) {
   const std::size_t first = awaited.size();
-  if (step.has_source()) {
-    const CellRuns runs = cells_.of(step.source());
-    read(runs[0], awaited);
-    if (runs[1].size() > 0) read(runs[1], awaited);
-  }
-  if (step.has_target()) {
-    const CellRuns runs = cells_.of(step.target());
-    write(runs[0], awaited);
-    if (runs[1].size() > 0) write(runs[1], awaited);
-  }
+  if (step.has_source()) read(step.source(), awaited);
+  if (step.has_target()) write(step.target(), awaited);
   ++step_;
-  if (awaited.size() - first < 2) return;
+  if (awaited.size() < first + 2) return;
   const auto begin = awaited.begin() + static_cast<std::ptrdiff_t>(first);
   std::sort(begin, awaited.end());
   awaited.erase(std::unique(begin, awaited.end()), awaited.end());
 }
 
-void Hazards::read(CellRun run, std::vector<std::uint32_t>& awaited) {
-  cut_out(run);
-  std::uint32_t at = run.begin;
-  read(stretches_[at], awaited);
-  while (at + 1 < run.end && (at = begins_.first_after(at)) < run.end) {
-    read(stretches_[at], awaited);
-  }
-}
-
-void Hazards::write(CellRun run, std::vector<std::uint32_t>& awaited) {
-  cut_out(run);
-  std::uint32_t at = run.begin;
-  write(stretches_[at], awaited);
-  while (at + 1 < run.end && (at = begins_.first_after(at)) < run.end) {
-    write(stretches_[at], awaited);
-    begins_.unset(at);
-  }
-}
-
-inline void Hazards::read(Stretch& stretch, std::vector<std::uint32_t>& awaited) {
+void Hazards::read(const Range& range, std::vector<std::uint32_t>& awaited) {
   const std::uint32_t step = step_;
-  if (stretch.writer != nobody && stretch.writer != step) awaited.push_back(stretch.writer);
-  if (stretch.reader != nobody) {
-    readers_.push_back({stretch.reader, stretch.earlier});
-    stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
-  }
-  stretch.reader = step;
+  visit(range, [&](std::uint32_t /*first*/, Stretch& stretch) {
+    if (stretch.writer != nobody && stretch.writer != step) awaited.push_back(stretch.writer);
+    if (stretch.reader != nobody) {
+      readers_.push_back({stretch.reader, stretch.earlier});
+      stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
+    }
+    stretch.reader = step;
+  });
 }
 
-inline void Hazards::write(Stretch& stretch, std::vector<std::uint32_t>& awaited) {
+void Hazards::write(const Range& range, std::vector<std::uint32_t>& awaited) {
   const std::uint32_t step = step_;
-  // Who read it waits for who wrote it.
-  const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
-  if (last != nobody && last != step) awaited.push_back(last);
-  for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
-    awaited.push_back(readers_[each].step);
-  }
-  stretch = {.writer = step, .reader = nobody, .earlier = nobody};
+  visit(range, [&](std::uint32_t first, Stretch& stretch) {
+    // Who read it waits for who wrote it.
+    const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
+    if (last != nobody && last != step) awaited.push_back(last);
+    for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
+      awaited.push_back(readers_[each].step);
+    }
+    stretch = {.writer = step, .reader = nobody, .earlier = nobody};
+    if (first > 0) begins_.unset(first);  // a part of the stretch before it from now on
+  });
 }
 
 void Hazards::cut(std::uint32_t at) {

@@ -37,16 +37,13 @@ class Hazards {
     std::uint32_t earlier;
   };
 
-  void read(CellRun run, std::vector<std::uint32_t>& awaited);
-  void write(CellRun run, std::vector<std::uint32_t>& awaited);
-  void read(Stretch& stretch, std::vector<std::uint32_t>& awaited);
-  void write(Stretch& stretch, std::vector<std::uint32_t>& awaited);
-  /// Stretches begin and end with the run from now on.
-  void cut_out(CellRun run) {
-    if (run.end > cell_count_) make_room(run.begin);
-    if (!begins_.has(run.begin)) cut(run.begin);
-    if (!begins_.has(run.end)) cut(run.end);
-  }
+  void read(const Range& range, std::vector<std::uint32_t>& awaited);
+  void write(const Range& range, std::vector<std::uint32_t>& awaited);
+  /// Calls visit(first cell, stretch) for the stretches that the range is cut into; 0 for the first
+  /// one of a run.
+  template <class Visit>
+  void visit(const Range& range, Visit visit);
+  /// A stretch begins there from now on.
   void cut(std::uint32_t at);
   /// For all copies of the vector as far as that of the cell.
   void make_room(std::uint32_t cell);

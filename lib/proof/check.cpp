@@ -129,10 +129,9 @@ class Races {
   };
 
   [[nodiscard]] static bool is_shifted(const CellRuns& source, const CellRuns& target) noexcept;
-  // Each gives a step that touched the cell before and that this one does not wait for.
-  [[nodiscard]] std::uint32_t read(Touched& cell);
-  [[nodiscard]] std::uint32_t write(Touched& cell);
-  [[nodiscard]] std::uint32_t find_reader(const Touched& cell);
+  // Each gives a step that touched one of the cells before and that this one does not wait for.
+  [[nodiscard]] std::uint32_t read(CellRun run);
+  [[nodiscard]] std::uint32_t write(CellRun run);
   [[nodiscard]] Status race_with(std::uint32_t other) const;
 
   void begin(std::uint32_t number, std::span<const std::uint32_t> awaited);
@@ -156,11 +155,11 @@ Status Races::check(std::uint32_t number) {
   const Step& step = plan_.steps[number];
   begin(number, plan_.awaited(step));
   std::uint32_t other = nobody;
-  if (step.count == 1) {  // as most are
-    if (step.has_source()) other = read(touched_[cells_.first(step.source())]);
-    if (step.has_target() && other == nobody) {
-      other = write(touched_[cells_.first(step.target())]);
-    }
+  if (step.count == 1) {  // as in most steps
+    const std::uint32_t from = cells_.first(step.source());
+    const std::uint32_t to = cells_.first(step.target());
+    if (step.has_source()) other = read({from, from + 1});
+    if (step.has_target() && other == nobody) other = write({to, to + 1});
     return other == nobody ? Status() : race_with(other);
   }
   const CellRuns source = step.has_source() ? cells_.of(step.source()) : CellRuns();
@@ -171,14 +170,10 @@ Status Races::check(std::uint32_t number) {
                               locate(plan_, number)));
   }
   for (const CellRun& run : source) {
-    for (std::uint32_t i = run.begin; i < run.end && other == nobody; ++i) {
-      other = read(touched_[i]);
-    }
+    if (other == nobody) other = read(run);
   }
   for (const CellRun& run : target) {
-    for (std::uint32_t i = run.begin; i < run.end && other == nobody; ++i) {
-      other = write(touched_[i]);
-    }
+    if (other == nobody) other = write(run);
   }
   return other == nobody ? Status() : race_with(other);
 }
@@ -193,31 +188,37 @@ bool Races::is_shifted(const CellRuns& source, const CellRuns& target) noexcept 
   return false;
 }
 
-inline std::uint32_t Races::read(Touched& cell) {
-  if (cell.writer != nobody && !waits(cell.writer)) return cell.writer;
-  if (cell.reader != nobody) {
-    readers_.push_back({cell.reader, cell.earlier});
-    cell.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
+std::uint32_t Races::read(CellRun run) {
+  std::uint32_t awaited = nobody;  // known to be
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    Touched& cell = touched_[i];
+    if (cell.writer != awaited && cell.writer != nobody) {
+      if (!waits(cell.writer)) return cell.writer;
+      awaited = cell.writer;
+    }
+    if (cell.reader != nobody) {
+      readers_.push_back({cell.reader, cell.earlier});
+      cell.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
+    }
+    cell.reader = step_;
   }
-  cell.reader = step_;
   return nobody;
 }
 
-inline std::uint32_t Races::write(Touched& cell) {
-  // Those that read it since then are known to wait for who wrote it.
-  if (cell.reader != nobody) {
-    if (const std::uint32_t other = find_reader(cell); other != nobody) return other;
-  } else if (cell.writer != nobody && !waits(cell.writer)) {
-    return cell.writer;
-  }
-  cell = {.writer = step_};
-  return nobody;
-}
-
-std::uint32_t Races::find_reader(const Touched& cell) {
-  if (!waits(cell.reader)) return cell.reader;
-  for (std::uint32_t each = cell.earlier; each != nobody; each = readers_[each].earlier) {
-    if (!waits(readers_[each].step)) return readers_[each].step;
+std::uint32_t Races::write(CellRun run) {
+  std::uint32_t awaited = nobody;  // known to be
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    Touched& cell = touched_[i];
+    // Those that read it since then are known to wait for who wrote it.
+    const std::uint32_t last = cell.reader == nobody ? cell.writer : cell.reader;
+    if (last != awaited && last != nobody) {
+      if (!waits(last)) return last;
+      awaited = last;
+    }
+    for (std::uint32_t each = cell.earlier; each != nobody; each = readers_[each].earlier) {
+      if (!waits(readers_[each].step)) return readers_[each].step;
+    }
+    cell = {.writer = step_};
   }
   return nobody;
 }

@@ -64,8 +64,8 @@ bool OrderedRun::go_on(std::uint32_t rank) {
   for (bool goes_on = true; goes_on;) {
     if (event_count_ + events_of_a_try > events_at_once) return false;
     goes_on = take_own(rank);
-    if (here.send.step < here.step_count) goes_on |= pass_message(rank, here.send.peer);
-    if (here.receive.step < here.step_count) goes_on |= pass_message(here.receive.peer, rank);
+    if (here.send.peer != nobody) goes_on |= pass_message(rank, here.send.peer);
+    if (here.receive.peer != nobody) goes_on |= pass_message(here.receive.peer, rank);
   }
   return true;
 }
@@ -74,13 +74,16 @@ bool OrderedRun::go_on(std::uint32_t rank) {
 bool OrderedRun::take_own(std::uint32_t rank) {
   Rank& here = ranks_[rank];
   Turn& turn = here.own;
-  const std::uint32_t end = std::max(here.send.step, here.receive.step);
-  while (turn.step < end && here.steps[turn.step].communicates()) ++turn.step;
-  if (turn.step >= end || !is_ready(here, turn)) return false;
+  if (turn.peer == nobody) {
+    const std::uint32_t end = std::max(here.send.step, here.receive.step);
+    while (turn.step < end && here.steps[turn.step].communicates()) ++turn.step;
+    if (turn.step == end) return false;
+    come_to_step(here, turn);
+  }
+  if (!is_ready(here, turn)) return false;
   events_[event_count_++] = {
       .step = {rank, turn.step}, .receive = {}, .is_message = false, .round = turn.over - 1};
-  here.over[turn.step++] = turn.over;
-  turn.met = 0;
+  pass_on(here, turn, turn.over);
   --steps_left_;
   return true;
 }
@@ -114,9 +117,8 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
 }
 
 bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
-  const Step& step = rank.steps[turn.step];
-  for (; turn.met < step.after_count; ++turn.met) {
-    const std::uint32_t over = rank.over[rank.after[step.after_first + turn.met]];
+  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
+    const std::uint32_t over = rank.over[*turn.awaited];
     if (over == 0) return false;
     turn.over = std::max(turn.over, over);
   }
@@ -126,29 +128,27 @@ bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
 void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
   rank.over[turn.step++] = over;
   turn.over = over;
-  turn.met = 0;
+  turn.peer = nobody;
 }
 
 void OrderedRun::find_send(Rank& rank) noexcept {
   Turn& turn = rank.send;
   while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
-  come_to(rank, turn);
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
 }
 
 void OrderedRun::find_receive(Rank& rank) noexcept {
   Turn& turn = rank.receive;
   while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
-  come_to(rank, turn);
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
 }
 
-void OrderedRun::come_to(const Rank& rank, Turn& turn) noexcept {
-  if (turn.step == rank.step_count) {
-    turn.peer = UINT32_MAX;
-    return;
-  }
+void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
   const Step& step = rank.steps[turn.step];
   turn.peer = step.peer;
   turn.lane = step.lane;
+  turn.awaited = rank.after + step.after_first;
+  turn.awaited_end = turn.awaited + step.after_count;
   __builtin_prefetch(&step + steps_ahead);
 }
 

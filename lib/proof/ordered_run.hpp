@@ -29,13 +29,15 @@ class OrderedRun {
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
 
  private:
+  static constexpr std::uint32_t nobody = UINT32_MAX;
   /// What a rank comes to next of one kind of step.
   struct Turn {
-    std::uint32_t step = 0;  // behind the last: none
-    std::uint32_t peer = 0;
-    std::uint32_t met = 0;   // of what it waits for
-    std::uint32_t over = 1;  // as in over_: no earlier than that
+    std::uint32_t step = 0;       // behind the last: none
+    std::uint32_t peer = nobody;  // nobody: the step has not been looked for, or is none
+    std::uint32_t over = 1;       // as in Rank::over: no earlier than that
     std::uint8_t lane = 0;
+    const std::uint32_t* awaited = nullptr;  // of what it waits for, what was not over yet
+    const std::uint32_t* awaited_end = nullptr;
   };
   struct Rank {
     Turn send, receive, own;
@@ -54,7 +56,7 @@ class OrderedRun {
   static void pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept;
   static void find_send(Rank& rank) noexcept;
   static void find_receive(Rank& rank) noexcept;
-  static void come_to(const Rank& rank, Turn& turn) noexcept;
+  static void come_to_step(const Rank& rank, Turn& turn) noexcept;
   void make_due(std::uint32_t rank);
 
   std::uint32_t blocks_per_chunk_ = 1;

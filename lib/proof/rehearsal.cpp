@@ -103,8 +103,9 @@ void Actor::visit_blocks(const Range& range, Visit visit) {
   const std::uint32_t blocks = std::min(plan_.blocks(range.buffer), plan_.shape.vector_blocks());
   const std::uint32_t begin = range.first / blocks * blocks;
   for (std::uint32_t i = 0; i < range.count; ++i) {
-    const auto piece = layout_.elements(range.buffer, begin + (range.first - begin + i) % blocks);
-    visit(buffer(range.buffer).subspan(piece.begin, piece.end - piece.begin));
+    const auto elements =
+        layout_.elements(range.buffer, begin + (range.first - begin + i) % blocks);
+    visit(buffer(range.buffer).subspan(elements.begin, elements.end - elements.begin));
   }
 }
 
@@ -151,7 +152,7 @@ struct Offer {
   std::uint32_t step;
   std::optional<Numbers> numbers;
 };
-using Lane = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, which
+using LaneId = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, which
 
 class Stage {
  public:
@@ -180,7 +181,7 @@ class Stage {
   std::mt19937_64 random_;
   std::vector<Actor> actors_;
   std::vector<Numbers> inputs_;
-  std::map<Lane, std::deque<Offer>> lanes_;
+  std::map<LaneId, std::deque<Offer>> lanes_;
   Status failure_;
   std::vector<Cue> cues_;  // steps that have not happened, or not been offered
 };
