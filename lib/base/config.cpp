@@ -111,7 +111,8 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &secret_file,   &allow_without_secret,
                                                  &tls,           &tls_certificate_file,
                                                  &tls_key_file,  &tls_ca_file,
-                                                 &interface};
+                                                 &interface,     &algorithm,
+                                                 &tuning_file};
   return list;
 }
 

@@ -141,6 +141,18 @@ inline constexpr Variable<std::string> interface {
   }
 };
 
+inline constexpr Variable<std::string> algorithm{{
+    .name = "HOCKET_ALGORITHM",
+    .help =
+        "rules that choose algorithms, such as all_reduce:0-4K=one_shot,broadcast@2-8=chain/16; "
+        "the same on all ranks",
+}};
+inline constexpr Variable<std::string> tuning_file{{
+    .name = "HOCKET_TUNING_FILE",
+    .help = "the file of the network's numbers and of rules by which algorithms are chosen; the "
+            "same on all ranks",
+}};
+
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;
 

@@ -20,6 +20,9 @@ inline constexpr std::size_t variable_bytes_max = 4096;
 /// A file that holds a secret, or the place where the ranks of a host meet.
 inline constexpr std::size_t private_file_bytes_max = 4096;
 
+/// A file of a network's numbers and rules for the selector.
+inline constexpr std::size_t tuning_file_bytes_max = 1 << 20;
+
 /// Ranks of a world.
 inline constexpr int world_size_max = 1 << 20;
 

@@ -148,6 +148,18 @@ std::string format_duration(Duration duration) {
   return "0s";
 }
 
+std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view blanks = " \t\r";
+  text.remove_prefix(std::min(text.find_first_not_of(blanks), text.size()));
+  return text.substr(0, text.find_last_not_of(blanks) + 1);
+}
+
+std::string_view take_until(std::string_view& text, std::string_view marks) noexcept {
+  const std::string_view front = text.substr(0, text.find_first_of(marks));
+  text.remove_prefix(std::min(front.size() + 1, text.size()));
+  return front;
+}
+
 std::string quote(std::string_view text, std::size_t bytes_max) {
   std::string quoted = "\"";
   for (const char c : text.substr(0, bytes_max)) {

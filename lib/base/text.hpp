@@ -34,6 +34,12 @@ namespace hocket {
 /// is "0s".
 [[nodiscard]] std::string format_duration(Duration duration);
 
+/// Without the spaces, tabs and carriage returns around it.
+[[nodiscard]] std::string_view trimmed(std::string_view text) noexcept;
+
+/// Cuts off the front up to the first of the marks, which is dropped; without one, all of it.
+std::string_view take_until(std::string_view& text, std::string_view marks) noexcept;
+
 /// The text in quotes, with \\xNN for what is not printable ASCII; at most about bytes_max of it.
 [[nodiscard]] std::string quote(std::string_view text, std::size_t bytes_max = 64);
 

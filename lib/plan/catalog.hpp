@@ -28,6 +28,21 @@ struct Bound {
   return problem.size;
 }
 
+/// To which ranks the others send: where hosts have several ranks, it decides how much goes through
+/// their NICs, which the cost formulas (sim/legs.hpp) must know.
+enum class Reach : std::uint8_t {
+  all,            // every other one
+  next,           // the next one
+  powers,         // those a power of two away, or about that, as much to each
+  halves,         // the same, but half of all to the farthest, a quarter to the next, and so on
+  paired_halves,  // the same, in pairs, so that those at the border of a host are like the others
+  nearest_first,  // the same, but half of all to the nearest
+  subtrees,       // as halves, but one rank of each host speaks for those behind it
+  rotating,       // those of powers, in turns, a piece each time
+  trees,          // parents and children in two binary trees
+  hosts,          // those of its host, and those with its slot on others
+};
+
 struct Algorithm {
   std::string_view name;
   Operation operation;
@@ -44,8 +59,7 @@ struct Algorithm {
   /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
   /// Problem::contributions, for which it gives the same bits at every size.
   bool is_canonical = false;
-  /// Whether ranks send to those with the next number only.
-  bool neighbours_only = false;
+  Reach reach = Reach::all;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;

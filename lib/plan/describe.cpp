@@ -5,6 +5,14 @@
 #include <fmt/format.h>
 
 namespace hocket::plan {
+namespace {
+
+std::string describe_from_to(const Range& range, std::uint64_t last) {
+  if (range.count == 1) return fmt::format("{}[{}]", name(range.buffer), range.first);
+  return fmt::format("{}[{}..{}]", name(range.buffer), range.first, last);
+}
+
+}  // namespace
 
 std::string_view name(Buffer buffer) noexcept {
   constexpr std::array<std::string_view, 3> names = {"in", "out", "scratch"};
@@ -20,9 +28,22 @@ std::string_view name(StepKind kind) noexcept {
 }
 
 std::string describe(const Range& range) {
-  if (range.count == 1) return fmt::format("{}[{}]", name(range.buffer), range.first);
   const std::uint64_t end = std::uint64_t{range.first} + range.count;
-  return fmt::format("{}[{}..{}]", name(range.buffer), range.first, end == 0 ? 0 : end - 1);
+  return describe_from_to(range, end == 0 ? 0 : end - 1);
+}
+
+std::string describe(const Plan& plan, const Range& range) {
+  return describe_from_to(range, last_block(plan, range));
+}
+
+std::uint32_t last_block(const Plan& plan, const Range& range) noexcept {
+  const std::uint32_t vector = plan.shape.vector_blocks();
+  const bool is_scratch = range.buffer == Buffer::scratch;
+  const std::uint32_t begin = is_scratch ? range.first / vector * vector : 0;
+  const std::uint32_t count = is_scratch ? vector : plan.blocks(range.buffer);
+  const std::uint32_t last = range.first + range.count - 1;
+  const bool is_inside = range.first < begin + count && range.count <= count;
+  return is_inside && last >= begin + count ? last - count : last;
 }
 
 std::string describe(const Step& step) {

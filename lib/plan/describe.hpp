@@ -11,8 +11,12 @@ namespace hocket::plan {
 [[nodiscard]] std::string_view name(Buffer buffer) noexcept;
 [[nodiscard]] std::string_view name(StepKind kind) noexcept;
 
-/// "out[3]", "scratch[4..7]"
+/// "out[3]", "scratch[4..7]", as if no buffer had an end.
 [[nodiscard]] std::string describe(const Range& range);
+/// The same, but "out[4..1]" where it goes on at the beginning.
+[[nodiscard]] std::string describe(const Plan& plan, const Range& range);
+/// The last block of a range that is inside its buffer; of one that is not, as if that had no end.
+[[nodiscard]] std::uint32_t last_block(const Plan& plan, const Range& range) noexcept;
 /// "recv_reduce from 2: out[3] = in[3] op message"
 [[nodiscard]] std::string describe(const Step& step);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "plan/builders/phases.hpp"
+#include "sim/legs.hpp"
 
 namespace hocket::sim {
 namespace {
@@ -17,23 +18,6 @@ constexpr std::uint32_t pieces_max = 1024;
 
 double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
-}
-
-/// Of a vector that every one of so many has, or gets, or shares with the others: the part that
-/// one of them must send or receive.
-double least_part(Operation operation, std::uint32_t size) noexcept {
-  const double others = static_cast<double>(size - 1) / size;
-  switch (operation) {
-    case Operation::all_reduce:
-      return 2 * others;
-    case Operation::broadcast:
-    case Operation::reduce:
-      return size > 1 ? 1 : 0;
-    case Operation::barrier:
-      return 0;
-    default:
-      return others;
-  }
 }
 
 /// What a message between two ranks costs.
@@ -58,51 +42,72 @@ Link network_link(const Network& network) noexcept {
           seconds_per_byte(network.nic_bandwidth * (1 - network.background))};
 }
 
-double ranks_per_nic(const Problem& problem, const Network& network) noexcept {
-  const std::uint32_t ranks = std::min(problem.size, network.ranks_per_host);
-  const std::uint32_t nics = std::min(ranks, network.nics_per_host);
-  return static_cast<double>((ranks - 1) / nics + 1);
-}
-
-/// As seen by one rank while all others send as much to anywhere.
-Link crowded_link(const Problem& problem, const Network& network) noexcept {
-  if (is_one_host(problem, network)) {
-    Link link = host_link(network);
-    link.seconds_per_byte =
-        std::max(link.seconds_per_byte, problem.size * seconds_per_byte(network.memory_bandwidth));
-    return link;
-  }
+/// Between hosts, where all of them send, anywhere.
+Link far_link(const Problem& problem, const Network& network) noexcept {
   Link link = network_link(network);
   const std::uint32_t hosts = (problem.size - 1) / network.ranks_per_host + 1;
-  double crowd = 1;
-  double oversubscription = 1;
-  if (network.hosts_per_leaf > 0 && hosts > network.hosts_per_leaf) {
-    oversubscription = network.leaf_oversubscription;
-    crowd = std::max(crowd, oversubscription);
+  if (network.hosts_per_leaf == 0 || hosts <= network.hosts_per_leaf) return link;
+  double crowd = network.leaf_oversubscription;
+  link.latency += network.hop_latency;
+  const std::uint32_t leaves = (hosts - 1) / network.hosts_per_leaf + 1;
+  if (network.leaves_per_pod > 0 && leaves > network.leaves_per_pod) {
+    crowd = std::max(crowd, crowd * network.pod_oversubscription);
     link.latency += network.hop_latency;
-    const std::uint32_t leaves = (hosts - 1) / network.hosts_per_leaf + 1;
-    if (network.leaves_per_pod > 0 && leaves > network.leaves_per_pod) {
-      crowd = std::max(crowd, oversubscription * network.pod_oversubscription);
-      link.latency += network.hop_latency;
-    }
   }
-  link.seconds_per_byte *= ranks_per_nic(problem, network) * crowd;
+  link.seconds_per_byte *= std::max(1.0, crowd);
   return link;
 }
 
-/// As seen by one rank while all others send as much to the next one.
-Link neighbour_link(const Problem& problem, const Network& network) noexcept {
-  const Link inside = host_link(network);
-  if (is_one_host(problem, network)) return crowded_link(problem, network);
-  const Link between = network_link(network);
-  return {std::max(inside.overhead, between.overhead), std::max(inside.latency, between.latency),
-          network.ranks_per_host > 1 ? std::max(inside.seconds_per_byte, between.seconds_per_byte)
-                                     : between.seconds_per_byte};
+/// Inside a host, where all its ranks send.
+Link near_link(const Problem& problem, const Network& network) noexcept {
+  Link link = host_link(network);
+  const std::uint32_t ranks = std::min(problem.size, network.ranks_per_host);
+  link.seconds_per_byte =
+      std::max(link.seconds_per_byte, ranks * seconds_per_byte(network.memory_bandwidth));
+  return link;
 }
 
-/// Blocks that the rank must receive that must receive most.
-double least_blocks(const Problem& problem, std::uint32_t blocks) noexcept {
-  return least_part(problem.operation, problem.size) * blocks;
+/// What the messages of a leg cost that go one way.
+struct Toll {
+  Toll(const Way& way, const Link& link, double crowd, const Leg& leg, double reducing) noexcept
+      : sending(leg.block_bytes * link.seconds_per_byte),
+        crowded(crowd * sending),
+        path(way.hops * link.latency + way.blocks * (sending + reducing)) {}
+
+  double sending;  // a block, alone
+  double crowded;  // a block, while others send too
+  double path;     // until the last block is there that waits for others
+};
+
+struct Paces {
+  Link inside;
+  Link between;
+  double reduce = 0;  // seconds a byte
+  double ends = 2;    // at which a rank's core has work: it sends, and it receives
+};
+
+/// From one to the next of many messages.
+double pace(const Leg& leg, double sending, double reducing, double core) noexcept {
+  return std::max(leg.is_serial ? sending + reducing : sending, core + reducing);
+}
+
+double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
+  const double reducing = leg.reduced * leg.block_bytes * paces.reduce;
+  const Toll near(leg.inside, paces.inside, 1, leg, reducing);
+  const Toll far(leg.between, paces.between, leg.crowd, leg, reducing);
+  // While a rank's answer is on its way, others use the NIC: they don't wait on top of each other.
+  const double busy =
+      leg.between.blocks > 0 ? leg.between.blocks * far.crowded + paces.between.latency : 0;
+  const double path = near.path + std::max(far.path, busy);
+  const double near_pace = pace(leg, near.sending, reducing, paces.ends * paces.inside.overhead);
+  const double far_pace = pace(leg, far.crowded, reducing, paces.ends * paces.between.overhead);
+  if (!leg.is_in_step) {
+    return path + leg.inside.streamed * near_pace + leg.between.streamed * far_pace;
+  }
+  const double slowest = leg.between.hops > 0 ? std::max(near_pace, far_pace) : near_pace;
+  const double streamed = leg.inside.streamed + leg.between.streamed;
+  if (streamed > 0) return path + streamed * slowest;
+  return std::max(path, (leg.inside.hops + leg.between.hops) * slowest);
 }
 
 }  // namespace
@@ -133,33 +138,19 @@ double bus_factor(Operation operation, std::uint32_t size) noexcept {
 double estimate_seconds(const Algorithm& algorithm, const Problem& problem, double bytes,
                         const Network& network) noexcept {
   if (problem.size < 2) return bytes * seconds_per_byte(network.copy_speed);
-  const Bound bound = algorithm.bound(problem);
-  const std::uint32_t per_chunk = algorithm.blocks_per_chunk(problem);
-  const std::uint32_t blocks = shape_of(problem, per_chunk).vector_blocks();
-  const Link link =
-      algorithm.neighbours_only ? neighbour_link(problem, network) : crowded_link(problem, network);
-  const double block = problem.operation == Operation::barrier ? 0 : bytes / blocks;
-  const double sending = block * link.seconds_per_byte;
-  const double reducing =
-      reduces(problem.operation) ? block * seconds_per_byte(network.reduce_speed) : 0;
-
-  const double in_line =
-      std::max({static_cast<double>(bound.blocks_sent), static_cast<double>(bound.rounds),
-                static_cast<double>(bound.blocks_in_line), least_blocks(problem, blocks)});
-  const double hops =
-      bound.hops > 0 ? static_cast<double>(bound.hops) : static_cast<double>(bound.rounds);
-  // Messages that follow others without waiting for them: only what is slowest about them counts.
-  const double streamed = std::max(0.0, static_cast<double>(bound.rounds) - hops);
-  const double filling = in_line - streamed;
-  // A vector that is not divided is reduced wherever it goes; of one that is, half goes to be
-  // reduced and half is the result on its way.
-  const bool is_half = problem.operation == Operation::all_reduce && per_chunk > 1;
-  const double reduced = is_half ? 0.5 : 1;
   const bool is_one_way =
       problem.operation == Operation::gather || problem.operation == Operation::scatter;
-  const double core = (is_one_way ? 1 : 2) * link.overhead + reduced * reducing;
-  return hops * link.latency + filling * (sending + reduced * reducing) +
-         streamed * std::max(sending, core);
+  // Where few ranks of a switch talk to those beyond it, they don't crowd its uplinks.
+  const bool is_local =
+      algorithm.reach == plan::Reach::next || algorithm.reach == plan::Reach::trees;
+  const Paces paces = {.inside = near_link(problem, network),
+                       .between = is_local ? network_link(network) : far_link(problem, network),
+                       .reduce = seconds_per_byte(network.reduce_speed),
+                       .ends = is_one_way ? 1.0 : 2.0};
+  const Legs all = legs_of(algorithm, problem, bytes, network);
+  double seconds = all.copied_bytes * seconds_per_byte(network.copy_speed);
+  for (std::uint32_t i = 0; i < all.count; ++i) seconds += leg_seconds(all.legs[i], paces);
+  return seconds;
 }
 
 bool is_pipeline(const Algorithm& algorithm) noexcept {

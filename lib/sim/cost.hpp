@@ -21,13 +21,14 @@ namespace hocket::sim {
 /// algorithm is as good as can be, as the tests of NCCL have it.
 [[nodiscard]] double bus_factor(plan::Operation operation, std::uint32_t size) noexcept;
 
-/// Seconds, close to what a simulation says:
+/// Seconds, close to what a simulation says. For each leg of the algorithm (legs.hpp), inside hosts
+/// and between them:
 ///   hops · latency and overheads + bytes one after the other / bandwidth + reduced bytes / speed
-/// where of a pipeline's later pieces only the slowest part counts. The bandwidth is what is left
-/// for one rank where all ranks of a host, and all hosts below a switch, send at once; or one rank
-/// only, if the algorithm sends to neighbours only.
+/// where of a pipeline's later pieces only the slowest part counts, and where ranks share a NIC the
+/// time that it is busy, if that is more.
 /// On one switch, with vectors that divide evenly: within 1 % for the simplest, from 0.7 to 1.4
-/// times what a simulation says for the others, from 0.55 to 2.1 times for pipelines and trees.
+/// times what a simulation says for the others, from 0.55 to 2.1 times for pipelines and trees. On
+/// hosts of several ranks from 0.5 to 2.2 times, swing apart, which it thinks slower.
 [[nodiscard]] double estimate_seconds(const plan::Algorithm& algorithm,
                                       const plan::Problem& problem, double bytes,
                                       const Network& network) noexcept;

@@ -20,28 +20,15 @@ Status refused(std::string_view rule, std::string_view why) {
   return Status(StatusCode::invalid_argument, fmt::format("the rule {}: {}", quote(rule), why));
 }
 
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blanks = " \t\r";
-  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
-  return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
-
 Status refused(std::string_view rule, const Status& why) {
   return refused(rule, why.what()).with_hint(std::string(why.hint()));
-}
-
-/// What is before the mark; `text` is what is behind it then, or empty.
-std::string_view take_until(std::string_view& text, char mark) {
-  const std::string_view taken = text.substr(0, text.find(mark));
-  text.remove_prefix(std::min(taken.size() + 1, text.size()));
-  return taken;
 }
 
 template <class Parse>
 std::optional<Span> parse_span(std::string_view text, Parse parse) {
   Span span;
   const bool is_one = text.find('-') == std::string_view::npos;
-  const std::string_view first = take_until(text, '-');
+  const std::string_view first = take_until(text, "-");
   const std::string_view last = is_one ? first : text;
   const auto read = [&](std::string_view end, std::uint64_t& number) {
     if (end.empty()) return true;
@@ -63,8 +50,8 @@ std::optional<std::uint64_t> parse_count(std::string_view text) {
 Status parse_scope(std::string_view rule, std::string_view scope,
                    std::optional<Operation>& operation, Rule& to) {
   std::string_view ranks = scope;
-  std::string_view bytes = take_until(ranks, '@');
-  const auto found = plan::look_up_operation(take_until(bytes, ':'));
+  std::string_view bytes = take_until(ranks, "@");
+  const auto found = plan::look_up_operation(take_until(bytes, ":"));
   if (!found.ok()) return refused(rule, found.status());
   operation = *found;
   const auto byte_span = parse_span(bytes, parse_size);
@@ -76,17 +63,17 @@ Status parse_scope(std::string_view rule, std::string_view scope,
   return {};
 }
 
-Status add_rule(std::string_view text, std::vector<Rule>& rules) {
-  Rule rule;
+Status parse_rule(std::string_view text, std::vector<Rule>& rules) {
+  Rule rule = {.text = std::string(text)};
   std::optional<Operation> operation;
   std::string_view name = text;
   if (text.find('=') != std::string_view::npos) {
-    Status status = parse_scope(text, trimmed(take_until(name, '=')), operation, rule);
+    Status status = parse_scope(text, trimmed(take_until(name, "=")), operation, rule);
     if (!status.ok()) return status;
   }
   std::string_view pieces = trimmed(name);
   const bool has_pieces = pieces.find('/') != std::string_view::npos;
-  name = take_until(pieces, '/');
+  name = take_until(pieces, "/");
   if (has_pieces) {
     const auto count = parse_count(pieces);
     if (!count || *count < 1 || *count > pieces_max) {
@@ -105,17 +92,28 @@ Status add_rule(std::string_view text, std::vector<Rule>& rules) {
   return {};
 }
 
+Status add_rule(std::string_view text, std::string_view source, std::vector<Rule>& rules) {
+  const std::size_t first = rules.size();
+  Status status = parse_rule(text, rules);
+  if (!status.ok() && !source.empty()) {
+    return Status(status.code(), fmt::format("{}: {}", source, status.what()))
+        .with_hint(std::string(status.hint()));
+  }
+  for (std::size_t i = first; i < rules.size(); ++i) rules[i].source = source;
+  return status;
+}
+
 }  // namespace
 
-Result<std::vector<Rule>> parse_rules(std::string_view text) {
+Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view source) {
   std::vector<Rule> rules;
   while (!text.empty()) {
-    std::string_view line = take_until(text, '\n');
+    std::string_view line = take_until(text, "\n");
     line = line.substr(0, line.find('#'));
     while (!line.empty()) {
-      const std::string_view rule = trimmed(take_until(line, ','));
+      const std::string_view rule = trimmed(take_until(line, ","));
       if (rule.empty()) continue;
-      if (Status status = add_rule(rule, rules); !status.ok()) return status;
+      if (Status status = add_rule(rule, source, rules); !status.ok()) return status;
     }
   }
   return rules;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Rule {
   Span bytes = {};                             // of the vector
   Span ranks = {};
   std::uint32_t pieces = 0;  // of a pipeline; 0: as many as should cost least
+  // For people: the rule as it was written, and where.
+  std::string text = {};
+  std::string source = {};
 };
 
 /// Rules with commas or ends of lines between them; what is behind a # in its line is not read.
@@ -35,7 +39,8 @@ struct Rule {
 ///   all_reduce:0-4K=one_shot      vectors of so many bytes; an end may be missing
 ///   all_reduce:1M-@2-8=two_shot   and worlds of so many ranks
 ///   broadcast=chain/16            in so many pieces
-/// Fails on a word that is none of these, which it names.
-[[nodiscard]] Result<std::vector<Rule>> parse_rules(std::string_view text);
+/// Fails on a word that is none of these, which it names, and the source, if it is known.
+[[nodiscard]] Result<std::vector<Rule>> parse_rules(std::string_view text,
+                                                    std::string_view source = {});
 
 }  // namespace hocket::sim

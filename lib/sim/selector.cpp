@@ -1,5 +1,6 @@
 #include "sim/selector.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sim/cost.hpp"
@@ -8,6 +9,14 @@ namespace hocket::sim {
 
 using plan::Algorithm;
 using plan::Problem;
+
+namespace {
+
+bool may_do(const Algorithm& algorithm, const Problem& problem, bool is_uneven) noexcept {
+  return can_solve(algorithm, problem) && (algorithm.allows_uneven || !is_uneven);
+}
+
+}  // namespace
 
 Selector::Selector(const Network& network, std::vector<Rule> rules)
     : network_(network), rules_(std::move(rules)) {}
@@ -24,24 +33,32 @@ Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std:
 }
 
 Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_uneven) const {
-  const auto may_do = [&](const Algorithm& algorithm) {
-    return can_solve(algorithm, problem) && (algorithm.allows_uneven || !is_uneven);
-  };
   for (const Rule& rule : rules_) {
-    if (!may_do(*rule.algorithm) || !rule.bytes.holds(bytes) || !rule.ranks.holds(problem.size)) {
+    if (!may_do(*rule.algorithm, problem, is_uneven) || !rule.bytes.holds(bytes) ||
+        !rule.ranks.holds(problem.size)) {
       continue;
     }
     Choice choice = priced(*rule.algorithm, problem, bytes, rule.pieces);
-    choice.by_rule = true;
+    choice.rule = &rule;
     return choice;
   }
   Choice best;
   for (const Algorithm& algorithm : plan::catalog()) {
-    if (!may_do(algorithm)) continue;
+    if (!may_do(algorithm, problem, is_uneven)) continue;
     const Choice choice = priced(algorithm, problem, bytes, 0);
     if (best.algorithm == nullptr || choice.seconds < best.seconds) best = choice;
   }
   return best;
+}
+
+std::vector<Choice> Selector::candidates(const Problem& problem, std::uint64_t bytes,
+                                         bool is_uneven) const {
+  std::vector<Choice> all;
+  for (const Algorithm& algorithm : plan::catalog()) {
+    if (may_do(algorithm, problem, is_uneven)) all.push_back(priced(algorithm, problem, bytes, 0));
+  }
+  std::ranges::stable_sort(all, {}, &Choice::seconds);
+  return all;
 }
 
 }  // namespace hocket::sim

@@ -13,8 +13,8 @@ namespace hocket::sim {
 struct Choice {
   const plan::Algorithm* algorithm = nullptr;
   std::uint32_t pieces = 1;
-  double seconds = 0;  // estimated
-  bool by_rule = false;
+  double seconds = 0;          // estimated
+  const Rule* rule = nullptr;  // that says so, of the selector; null: the estimate says so
 };
 
 /// Says the same on every rank that has the same network and rules: ranks which choose differently
@@ -27,6 +27,10 @@ class Selector {
   /// of the vector. Where chunks differ in size, of the algorithms that allow it.
   [[nodiscard]] Choice choose(const plan::Problem& problem, std::uint64_t bytes,
                               bool is_uneven = false) const;
+
+  /// All that it could be, as if there were no rules, the cheapest first.
+  [[nodiscard]] std::vector<Choice> candidates(const plan::Problem& problem, std::uint64_t bytes,
+                                               bool is_uneven = false) const;
 
  private:
   [[nodiscard]] Choice priced(const plan::Algorithm& algorithm, const plan::Problem& problem,

@@ -36,9 +36,21 @@ class Plan(unittest.TestCase):
         self.assertIn("all_reduce\n  ring ", done.stdout)
         rows = json.loads(plan("list", "--json").stdout)
         self.assertIn({"operation": "barrier", "algorithm": "dissemination",
-                       "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False},
-                      rows)
+                       "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False,
+                       "knows_hosts": False, "takes_pieces": False}, rows)
         self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 1)
+
+    def test_what_algorithms_cost(self) -> None:
+        said = plan("list", "all_reduce", "-n", "6", "--pieces", "4").stdout
+        self.assertRegex(said, r"\n +rounds +hops +sends\b")
+        self.assertRegex(said, r"\n  ring +10 +10 +1\.67 m +fewest bytes")
+        self.assertRegex(said, r"\n  double_tree +<= \d+ +6 +<= 2\.00 m ")
+        rows = json.loads(plan("list", "broadcast", "chain", "-n", "6", "--pieces", "4",
+                               "--json").stdout)
+        self.assertTrue(rows[0]["takes_pieces"])
+        self.assertEqual(rows[0]["bound"], {"rounds": 8, "hops": 5, "blocks_sent": 4, "blocks": 4,
+                                            "is_tight": True})
+        self.assertEqual(plan("list", "-n", "0").returncode, 2)
 
     def test_a_chart(self) -> None:
         done = plan("show", "all_reduce", "ring", "-n", "3")
@@ -62,6 +74,9 @@ class Plan(unittest.TestCase):
         arrows = [each for each in drawing.iter("{http://www.w3.org/2000/svg}path")
                   if each.get("class") == "move"]
         self.assertEqual(len(arrows), 5)
+        words = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
+        self.assertIn("broadcast by binomial: 6 ranks, one a row; 3 rounds, one a column", words)
+        self.assertEqual((words.count("in[0]"), words.count("out[0]")), (3, 2))
 
     def test_a_drawing_that_cannot_be_written(self) -> None:
         done = plan("show", "broadcast", "binomial", "--svg", "/nowhere/tree.svg")
@@ -102,7 +117,7 @@ class Plan(unittest.TestCase):
     def test_what_is_too_large_is_skipped_and_said(self) -> None:
         done = plan("verify", "all_gather", "ring", "--sizes", "10007")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("skipped 1 of the sizes, from 10007 on: too many steps for memory",
+        self.assertIn("skipped 1 of the sizes, from 10007 on: too much for memory",
                       done.stdout)
         self.assertIn("0 of 1 algorithms proved", done.stdout)
 

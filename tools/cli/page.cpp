@@ -36,4 +36,10 @@ void Page::table(const std::vector<std::vector<std::string>>& rows) {
   is_empty_ = false;
 }
 
+std::string format_time(double seconds) {
+  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
+  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} s", seconds);
+}
+
 }  // namespace hocket::cli

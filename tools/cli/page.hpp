@@ -25,4 +25,7 @@ class Page {
   bool is_empty_ = true;
 };
 
+/// "12.34 us", "1.50 ms", "3.00 s"
+[[nodiscard]] std::string format_time(double seconds);
+
 }  // namespace hocket::cli

@@ -26,6 +26,8 @@
 #include "page.hpp"
 #include "plan/catalog.hpp"
 #include "plan/lookup.hpp"
+#include "plan_explain.hpp"
+#include "plan_list.hpp"
 #include "proof/verify.hpp"
 #include "prove/sweep.hpp"
 
@@ -36,6 +38,8 @@ using plan::Algorithm;
 using plan::Operation;
 using plan::Plan;
 using plan::Problem;
+
+constexpr int sizes_max = 1 << 16;  // ranks
 
 struct Options {
   std::string operation;
@@ -64,33 +68,11 @@ Result<std::vector<const Algorithm*>> find_algorithms(const Options& options) {
   return plan::look_up_algorithms(operation, options.algorithm);
 }
 
-int list(const Options& options) {
+int list(const Options& options, bool is_sized) {
   const auto algorithms = find_algorithms(options);
   if (!algorithms.ok()) return fail(algorithms.status());
-  if (options.json) {
-    auto rows = nlohmann::ordered_json::array();
-    for (const Algorithm* each : *algorithms) {
-      rows.push_back({{"operation", name(each->operation)},
-                      {"algorithm", each->name},
-                      {"summary", each->summary},
-                      {"allows_uneven", each->allows_uneven},
-                      {"is_canonical", each->is_canonical}});
-    }
-    fmt::print("{}\n", rows.dump(2));
-    return exit_success;
-  }
-  Page page(20);
-  std::vector<std::vector<std::string>> rows;
-  for (const Operation operation : plan::all_operations()) {
-    for (const Algorithm* each : *algorithms) {
-      if (each->operation != operation) continue;
-      rows.push_back({std::string(each->name), std::string(each->summary)});
-    }
-    if (rows.empty()) continue;
-    page.heading(name(operation));
-    page.table(rows);
-    rows.clear();
-  }
+  print_algorithms(*algorithms, is_sized ? std::optional(options.problem) : std::nullopt,
+                   options.json);
   return exit_success;
 }
 
@@ -135,7 +117,6 @@ int show(Options& options) {
 
 /// "1-64,100,1000-1010"
 Result<std::vector<std::uint32_t>> parse_sizes(std::string_view text) {
-  constexpr std::int64_t size_max = 1 << 16;
   std::vector<std::uint32_t> sizes;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t comma = std::min(text.find(',', begin), text.size());
@@ -144,10 +125,10 @@ Result<std::vector<std::uint32_t>> parse_sizes(std::string_view text) {
     const std::size_t dash = part.find('-');
     const auto first = parse_integer(part.substr(0, dash));
     const auto last = dash == std::string_view::npos ? first : parse_integer(part.substr(dash + 1));
-    if (!first || !last || *first < 1 || *first > *last || *last > size_max) {
+    if (!first || !last || *first < 1 || *first > *last || *last > sizes_max) {
       return Status(StatusCode::invalid_argument,
                     fmt::format("--sizes {} is no list of sizes such as 1-64,1000", quote(text)))
-          .with_hint(fmt::format("sizes are from 1 to {}", size_max));
+          .with_hint(fmt::format("sizes are from 1 to {}", sizes_max));
     }
     const std::size_t before = sizes.size();
     sizes.resize(before + static_cast<std::size_t>(*last - *first + 1));
@@ -237,6 +218,19 @@ CLI::App* add_parser(CLI::App& parser, const char* name, const char* help, Optio
   return added;
 }
 
+/// Gives the number of ranks.
+CLI::Option* add_world_options(CLI::App& parser, Problem& problem, int ranks_max) {
+  CLI::Option* const ranks =
+      parser.add_option("-n,--ranks", problem.size, "Ranks")->check(CLI::Range(1, ranks_max));
+  parser.add_option("--pieces", problem.pieces, "Of a pipeline")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  parser.add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  return ranks;
+}
+
 }  // namespace
 
 Command plan_command(CLI::App& program) {
@@ -247,19 +241,12 @@ Command plan_command(CLI::App& program) {
   CLI::App* const listing = add_parser(*parser, "list", "List the algorithms", *options, false);
   CLI::App* const showing =
       add_parser(*parser, "show", "Draw the plans of a world", *options, true);
-  Problem& problem = options->problem;
-  showing->add_option("-n,--ranks", problem.size, "Ranks")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  showing->add_option("--root", problem.root, "Of operations that have one")->capture_default_str();
-  showing->add_option("--pieces", problem.pieces, "Of a pipeline")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  showing->add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
-      ->check(CLI::Range(1, 1024))
+  add_world_options(*listing, options->problem, sizes_max)->default_str("");
+  add_world_options(*showing, options->problem, 1024)->capture_default_str();
+  showing->add_option("--root", options->problem.root, "Of operations that have one")
       ->capture_default_str();
   showing
-      ->add_option("--contributions", problem.contributions,
+      ->add_option("--contributions", options->problem.contributions,
                    "Of all ranks together, of algorithms that give the same bits at every size")
       ->check(CLI::Range(1, 4096));
   showing->add_option("--svg", options->svg, "Draw into this file")
@@ -271,8 +258,10 @@ Command plan_command(CLI::App& program) {
   proving->add_option("--threads", options->threads, "Proofs at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  return {parser, [options, listing, showing] {
-            if (listing->parsed()) return list(*options);
+  const Command explaining = explain_command(*parser);
+  return {parser, [options, listing, showing, explaining] {
+            if (explaining.parser->parsed()) return explaining.run();
+            if (listing->parsed()) return list(*options, listing->count("--ranks") > 0);
             return showing->parsed() ? show(*options) : verify_all(*options);
           }};
 }

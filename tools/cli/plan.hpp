@@ -1,4 +1,4 @@
-// `hocket plan`: lists the algorithms, draws their plans and proves them.
+// `hocket plan`: lists the algorithms, draws their plans, proves them, and says which is chosen.
 #pragma once
 
 #include "command.hpp"

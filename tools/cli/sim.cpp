@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,11 +31,8 @@ constexpr std::uint64_t plot_steps_max = 1 << 21;  // it has many cells
 struct Options {
   std::string operation = "all_reduce";
   std::string algorithm = "all";
-  std::string network = "ethernet-10g";
-  std::vector<std::string> changes;
+  NetworkOptions network = {};
   std::uint32_t ranks = 64;
-  std::optional<std::uint32_t> hosts;
-  std::optional<std::uint32_t> ranks_per_host;
   std::uint32_t root = 0;
   std::uint32_t pieces = 0;
   std::string bytes_min = "8";
@@ -73,16 +69,6 @@ Result<std::vector<std::uint64_t>> read_sizes(const Options& options) {
   return sizes;
 }
 
-Result<sim::Network> network_of(const Options& options) {
-  auto network = read_network(options.network, options.changes);
-  if (!network.ok()) return network;
-  if (options.hosts && options.ranks_per_host) return refuse("give --hosts or --ranks-per-host");
-  if (options.hosts == 0U || options.ranks_per_host == 0U) return refuse("0 hosts or ranks a host");
-  if (options.hosts) network->ranks_per_host = (options.ranks - 1) / *options.hosts + 1;
-  if (options.ranks_per_host) network->ranks_per_host = *options.ranks_per_host;
-  return network;
-}
-
 Result<Sweep> read_sweep(const Options& options) {
   if (options.ranks == 0 || options.ranks > ranks_max) {
     return refuse(fmt::format("-n {}: there must be 1 to {} ranks", options.ranks, ranks_max));
@@ -95,7 +81,7 @@ Result<Sweep> read_sweep(const Options& options) {
   auto algorithms =
       plan::look_up_algorithms(*operation, options.algorithm == "all" ? "" : options.algorithm);
   if (!algorithms.ok()) return algorithms.status();
-  auto network = network_of(options);
+  auto network = read_network(options.network, options.ranks);
   if (!network.ok()) return network.status();
   auto sizes = read_sizes(options);
   if (!sizes.ok()) return sizes.status();
@@ -111,12 +97,6 @@ Result<Sweep> read_sweep(const Options& options) {
                .steps_max = options.steps_max};
 }
 
-std::string format_time(double seconds) {
-  if (seconds < 1e-3) return fmt::format("{:.2f} us", seconds * 1e6);
-  if (seconds < 1) return fmt::format("{:.2f} ms", seconds * 1e3);
-  return fmt::format("{:.2f} s", seconds);
-}
-
 /// Bytes a second; 0 where there is no time.
 double bandwidth(std::uint64_t bytes, const Outcome& outcome) noexcept {
   return outcome.seconds > 0 ? static_cast<double>(bytes) / outcome.seconds : 0;
@@ -124,14 +104,6 @@ double bandwidth(std::uint64_t bytes, const Outcome& outcome) noexcept {
 
 double bound_share(const Outcome& outcome) noexcept {
   return outcome.seconds > 0 ? outcome.bound_seconds / outcome.seconds : 0;
-}
-
-std::string title(const Options& options, const Sweep& sweep) {
-  const std::uint32_t per_host = sweep.problem.ranks_per_host;
-  const std::uint32_t hosts = (sweep.problem.size - 1) / per_host + 1;
-  return fmt::format("{}: {} rank{} on {} host{}, {}", name(sweep.problem.operation),
-                     sweep.problem.size, sweep.problem.size == 1 ? "" : "s", hosts,
-                     hosts == 1 ? "" : "s", options.network);
 }
 
 std::vector<std::string> row(const Sweep& sweep, std::uint64_t bytes, const Outcome& outcome,
@@ -153,7 +125,8 @@ std::vector<std::string> row(const Sweep& sweep, std::uint64_t bytes, const Outc
 void print_tables(const Options& options, const Sweep& sweep, const Outcomes& outcomes) {
   Page page;
   bool has_estimates = false;
-  page.heading(title(options, sweep));
+  page.heading(fmt::format("{}: {}", name(sweep.problem.operation),
+                           place(sweep.problem, options.network.preset)));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     page.heading(fmt::format("{}B", format_size(sweep.sizes[i])));
     std::vector<std::vector<std::string>> rows = {
@@ -184,7 +157,7 @@ Json to_json(const Sweep& sweep, std::uint64_t bytes, const Outcome& outcome, bo
 }
 
 void print_json(const Options& options, const Sweep& sweep, const Outcomes& outcomes) {
-  Json network = {{"preset", options.network}};
+  Json network = {{"preset", options.network.preset}};
   for (const auto& each : describe(sweep.network)) network[each.front()] = each.back();
   Json sizes = Json::array();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
@@ -233,7 +206,7 @@ int plot(const Options& options, const Sweep& sweep) {
   if (!rows.ok()) return fail(rows.status());
   const std::string heading =
       fmt::format("{} on {}: the fastest algorithm, and its share of the bound",
-                  name(sweep.problem.operation), options.network);
+                  name(sweep.problem.operation), options.network.preset);
   const Status status = write_file(options.plot, draw_plot(heading, sweep, *rows));
   return status.ok() ? exit_success : fail(status);
 }
@@ -250,18 +223,6 @@ int simulate(const Options& options) {
   if (!outcomes.ok()) return fail(outcomes.status());
   (options.json ? print_json : print_tables)(options, *sweep, *outcomes);
   return exit_success;
-}
-
-void add_network_options(CLI::App& parser, Options& options) {
-  parser.add_option("--network", options.network, "What connects the hosts (see --networks)")
-      ->capture_default_str();
-  parser.add_option("--set", options.changes,
-                    "NAME=VALUE: a number of the network, such as "
-                    "latency=10us or nic_bandwidth=25Gbit");
-  parser.add_option("--hosts", options.hosts, "Hosts, over which the ranks are spread");
-  parser.add_option("--ranks-per-host", options.ranks_per_host, "Or so many ranks on each");
-  parser.add_flag("--networks", options.networks, "List the networks and their numbers instead")
-      ->disable_flag_override();
 }
 
 }  // namespace
@@ -288,7 +249,9 @@ Command sim_command(CLI::App& program) {
       ->add_option("--steps-max", options->steps_max,
                    "Steps of all ranks, about 80 bytes each, beyond which a formula has to do")
       ->capture_default_str();
-  add_network_options(*parser, *options);
+  add_network_options(*parser, options->network);
+  parser->add_flag("--networks", options->networks, "List the networks and their numbers instead")
+      ->disable_flag_override();
   parser->add_flag("--json", options->json, "Write everything as one JSON document")
       ->disable_flag_override();
   parser->add_option("--plot", options->plot,

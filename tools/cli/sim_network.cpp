@@ -1,166 +1,73 @@
 #include "sim_network.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
-#include <cstdint>
-#include <cstdlib>
-#include <optional>
-#include <string_view>
-#include <variant>
+#include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "sim/parameters.hpp"
 
 namespace hocket::cli {
 namespace {
 
-using sim::Network;
+Status refuse(std::string why) { return Status(StatusCode::invalid_argument, std::move(why)); }
 
-enum class Unit : std::uint8_t { seconds, bytes_per_second, bytes, none };
-
-struct Field {
-  std::string_view name;
-  Unit unit;
-  std::variant<double Network::*, std::uint32_t Network::*> member;
-};
-
-constexpr Field fields[] = {
-    {"ranks_per_host", Unit::none, &Network::ranks_per_host},
-    {"nics_per_host", Unit::none, &Network::nics_per_host},
-    {"host_latency", Unit::seconds, &Network::host_latency},
-    {"latency", Unit::seconds, &Network::latency},
-    {"hop_latency", Unit::seconds, &Network::hop_latency},
-    {"host_overhead", Unit::seconds, &Network::host_overhead},
-    {"overhead", Unit::seconds, &Network::overhead},
-    {"eager_bytes", Unit::bytes, &Network::eager_bytes},
-    {"host_bandwidth", Unit::bytes_per_second, &Network::host_bandwidth},
-    {"memory_bandwidth", Unit::bytes_per_second, &Network::memory_bandwidth},
-    {"nic_bandwidth", Unit::bytes_per_second, &Network::nic_bandwidth},
-    {"background", Unit::none, &Network::background},
-    {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},
-    {"copy_speed", Unit::bytes_per_second, &Network::copy_speed},
-    {"hosts_per_leaf", Unit::none, &Network::hosts_per_leaf},
-    {"leaf_oversubscription", Unit::none, &Network::leaf_oversubscription},
-    {"leaves_per_pod", Unit::none, &Network::leaves_per_pod},
-    {"pod_oversubscription", Unit::none, &Network::pod_oversubscription},
-};
-
-std::optional<double> parse_number(std::string_view text) {
-  const std::string copy(text);
-  char* end = nullptr;
-  const double value = std::strtod(copy.c_str(), &end);
-  if (copy.empty() || *end != '\0' || !std::isfinite(value)) return std::nullopt;
-  return value;
-}
-
-/// "25Gbit", "3.1GB", "500MB": a second, in powers of 1000.
-std::optional<double> parse_bandwidth(std::string_view text) {
-  struct Suffix {
-    std::string_view text;
-    double factor;
-  };
-  constexpr Suffix suffixes[] = {{"Gbit", 1e9 / 8}, {"Mbit", 1e6 / 8}, {"TB", 1e12},
-                                 {"GB", 1e9},       {"MB", 1e6},       {"", 1}};
-  for (const Suffix& each : suffixes) {
-    if (!text.ends_with(each.text)) continue;
-    const auto number = parse_number(text.substr(0, text.size() - each.text.size()));
-    return number ? std::optional(*number * each.factor) : std::nullopt;
+Status change(sim::Network& network, std::string_view text) {
+  std::string_view value = text;
+  const std::string_view name = take_until(value, "=");
+  if (name.size() == text.size()) {
+    return refuse(fmt::format("--set {}: that is no NAME=VALUE of a network", text));
   }
-  return std::nullopt;
-}
-
-std::optional<double> parse(Unit unit, std::string_view text) {
-  if (unit == Unit::bytes_per_second) return parse_bandwidth(text);
-  if (unit == Unit::seconds) {
-    const auto duration = parse_duration(text);
-    return duration ? std::optional(std::chrono::duration<double>(*duration).count())
-                    : std::nullopt;
-  }
-  if (unit == Unit::bytes) {
-    const auto size = parse_size(text);
-    return size ? std::optional(static_cast<double>(*size)) : std::nullopt;
-  }
-  return parse_number(text);
-}
-
-std::string_view example(Unit unit) {
-  switch (unit) {
-    case Unit::seconds:
-      return "a time such as 10us";
-    case Unit::bytes_per_second:
-      return "a bandwidth such as 25Gbit or 3.1GB (a second)";
-    case Unit::bytes:
-      return "a size such as 64K";
-    case Unit::none:
-      break;
-  }
-  return "a number";
-}
-
-bool set(Network& network, const Field& field, double value) {
-  if (const auto* const number = std::get_if<double Network::*>(&field.member)) {
-    network.*(*number) = value;
-    return true;
-  }
-  if (value < 0 || value > UINT32_MAX || value != std::floor(value)) return false;
-  network.*std::get<std::uint32_t Network::*>(field.member) = static_cast<std::uint32_t>(value);
-  return true;
-}
-
-Status change(Network& network, std::string_view text) {
-  const std::size_t equals = std::min(text.find('='), text.size());
-  const std::string_view name = text.substr(0, equals);
-  std::vector<std::string_view> names;
-  for (const Field& field : fields) {
-    names.push_back(field.name);
-    if (field.name != name || equals == text.size()) continue;
-    const auto value = parse(field.unit, text.substr(equals + 1));
-    if (value && set(network, field, *value)) return {};
-    return Status(StatusCode::invalid_argument,
-                  fmt::format("--set {}: {} is {}", text, name, example(field.unit)));
-  }
-  std::string why = fmt::format("--set {}: that is no NAME=VALUE of a network", text);
-  if (const auto nearest = nearest_name(name, names)) why += fmt::format("; {}?", *nearest);
-  return Status(StatusCode::invalid_argument, why)
-      .with_hint(fmt::format("there are: {}", fmt::join(names, ", ")));
-}
-
-std::string format(Unit unit, double value) {
-  if (value >= UINT32_MAX && unit == Unit::none) return "all";
-  switch (unit) {
-    case Unit::seconds:
-      return fmt::format("{:g}us", value * 1e6);
-    case Unit::bytes_per_second:
-      return value == 0 ? "0 (no limit)" : fmt::format("{:g}GB", value / 1e9);
-    case Unit::bytes:
-      return format_size(static_cast<std::uint64_t>(value));
-    case Unit::none:
-      break;
-  }
-  return fmt::format("{:g}", value);
+  Status status = set_parameter(network, name, value);
+  if (status.ok()) return status;
+  return refuse(fmt::format("--set {}: {}", text, status.what()))
+      .with_hint(std::string(status.hint()));
 }
 
 }  // namespace
 
-Result<Network> read_network(const std::string& preset, const std::vector<std::string>& changes) {
-  auto network = sim::find_preset(preset);
-  if (!network.ok()) return network.status();
-  for (const std::string& each : changes) {
-    if (Status status = change(*network, each); !status.ok()) return status;
+void add_network_options(CLI::App& parser, NetworkOptions& options) {
+  parser
+      .add_option("--network", options.preset,
+                  "What connects the hosts (see `hocket sim --networks`)")
+      ->capture_default_str();
+  parser.add_option("--set", options.changes,
+                    "NAME=VALUE: a number of the network, such as "
+                    "latency=10us or nic_bandwidth=25Gbit");
+  parser.add_option("--hosts", options.hosts, "Hosts, over which the ranks are spread");
+  parser.add_option("--ranks-per-host", options.ranks_per_host, "Or so many ranks on each");
+}
+
+Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,
+                                  const sim::Network& base) {
+  sim::Network network = base;
+  for (const std::string& each : options.changes) {
+    if (Status status = change(network, each); !status.ok()) return status;
   }
-  if (Status status = check_network(*network); !status.ok()) return status;
+  if (Status status = check_network(network); !status.ok()) return status;
+  if (options.hosts && options.ranks_per_host) return refuse("give --hosts or --ranks-per-host");
+  if (options.hosts == 0U || options.ranks_per_host == 0U) return refuse("0 hosts or ranks a host");
+  if (options.hosts) network.ranks_per_host = (ranks - 1) / *options.hosts + 1;
+  if (options.ranks_per_host) network.ranks_per_host = *options.ranks_per_host;
   return network;
 }
 
-std::vector<std::vector<std::string>> describe(const Network& network) {
+Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks) {
+  auto preset = sim::find_preset(options.preset);
+  if (!preset.ok()) return preset;
+  return read_network(options, ranks, *preset);
+}
+
+std::string place(const plan::Problem& problem, std::string_view network) {
+  const std::uint32_t hosts = (problem.size - 1) / problem.ranks_per_host + 1;
+  return fmt::format("{} rank{} on {} host{}, {}", problem.size, problem.size == 1 ? "" : "s",
+                     hosts, hosts == 1 ? "" : "s", network);
+}
+
+std::vector<std::vector<std::string>> describe(const sim::Network& network) {
   std::vector<std::vector<std::string>> rows;
-  for (const Field& field : fields) {
-    const double value =
-        std::visit([&](auto member) { return static_cast<double>(network.*member); }, field.member);
-    rows.push_back({std::string(field.name), format(field.unit, value)});
+  for (const sim::Parameter& each : parameters(network)) {
+    rows.push_back({std::string(each.name), each.value});
   }
   return rows;
 }

@@ -1,20 +1,41 @@
-// The network that `hocket sim` works on, as its command line describes it.
+// The network that `hocket sim` and `hocket plan explain` reckon with, as the command line
+// describes it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "hocket/status.hpp"
 
+#include "plan/problem.hpp"
 #include "sim/network.hpp"
 
 namespace hocket::cli {
 
-/// A preset, and what is to be different: "latency=10us", "nic_bandwidth=25Gbit".
-[[nodiscard]] Result<sim::Network> read_network(const std::string& preset,
-                                                const std::vector<std::string>& changes);
+struct NetworkOptions {
+  std::string preset = "ethernet-10g";
+  std::vector<std::string> changes = {};  // "latency=10us", "nic_bandwidth=25Gbit"
+  std::optional<std::uint32_t> hosts = {};
+  std::optional<std::uint32_t> ranks_per_host = {};
+};
 
-/// Rows of a table: each number, what it is in that network, in the words that read_network takes.
+/// Adds --network, --set, --hosts and --ranks-per-host.
+void add_network_options(CLI::App& parser, NetworkOptions& options);
+
+/// What the options change of `base`, the preset or what was measured, for so many ranks.
+[[nodiscard]] Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,
+                                                const sim::Network& base);
+[[nodiscard]] Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks);
+
+/// "64 ranks on 8 hosts, ethernet-10g"
+[[nodiscard]] std::string place(const plan::Problem& problem, std::string_view network);
+
+/// Rows of a table: each number, and what it is in that network.
 [[nodiscard]] std::vector<std::vector<std::string>> describe(const sim::Network& network);
 
 }  // namespace hocket::cli

@@ -33,17 +33,15 @@ void pad(std::string& line, std::string_view cell, std::size_t to) {
   line.append(to - std::min(to, width(cell)) + 2, ' ');
 }
 
-/// "2..3→1+": blocks 2 and 3 go to rank 1, which reduces them.
+/// "o2..3→1+": blocks 2 and 3 of out go to rank 1, which reduces them.
 std::string cell(std::span<const Plan> plans, const Event& message) {
   const Step& send = plans[message.step.rank].steps[message.step.step];
   const Step& receive = plans[message.receive.rank].steps[message.receive.step];
-  const std::uint32_t blocks = plans[message.step.rank].blocks(send.from_buffer);
-  const std::uint32_t last = (send.from + send.count - 1) % std::max(blocks, 1U);
+  const std::uint32_t last = last_block(plans[message.step.rank], send.source());
   const std::string range =
       send.count == 1 ? std::to_string(send.from) : fmt::format("{}..{}", send.from, last);
-  const bool reduces = receive.kind == plan::StepKind::recv_reduce;
   return fmt::format("{}{}→{}{}", name(send.from_buffer).front(), range, message.receive.rank,
-                     reduces ? "+" : "");
+                     receive.combines() ? "+" : "");
 }
 
 using Cells = std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>;  // by rank and round

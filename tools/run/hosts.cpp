@@ -15,21 +15,6 @@
 namespace hocket::run {
 namespace {
 
-constexpr std::string_view spaces = " \t\r";
-
-/// Cuts off the front up to the first of `separators`, and drops that.
-std::string_view take_until(std::string_view& text, std::string_view separators) {
-  const std::size_t end = std::min(text.find_first_of(separators), text.size());
-  const std::string_view front = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return front;
-}
-
-std::string_view trimmed(std::string_view text) {
-  text.remove_prefix(std::min(text.find_first_not_of(spaces), text.size()));
-  return text.substr(0, text.find_last_not_of(spaces) + 1);
-}
-
 std::optional<int> parse_slots(std::string_view text) {
   const auto number = parse_integer(text);
   if (!number || *number < 1 || *number > limits::world_size_max) return {};
@@ -113,7 +98,7 @@ Result<std::vector<Host>> parse_host_file(std::string_view text, std::string_vie
     line = line.substr(0, line.find('#'));
     std::optional<Host> host;
     while (!line.empty()) {
-      const std::string_view word = take_until(line, spaces);
+      const std::string_view word = take_until(line, " \t\r");
       if (word.empty()) continue;
       const bool is_good = host ? read_setting(word, *host) : (host = parse_host(word)).has_value();
       if (!is_good)

@@ -34,7 +34,7 @@ ARROWS = {
     "store": f"{COMMON} base net wire",
     "world": f"{COMMON} base net wire store",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
-    "comm": "hocket/* base net wire store world reduce plan engine",
+    "comm": "hocket/* base net wire store world reduce plan sim engine",
     "capi": "hocket/* base net wire store world reduce plan engine comm",
     "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",

@@ -27,6 +27,7 @@ inline constexpr Algorithm dissemination_barrier_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};
     },
+    .reach = Reach::powers,
 };
 
 }  // namespace hocket::plan

@@ -25,6 +25,7 @@ inline constexpr Algorithm binomial_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};
     },
+    .reach = Reach::powers,
 };
 
 inline constexpr Algorithm binomial_reduce_algorithm = {
@@ -39,6 +40,7 @@ inline constexpr Algorithm binomial_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size > 1 ? 1U : 0U};
     },
+    .reach = Reach::powers,
 };
 
 /// What the rank with the largest subtree but the root's sends up.
@@ -60,6 +62,7 @@ inline constexpr Algorithm binomial_gather_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = gathered_blocks(problem.size)};
     },
     .allows_uneven = true,
+    .reach = Reach::subtrees,
 };
 
 inline constexpr Algorithm binomial_scatter_algorithm = {
@@ -75,6 +78,7 @@ inline constexpr Algorithm binomial_scatter_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .reach = Reach::subtrees,
 };
 
 inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
@@ -93,6 +97,7 @@ inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
     },
+    .reach = Reach::halves,
 };
 
 inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
@@ -108,8 +113,10 @@ inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size),
-              .blocks_sent = problem.size - 1 + gathered_blocks(problem.size)};
+              .blocks_sent = problem.size - 1 + gathered_blocks(problem.size),
+              .blocks_in_line = 2 * (problem.size - 1ULL)};
     },
+    .reach = Reach::halves,
 };
 
 }  // namespace hocket::plan

@@ -27,6 +27,7 @@ inline constexpr Algorithm bruck_all_gather_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .reach = Reach::halves,
 };
 
 /// A block for the rank `distance` further on travels by the powers of two in `distance`. Between
@@ -73,6 +74,7 @@ inline constexpr Algorithm bruck_all_to_all_algorithm = {
       }
       return {.rounds = rounds_min(problem.size), .blocks_sent = blocks};
     },
+    .reach = Reach::powers,
 };
 
 }  // namespace hocket::plan

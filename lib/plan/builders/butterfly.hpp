@@ -83,6 +83,7 @@ inline constexpr Algorithm recursive_doubling_all_reduce_algorithm = {
       const bool folds = !std::has_single_bit(problem.size);
       return {.rounds = rounds + (folds ? 2U : 0U), .blocks_sent = rounds + (folds ? 1U : 0U)};
     },
+    .reach = Reach::powers,
 };
 
 /// Who exchanges with whom, in the round in which a member keeps or has the blocks of so many: the
@@ -216,6 +217,7 @@ inline constexpr Algorithm rabenseifner_all_reduce_algorithm = {
     .build = [](PlanWriter& plan) { halving_all_reduce(plan, pairing_by_bits); },
     .blocks_per_chunk = one_for_each_rank,
     .bound = halving_all_reduce_bound,
+    .reach = Reach::paired_halves,
 };
 
 /// De Sensi et al., "Swing: Short-cutting Rings for Higher Bandwidth Allreduce".
@@ -226,6 +228,7 @@ inline constexpr Algorithm swing_all_reduce_algorithm = {
     .build = [](PlanWriter& plan) { halving_all_reduce(plan, pairing_by_swing); },
     .blocks_per_chunk = one_for_each_rank,
     .bound = halving_all_reduce_bound,
+    .reach = Reach::nearest_first,
 };
 
 inline constexpr Algorithm halving_reduce_scatter_algorithm = {
@@ -254,6 +257,7 @@ inline constexpr Algorithm halving_reduce_scatter_algorithm = {
               .blocks_in_line = 2ULL * problem.size};
     },
     .allows_uneven = true,
+    .reach = Reach::paired_halves,
 };
 
 inline constexpr Algorithm doubling_all_gather_algorithm = {
@@ -281,6 +285,7 @@ inline constexpr Algorithm doubling_all_gather_algorithm = {
       return {.rounds = rounds + 2, .blocks_sent = doubled_blocks(problem.size)};
     },
     .allows_uneven = true,
+    .reach = Reach::paired_halves,
 };
 
 }  // namespace hocket::plan

@@ -19,6 +19,7 @@ inline constexpr Algorithm circulant_all_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
     },
+    .reach = Reach::halves,
 };
 
 inline constexpr Algorithm circulant_reduce_scatter_algorithm = {
@@ -30,6 +31,7 @@ inline constexpr Algorithm circulant_reduce_scatter_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .reach = Reach::halves,
 };
 
 inline constexpr Algorithm circulant_all_gather_algorithm = {
@@ -45,6 +47,7 @@ inline constexpr Algorithm circulant_all_gather_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .reach = Reach::halves,
 };
 
 }  // namespace hocket::plan

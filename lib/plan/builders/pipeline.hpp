@@ -37,7 +37,7 @@ inline constexpr Algorithm chain_broadcast_algorithm = {
               .blocks_sent = problem.pieces,
               .hops = problem.size - 1U};
     },
-    .neighbours_only = true,
+    .reach = Reach::next,
 };
 
 inline constexpr Algorithm chain_reduce_algorithm = {
@@ -60,7 +60,7 @@ inline constexpr Algorithm chain_reduce_algorithm = {
               .blocks_sent = problem.pieces,
               .hops = problem.size - 1U};
     },
-    .neighbours_only = true,
+    .reach = Reach::next,
 };
 
 /// What a rank does with one piece in one tree, and when.
@@ -144,6 +144,7 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) { return double_tree_bound(problem, true); },
+    .reach = Reach::trees,
 };
 
 inline constexpr Algorithm double_tree_reduce_algorithm = {
@@ -157,6 +158,7 @@ inline constexpr Algorithm double_tree_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) { return double_tree_bound(problem, false); },
+    .reach = Reach::trees,
 };
 
 inline constexpr Algorithm double_tree_all_reduce_algorithm = {
@@ -177,6 +179,7 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
               .is_tight = false,
               .hops = up.hops + down.hops};
     },
+    .reach = Reach::trees,
 };
 
 inline constexpr Algorithm circulant_broadcast_algorithm = {
@@ -199,6 +202,7 @@ inline constexpr Algorithm circulant_broadcast_algorithm = {
       const std::uint32_t rounds = rounds_min(problem.size) - 1 + problem.pieces;
       return {.rounds = rounds, .blocks_sent = rounds};
     },
+    .reach = Reach::rotating,
 };
 
 /// A broadcast backwards.
@@ -227,6 +231,7 @@ inline constexpr Algorithm circulant_reduce_algorithm = {
       return {.rounds = rounds_min(problem.size) - 1ULL + problem.pieces,
               .blocks_sent = problem.pieces};
     },
+    .reach = Reach::rotating,
 };
 
 }  // namespace hocket::plan

@@ -21,7 +21,7 @@ inline constexpr Algorithm ring_all_reduce_algorithm = {
       const std::uint64_t others = problem.size - 1U;
       return {.rounds = 2 * others, .blocks_sent = 2 * others};
     },
-    .neighbours_only = true,
+    .reach = Reach::next,
 };
 
 inline constexpr Algorithm ring_reduce_scatter_algorithm = {
@@ -33,7 +33,7 @@ inline constexpr Algorithm ring_reduce_scatter_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
-    .neighbours_only = true,
+    .reach = Reach::next,
 };
 
 inline constexpr Algorithm ring_all_gather_algorithm = {
@@ -49,7 +49,7 @@ inline constexpr Algorithm ring_all_gather_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
-    .neighbours_only = true,
+    .reach = Reach::next,
 };
 
 }  // namespace hocket::plan

@@ -215,6 +215,7 @@ inline constexpr Algorithm two_level_all_reduce_algorithm = {
               .is_tight = hosts.are_even()};
     },
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 /// A reduce-scatter is an all-gather backwards, in as many rounds.
@@ -256,6 +257,7 @@ inline constexpr Algorithm two_level_reduce_scatter_algorithm = {
     },
     .allows_uneven = true,
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 inline constexpr Algorithm two_level_all_gather_algorithm = {
@@ -279,6 +281,7 @@ inline constexpr Algorithm two_level_all_gather_algorithm = {
     .bound = two_level_all_gather_bound,
     .allows_uneven = true,
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 inline constexpr Algorithm two_level_broadcast_algorithm = {
@@ -319,6 +322,7 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
               .is_tight = hosts.are_even()};
     },
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 /// The broadcast backwards.
@@ -354,6 +358,7 @@ inline constexpr Algorithm two_level_reduce_algorithm = {
       return bound;
     },
     .knows_hosts = true,
+    .reach = Reach::hosts,
 };
 
 }  // namespace hocket::plan

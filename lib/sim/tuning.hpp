@@ -1,0 +1,30 @@
+// What the selector is told: a network's numbers, and rules that go before the estimate. A tuning
+// file holds both; a person or a measurement may have written it.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "sim/network.hpp"
+#include "sim/rules.hpp"
+
+namespace hocket::sim {
+
+struct Tuning {
+  Network network = {};
+  std::vector<Rule> rules = {};
+};
+
+/// The text of a tuning file:
+///   hocket-tuning 1                the first line; the form's version
+///   network = ethernet-10g         all numbers of a preset; before the next
+///   network.latency = 12us         one of them (parameters.hpp)
+///   all_reduce:0-4K = one_shot     rules (rules.hpp)
+/// What is behind a # in its line is not read, nor are empty lines. `base` is the network as far as
+/// the file does not say. Fails with the source (the file's name), the line and the word.
+[[nodiscard]] Result<Tuning> parse_tuning(std::string_view text, std::string_view source,
+                                          const Network& base);
+
+}  // namespace hocket::sim

@@ -1,0 +1,310 @@
+#include "plan_explain.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/config.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "comm/tuning.hpp"
+#include "page.hpp"
+#include "plan/lookup.hpp"
+#include "sim/selector.hpp"
+#include "sim_network.hpp"
+#include "sim_sweep.hpp"
+
+namespace hocket::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr double worth_saying = 1.05;  // times as fast as what is chosen
+
+struct Options {
+  std::string operation;
+  std::string bytes = "1M";
+  std::uint32_t ranks = 8;
+  std::uint32_t root = 0;
+  NetworkOptions network = {};
+  bool has_network = false;  // on the command line
+  std::string tuning_file;
+  std::uint64_t steps_max = Sweep{}.steps_max;
+  bool uneven = false;
+  bool json = false;
+};
+
+struct Question {
+  plan::Problem problem = {};
+  std::uint64_t bytes = 0;
+  sim::Tuning tuning = {};
+  std::string network = {};  // what it is called
+};
+
+struct Candidate {
+  sim::Choice choice = {};
+  bool is_chosen = false;
+  std::optional<double> simulated_seconds = {};
+  std::uint64_t rounds = 0;
+  std::uint64_t bytes_sent = 0;  // by one rank
+};
+
+struct Answer {
+  std::vector<Candidate> candidates = {};  // by the estimate, the cheapest first
+
+  [[nodiscard]] const Candidate& chosen() const {
+    return *std::ranges::find_if(candidates, &Candidate::is_chosen);
+  }
+};
+
+int fail(const Status& status) {
+  fmt::print(stderr, "hocket plan explain: {}\n", status.to_string());
+  return exit_failure;
+}
+
+Status refuse(std::string why) { return Status(StatusCode::invalid_argument, std::move(why)); }
+
+bool has_chunks(plan::Operation operation) noexcept {
+  return plan::shape_of({.operation = operation, .size = 2}, 1).chunks > 1;
+}
+
+/// The operation by so many ranks on a network, of which the hosts are not known yet.
+Result<plan::Problem> read_problem(const Options& options) {
+  const auto operation = plan::look_up_operation(options.operation);
+  if (!operation.ok()) return operation.status();
+  if (options.ranks == 0 || options.ranks > limits::world_size_max) {
+    return refuse(
+        fmt::format("-n {}: there must be 1 to {} ranks", options.ranks, limits::world_size_max));
+  }
+  if (options.root >= options.ranks || (options.root > 0 && !has_root(*operation))) {
+    return refuse(fmt::format("--root {} is no root of {} by {} ranks", options.root,
+                              name(*operation), options.ranks));
+  }
+  if (options.uneven && !has_chunks(*operation)) {
+    return refuse(
+        fmt::format("--uneven: {} has no chunks that could differ in size", name(*operation)));
+  }
+  return plan::Problem{.operation = *operation, .size = options.ranks, .root = options.root};
+}
+
+Result<sim::Tuning> read_all_tuning(const Options& options) {
+  const auto preset = sim::find_preset(options.network.preset);
+  if (!preset.ok()) return preset.status();
+  auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
+  if (!tuning.ok()) return tuning;
+  const auto network =
+      read_network(options.network, options.ranks, options.has_network ? *preset : tuning->network);
+  if (!network.ok()) return network.status();
+  tuning->network = *network;
+  return tuning;
+}
+
+std::string tuning_file(const Options& options) {
+  return options.tuning_file.empty() ? process_config().get(variables::tuning_file)
+                                     : options.tuning_file;
+}
+
+Result<Question> read_question(const Options& options) {
+  auto problem = read_problem(options);
+  if (!problem.ok()) return problem.status();
+  const auto bytes = parse_size(options.bytes);
+  if (!bytes) return refuse(fmt::format("{} is no size such as 8, 64K or 1G", options.bytes));
+  auto tuning = read_all_tuning(options);
+  if (!tuning.ok()) return tuning.status();
+  problem->ranks_per_host = std::min(tuning->network.ranks_per_host, options.ranks);
+  const std::string file = tuning_file(options);
+  return Question{.problem = *problem,
+                  .bytes = problem->operation == plan::Operation::barrier ? 0 : *bytes,
+                  .tuning = std::move(*tuning),
+                  .network = file.empty() || options.has_network ? options.network.preset : file};
+}
+
+Result<Candidate> examine(const Question& question, const sim::Choice& choice,
+                          std::uint64_t steps_max) {
+  plan::Problem problem = question.problem;
+  problem.pieces = choice.pieces;
+  const plan::Algorithm& algorithm = *choice.algorithm;
+  const plan::Bound bound = bound_of(algorithm, problem);
+  const plan::Shape shape = plan::shape_of(problem, algorithm.blocks_per_chunk(problem));
+  const auto outcomes = run({.problem = problem,
+                             .network = question.tuning.network,
+                             .sizes = {question.bytes},
+                             .algorithms = {&algorithm},
+                             .steps_max = steps_max});
+  if (!outcomes.ok()) return outcomes.status();
+  const Outcome& outcome = outcomes->front().front();
+  return Candidate{
+      .choice = choice,
+      .simulated_seconds = outcome.is_simulated ? std::optional(outcome.seconds) : std::nullopt,
+      .rounds = bound.rounds,
+      .bytes_sent =
+          static_cast<std::uint64_t>(static_cast<double>(bound.blocks_sent) *
+                                     static_cast<double>(question.bytes) / shape.vector_blocks())};
+}
+
+Result<Answer> answer(const Question& question, const sim::Selector& selector,
+                      const Options& options) {
+  const sim::Choice chosen = selector.choose(question.problem, question.bytes, options.uneven);
+  std::vector<sim::Choice> choices =
+      selector.candidates(question.problem, question.bytes, options.uneven);
+  for (sim::Choice& each : choices) {
+    if (each.algorithm == chosen.algorithm) each = chosen;  // in the pieces that a rule may want
+  }
+  std::ranges::stable_sort(choices, {}, &sim::Choice::seconds);
+  Answer found;
+  for (const sim::Choice& each : choices) {
+    auto candidate = examine(question, each, options.steps_max);
+    if (!candidate.ok()) return candidate.status();
+    candidate->is_chosen = each.algorithm == chosen.algorithm;
+    found.candidates.push_back(*candidate);
+  }
+  return found;
+}
+
+/// Of what was simulated; null if nothing was.
+const Candidate* fastest(const Answer& answer) {
+  const Candidate* best = nullptr;
+  for (const Candidate& each : answer.candidates) {
+    if (!each.simulated_seconds) continue;
+    if (best == nullptr || *each.simulated_seconds < *best->simulated_seconds) best = &each;
+  }
+  return best;
+}
+
+std::string reason(const Question& question, const Answer& answer) {
+  const Candidate& chosen = answer.chosen();
+  const auto algorithm = chosen.choice.algorithm->name;
+  if (const sim::Rule* const rule = chosen.choice.rule) {
+    return fmt::format("{} is chosen by the rule {} of {}.", algorithm, quote(rule->text),
+                       rule->source);
+  }
+  const std::size_t rules = question.tuning.rules.size();
+  return fmt::format("{} is chosen because it should take the least time{}.", algorithm,
+                     rules == 0 ? "; there are no rules" : "; no rule fits");
+}
+
+/// In three digits: "1.75M"
+std::string short_size(std::uint64_t bytes) {
+  constexpr char units[] = {'K', 'M', 'G', 'T'};
+  auto size = static_cast<double>(bytes);
+  if (size < 1024) return std::to_string(bytes);
+  std::size_t unit = 0;
+  for (size /= 1024; size >= 1024 && unit + 1 < std::size(units); ++unit) size /= 1024;
+  return fmt::format("{:.3g}{}", size, units[unit]);
+}
+
+std::vector<std::string> row(const Candidate& candidate) {
+  const sim::Choice& choice = candidate.choice;
+  return {candidate.is_chosen ? "*" : "",
+          std::string(choice.algorithm->name),
+          format_time(choice.seconds),
+          candidate.simulated_seconds ? format_time(*candidate.simulated_seconds) : "-",
+          std::to_string(choice.pieces),
+          std::to_string(candidate.rounds),
+          short_size(candidate.bytes_sent) + "B"};
+}
+
+void print_table(const Question& question, const Answer& answer, bool is_uneven) {
+  Page page;
+  page.heading(fmt::format("{} of {}B{}: {}", name(question.problem.operation),
+                           format_size(question.bytes), is_uneven ? " in uneven chunks" : "",
+                           place(question.problem, question.network)));
+  std::vector<std::vector<std::string>> rows = {
+      {" ", "algorithm", "estimated", "simulated", "pieces", "rounds", "sent by a rank"}};
+  for (const Candidate& each : answer.candidates) rows.push_back(row(each));
+  page.table(rows);
+  fmt::print("\n{}\n", reason(question, answer));
+  const Candidate& chosen = answer.chosen();
+  const Candidate* const best = fastest(answer);
+  if (best == nullptr) {
+    fmt::print("There are too many steps to simulate (--steps-max).\n");
+  } else if (chosen.simulated_seconds &&
+             *chosen.simulated_seconds > worth_saying * *best->simulated_seconds) {
+    fmt::print("In the simulation {} is {:.2f} times as fast.\n", best->choice.algorithm->name,
+               *chosen.simulated_seconds / *best->simulated_seconds);
+  }
+  if (is_uneven) fmt::print("The times are those of chunks of one size.\n");
+}
+
+Json to_json(const Candidate& candidate) {
+  const sim::Choice& choice = candidate.choice;
+  return {{"algorithm", choice.algorithm->name},
+          {"chosen", candidate.is_chosen},
+          {"pieces", choice.pieces},
+          {"estimated_seconds", choice.seconds},
+          {"simulated_seconds",
+           candidate.simulated_seconds ? Json(*candidate.simulated_seconds) : Json()},
+          {"rounds", candidate.rounds},
+          {"bytes_sent", candidate.bytes_sent}};
+}
+
+void print_json(const Question& question, const Answer& answer, bool is_uneven) {
+  Json network = {{"name", question.network}};
+  for (const auto& each : describe(question.tuning.network)) network[each.front()] = each.back();
+  Json candidates = Json::array();
+  for (const Candidate& each : answer.candidates) candidates.push_back(to_json(each));
+  const sim::Choice& chosen = answer.chosen().choice;
+  Json why = {{"by", chosen.rule == nullptr ? "estimate" : "rule"}};
+  if (chosen.rule != nullptr) {
+    why["rule"] = chosen.rule->text;
+    why["source"] = chosen.rule->source;
+  }
+  const Json document = {{"operation", name(question.problem.operation)},
+                         {"bytes", question.bytes},
+                         {"ranks", question.problem.size},
+                         {"root", question.problem.root},
+                         {"uneven", is_uneven},
+                         {"network", network},
+                         {"chosen", chosen.algorithm->name},
+                         {"why", why},
+                         {"candidates", candidates}};
+  fmt::print("{}\n", document.dump(2));
+}
+
+int explain(const Options& options) {
+  const auto question = read_question(options);
+  if (!question.ok()) return fail(question.status());
+  const sim::Selector selector(question->tuning.network, question->tuning.rules);
+  const auto found = answer(*question, selector, options);
+  if (!found.ok()) return fail(found.status());
+  (options.json ? print_json : print_table)(*question, *found, options.uneven);
+  return exit_success;
+}
+
+}  // namespace
+
+Command explain_command(CLI::App& plan) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const parser =
+      plan.add_subcommand("explain", "Say which algorithm an operation gets, and why");
+  parser->footer(
+      "Rules come from HOCKET_ALGORITHM and the tuning file; --network takes the place of the "
+      "file's numbers.");
+  parser->add_option("operation", options->operation, "all_reduce, broadcast, …")->required();
+  parser->add_option("-b,--bytes", options->bytes, "Of the whole vector")->capture_default_str();
+  parser->add_option("-n,--ranks", options->ranks, "Ranks")->capture_default_str();
+  parser->add_option("--root", options->root, "Of operations that have one")->capture_default_str();
+  parser->add_flag("-v,--uneven", options->uneven, "Chunks differ in size, as in an all_gather_v");
+  add_network_options(*parser, options->network);
+  parser->add_option("--tuning-file", options->tuning_file,
+                     "Instead of the one that HOCKET_TUNING_FILE names");
+  parser
+      ->add_option("--steps-max", options->steps_max,
+                   "Steps of all ranks of an algorithm, beyond which it is not simulated")
+      ->capture_default_str();
+  parser->add_flag("--json", options->json, "Write one JSON document")->disable_flag_override();
+  return {parser, [options, parser] {
+            options->has_network = parser->count("--network") > 0;
+            return explain(*options);
+          }};
+}
+
+}  // namespace hocket::cli
