@@ -94,11 +94,11 @@ Values::Block Values::combine(const Block& one, const Block& other) noexcept {
 void Values::fill_inputs() {
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
     const std::uint32_t blocks = plans_[rank].blocks(Buffer::in);
-    if (blocks == 0) continue;
     const CellMap& cells = memory_[rank].cells;
     const std::uint32_t first = cells.first({Buffer::in, 0, 1});
     const std::uint32_t number = contributions_of(plans_[rank].problem, rank).begin;
     const std::uint32_t vector = cells.vector();
+    if (vector == 0) continue;
     for (std::uint32_t i = 0; i < blocks; ++i) {
       blocks_[memory_[rank].first + first + i] =
           contribution(i < vector ? number : number + i / vector, cells.position(first + i));

@@ -18,7 +18,6 @@ namespace hocket::prove {
 namespace {
 
 using plan::Algorithm;
-using plan::Buffer;
 using plan::Operation;
 using plan::Plan;
 using plan::Problem;
@@ -109,21 +108,23 @@ bool is_also_in_place(std::uint32_t size) {
   return size % (size <= often_in_place_size_max ? 8 : 64) == 0;
 }
 
-/// By the plans of a few ranks: whether the steps and values of all of them fit into memory.
+/// By the plans of the root and a few others: whether those of all ranks fit into memory.
 bool fits(const Algorithm& algorithm, const Problem& problem) {
-  if (problem.size <= often_in_place_size_max) return true;
-  if (2 * bound_of(algorithm, problem).rounds * problem.size > steps_max) return false;
-  const std::uint64_t worlds = is_also_in_place(problem.size) && can_be_in_place(problem) ? 2 : 1;
-  for (const std::uint32_t rank : {0U, problem.root, problem.size - 1}) {
-    const Plan plan = build(algorithm, problem, rank);
-    const std::uint64_t blocks = std::uint64_t{plan.blocks(Buffer::in)} + plan.blocks(Buffer::out) +
-                                 plan.blocks(Buffer::scratch);
-    if (std::max<std::uint64_t>(blocks, 2 * plan.shape.vector_blocks()) * problem.size * worlds >
-        blocks_max) {
-      return false;
-    }
+  const std::uint32_t size = problem.size;
+  if (size <= often_in_place_size_max) return true;
+  plan::Builder builder(algorithm, problem);
+  const Plan root = builder.build(problem.root);
+  std::uint64_t steps = 0;
+  std::uint64_t vectors = 2;
+  for (const std::uint32_t distance : {1U, size / 2, size - 1}) {
+    const Plan plan = builder.build((problem.root + distance) % size);
+    steps = std::max<std::uint64_t>(steps, plan.steps.size());
+    const std::uint64_t in = contributions_of(problem, plan.rank).count();
+    vectors = std::max(vectors, in + 1 + plan.scratch_copies);
   }
-  return true;
+  const std::uint64_t worlds = is_also_in_place(size) && can_be_in_place(problem) ? 2 : 1;
+  return root.steps.size() + steps * size <= steps_max &&
+         vectors * root.shape.vector_blocks() * size * worlds <= blocks_max;
 }
 
 Status prove_problem(const Algorithm& algorithm, const Problem& problem, Verifier& verifier,
