@@ -35,6 +35,9 @@ inline constexpr std::size_t rank_list_bytes_max = 160;
 /// Blocks in all buffers of one rank's plan of a collective operation.
 inline constexpr std::uint32_t plan_blocks_max = 1 << 26;
 
+/// Into how many pieces a pipeline cuts what it sends.
+inline constexpr std::uint32_t plan_pieces_max = 1024;
+
 /// Vectors that an all-reduce reduces whose bits are the same at every size.
 inline constexpr std::uint32_t contributions_max = 1 << 20;
 

@@ -5,7 +5,6 @@
 namespace hocket::proof {
 
 using plan::Buffer;
-using plan::CellRun;
 using plan::CellRuns;
 using plan::Plan;
 using plan::Range;

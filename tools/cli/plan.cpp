@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "draw/plan_chart.hpp"
 #include "draw/plan_json.hpp"
@@ -223,7 +224,7 @@ CLI::Option* add_world_options(CLI::App& parser, Problem& problem, int ranks_max
   CLI::Option* const ranks =
       parser.add_option("-n,--ranks", problem.size, "Ranks")->check(CLI::Range(1, ranks_max));
   parser.add_option("--pieces", problem.pieces, "Of a pipeline")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1U, limits::plan_pieces_max))
       ->capture_default_str();
   parser.add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
       ->check(CLI::Range(1, 1024))
