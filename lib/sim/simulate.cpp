@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "proof/lanes.hpp"
+#include "plan/lanes.hpp"
 #include "sim/agenda.hpp"
 #include "sim/links.hpp"
 #include "sim/volume.hpp"
@@ -14,10 +14,10 @@
 namespace hocket::sim {
 namespace {
 
+using plan::no_step;
 using plan::Plan;
 using plan::Step;
 using plan::StepKind;
-using proof::no_step;
 
 /// Numbers for the steps of all ranks, and for a message that of its send. First the first step of
 /// every rank, then the second of those that have one, and so on: what happens at one time in
@@ -66,7 +66,7 @@ void visit_steps(std::span<const Plan> plans, const Visit& visit) {
 
 class Course {
  public:
-  Course(std::span<const Plan> plans, const proof::Matches& lanes, const Network& network,
+  Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
          const SimulateOptions& options);
 
   /// False when the steps that are left wait in a circle.
@@ -95,7 +95,7 @@ class Course {
     Stage stage;
   };
 
-  void note_step(const Plan& plan, std::uint32_t step, const proof::Matches& lanes,
+  void note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
                  const Volume& volume, const Network& network);
   void note_message(const Step& receive, std::uint32_t number, const Network& network);
   void note_waiters(std::span<const Plan> plans);
@@ -123,7 +123,7 @@ class Course {
   std::uint64_t ended_ = 0;  // steps
 };
 
-Course::Course(std::span<const Plan> plans, const proof::Matches& lanes, const Network& network,
+Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
                const SimulateOptions& options)
     : links_(network, static_cast<std::uint32_t>(plans.size())),
       numbers_(plans),
@@ -142,7 +142,7 @@ Course::Course(std::span<const Plan> plans, const proof::Matches& lanes, const N
   if (options.keep_steps) begins_.resize(nodes_.size());
 }
 
-void Course::note_step(const Plan& plan, std::uint32_t step, const proof::Matches& lanes,
+void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
                        const Volume& volume, const Network& network) {
   const std::uint32_t number = numbers_.of(plan.rank, step);
   Node& node = nodes_[number];
@@ -304,7 +304,7 @@ Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
                         const SimulateOptions& options) {
   if (Status status = check_network(network); !status.ok()) return status;
   if (plans.empty()) return Status(StatusCode::invalid_argument, "simulate: no plans");
-  auto lanes = proof::match_lanes(plans);
+  auto lanes = plan::match_lanes(plans);
   if (!lanes.ok()) return lanes.status();
   Course course(plans, *lanes, network, options);
   if (course.run()) return course.timing(plans);

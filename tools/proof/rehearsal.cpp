@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "plan/describe.hpp"
 #include "proof/check.hpp"
 
 namespace hocket::proof {

@@ -295,10 +295,6 @@ Status check_extent(const Plan& plan) {
                   plan.shape.blocks_per_chunk, plan.scratch_copies, plan.steps.size()));
 }
 
-std::string locate(const Plan& plan, std::uint32_t step) {
-  return fmt::format("rank {}, step {} ({})", plan.rank, step, describe(plan.steps[step]));
-}
-
 Status check_plan(const Plan& plan) {
   if (Status status = check_extent(plan); !status.ok()) return status;
   const StepRules rules(plan);

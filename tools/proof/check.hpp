@@ -20,7 +20,4 @@ namespace hocket::proof {
 /// for the other, also where in and out are the same memory.
 [[nodiscard]] Status check_plan(const plan::Plan& plan);
 
-/// "rank 2, step 5 (copy out[0] = in[0])"
-[[nodiscard]] std::string locate(const plan::Plan& plan, std::uint32_t step);
-
 }  // namespace hocket::proof

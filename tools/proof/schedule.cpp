@@ -5,13 +5,16 @@
 
 #include <fmt/format.h>
 
+#include "plan/describe.hpp"
+#include "plan/lanes.hpp"
 #include "proof/check.hpp"
-#include "proof/lanes.hpp"
 #include "proof/ordered_run.hpp"
 
 namespace hocket::proof {
 namespace {
 
+using plan::Matches;
+using plan::no_step;
 using plan::Plan;
 
 /// Lets events happen as soon as all that they wait for has. An event has the number of its step,
@@ -181,7 +184,7 @@ Result<Schedule> make_schedule(std::span<const Plan> plans) {
     schedule.rounds = run.rounds();
     return schedule;
   }
-  const auto matches = match_lanes(plans);
+  const auto matches = plan::match_lanes(plans);
   if (!matches.ok()) return matches.status();
   Course course(plans, *matches);
   if (!course.run(schedule)) return course.describe_cycle();

@@ -9,7 +9,7 @@
 
 #include "plan/plan.hpp"
 
-namespace hocket::proof {
+namespace hocket::plan {
 
 inline constexpr std::uint32_t no_step = UINT32_MAX;
 
@@ -20,8 +20,8 @@ struct Matches {
   std::vector<std::uint32_t> earlier;  // of a send, the one before it on its lane; or no_step
 };
 
-/// Plans that passed check_plan, by rank. Fails when a send has no receive of as many blocks or the
+/// Plans whose peers exist, by rank. Fails when a send has no receive of as many blocks or the
 /// other way round.
-[[nodiscard]] Result<Matches> match_lanes(std::span<const plan::Plan> plans);
+[[nodiscard]] Result<Matches> match_lanes(std::span<const Plan> plans);
 
-}  // namespace hocket::proof
+}  // namespace hocket::plan

@@ -1,15 +1,12 @@
-#include "proof/lanes.hpp"
+#include "plan/lanes.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "proof/check.hpp"
+#include "plan/describe.hpp"
 
-namespace hocket::proof {
-
-using plan::Plan;
-using plan::Step;
+namespace hocket::plan {
 
 namespace {
 
@@ -155,4 +152,4 @@ Result<Matches> match_lanes(std::span<const Plan> plans) {
   return matcher.take();
 }
 
-}  // namespace hocket::proof
+}  // namespace hocket::plan
