@@ -35,6 +35,19 @@ inline constexpr std::size_t rank_list_bytes_max = 160;
 /// Blocks in all buffers of one rank's plan of a collective operation.
 inline constexpr std::uint32_t plan_blocks_max = 1 << 26;
 
+/// Into how many pieces a pipeline cuts what it sends.
+inline constexpr std::uint32_t plan_pieces_max = 1024;
+
+/// Vectors that an all-reduce reduces whose bits are the same at every size.
+inline constexpr std::uint32_t contributions_max = 1 << 20;
+
+// A proof, of the plans of all ranks together: about 10 GiB at most.
+inline constexpr std::uint64_t proof_steps_max = std::uint64_t{1} << 27;
+/// Blocks in all buffers.
+inline constexpr std::uint64_t proof_blocks_max = std::uint64_t{1} << 27;
+/// Blocks that steps touch, counted for each step.
+inline constexpr std::uint64_t proof_touched_blocks_max = std::uint64_t{1} << 29;
+
 /// Plans that a communicator keeps for operations to come.
 inline constexpr std::size_t plans_kept_max = 64;
 

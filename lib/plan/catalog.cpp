@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "plan/builders/barrier.hpp"
 #include "plan/builders/binomial.hpp"
@@ -89,23 +90,30 @@ Bound bound_of(const Algorithm& algorithm, const Problem& problem) {
   return problem.size > 1 ? algorithm.bound(problem) : Bound{};
 }
 
-Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
-  PlanWriter plan(algorithm.name, problem, rank, algorithm.blocks_per_chunk(problem));
-  if (problem.size > 1 || problem.contributions > 1) {
-    algorithm.build(plan);
+Builder::Builder(const Algorithm& algorithm, const Problem& problem)
+    : algorithm_(algorithm),
+      writer_(algorithm.name, problem, 0, algorithm.blocks_per_chunk(problem)) {}
+
+Plan Builder::build(std::uint32_t rank, Plan memory) {
+  writer_.restart(rank, std::move(memory));
+  if (writer_.size() > 1 || writer_.problem().contributions > 1) {
+    algorithm_.build(writer_);
   } else {
-    plan.copy({Buffer::in, 0, plan.shape().vector_blocks()},
-              {Buffer::out, 0, plan.shape().vector_blocks()});
+    const std::uint32_t all = writer_.shape().vector_blocks();
+    writer_.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
   }
-  return plan.take();
+  return writer_.take();
+}
+
+Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank) {
+  return Builder(algorithm, problem).build(rank);
 }
 
 std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem) {
   std::vector<Plan> plans;
   plans.reserve(problem.size);
-  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-    plans.push_back(build(algorithm, problem, rank));
-  }
+  Builder builder(algorithm, problem);
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) plans.push_back(builder.build(rank));
   return plans;
 }
 

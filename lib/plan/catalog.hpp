@@ -72,7 +72,19 @@ struct Algorithm {
 /// Nothing for a world of one.
 [[nodiscard]] Bound bound_of(const Algorithm& algorithm, const Problem& problem);
 
-/// Of a problem that the algorithm can solve.
+/// Builds the plans of one world. All of a problem that the algorithm can solve.
+class Builder {
+ public:
+  Builder(const Algorithm& algorithm, const Problem& problem);
+
+  /// Of one rank, in the memory of a plan that is no longer needed.
+  [[nodiscard]] Plan build(std::uint32_t rank, Plan memory = {});
+
+ private:
+  const Algorithm& algorithm_;
+  PlanWriter writer_;
+};
+
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);
 /// The plans of all ranks.
 [[nodiscard]] std::vector<Plan> build_all(const Algorithm& algorithm, const Problem& problem);

@@ -64,4 +64,8 @@ std::string describe(const Step& step) {
   return "unknown step";
 }
 
+std::string locate(const Plan& plan, std::uint32_t step) {
+  return fmt::format("rank {}, step {} ({})", plan.rank, step, describe(plan.steps[step]));
+}
+
 }  // namespace hocket::plan

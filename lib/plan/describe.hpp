@@ -19,5 +19,7 @@ namespace hocket::plan {
 [[nodiscard]] std::uint32_t last_block(const Plan& plan, const Range& range) noexcept;
 /// "recv_reduce from 2: out[3] = in[3] op message"
 [[nodiscard]] std::string describe(const Step& step);
+/// "rank 2, step 5 (copy out[0] = in[0])"
+[[nodiscard]] std::string locate(const Plan& plan, std::uint32_t step);
 
 }  // namespace hocket::plan

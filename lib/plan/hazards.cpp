@@ -4,74 +4,94 @@
 
 namespace hocket::plan {
 
-std::span<const std::uint32_t> Hazards::add(const Step& step) {
-  before_.clear();
-  noted_by_.push_back(nobody);
-  if (step.has_source()) {
-    for (const Cells::Run run : cells_.of(step.source())) read(run);
-  }
-  if (step.has_target()) {
-    for (const Cells::Run run : cells_.of(step.target())) write(run);
-  }
-  ++step_;
-  std::ranges::sort(before_);
-  return before_;
+void Hazards::restart(const CellMap& cells) {
+  cells_ = cells;
+  cell_count_ = 0;
+  begins_.clear();
+  readers_.clear();
+  step_ = 0;
+  if (cells_.vector() > 0) make_room(cells_.count(0) - 1);
 }
 
-void Hazards::read(Cells::Run run) {
-  if (run.begin == run.end) return;
-  Region& region = regions_[cells_.region(run.begin)];
-  const std::size_t begin = region.cut(run.begin);
-  const std::size_t end = region.cut(run.end);
-  for (std::size_t i = begin; i < end; ++i) {
-    Stretch& stretch = region.stretches[i];
-    note(stretch.writer);
-    readers_.push_back({step_, stretch.readers});
-    stretch.readers = static_cast<std::uint32_t>(readers_.size() - 1);
-  }
-}
-
-void Hazards::write(Cells::Run run) {
-  if (run.begin == run.end) return;
-  Region& region = regions_[cells_.region(run.begin)];
-  const std::size_t begin = region.cut(run.begin);
-  const std::size_t end = region.cut(run.end);
-  for (std::size_t i = begin; i < end; ++i) {
-    const Stretch& stretch = region.stretches[i];
-    if (stretch.readers == nobody) note(stretch.writer);  // else they wait for it
-    for (std::uint32_t each = stretch.readers; each != nobody; each = readers_[each].earlier) {
-      note(readers_[each].step);
+template <class Visit>
+void Hazards::visit(const Range& range, Visit visit) {
+  const std::uint32_t begin = cells_.first(range);
+  const bool is_stretch =
+      range.count == 1 && begin < cell_count_ && begins_.has(begin) && begins_.has(begin + 1);
+  if (is_stretch) return visit(0, stretches_[begin]);  // as in most steps
+  for (const CellRun& run : cells_.of(range)) {
+    if (run.begin == run.end) return;
+    if (run.end > cell_count_) make_room(run.begin);
+    if (!begins_.has(run.begin)) cut(run.begin);
+    if (!begins_.has(run.end)) cut(run.end);
+    for (std::uint32_t at = run.begin;;) {
+      visit(at == run.begin ? 0 : at, stretches_[at]);
+      if (at + 1 == run.end) break;
+      at = begins_.first_after(at);
+      if (at >= run.end) break;
     }
   }
-  region.stretches[begin] = {.begin = run.begin, .writer = step_};
-  const auto first = region.stretches.begin() + static_cast<std::ptrdiff_t>(begin);
-  region.stretches.erase(first + 1, first + static_cast<std::ptrdiff_t>(end - begin));
 }
 
-std::size_t Hazards::Region::cut(std::uint32_t at) {
-  latest = find(at);
-  if (stretches[latest].begin == at) return latest;
-  Stretch rest = stretches[latest];
-  rest.begin = at;
-  stretches.insert(stretches.begin() + static_cast<std::ptrdiff_t>(latest) + 1, rest);
-  return latest + 1;
+void Hazards::add(const Step& step, std::vector<std::uint32_t>& awaited) {
+  const std::size_t first = awaited.size();
+  if (step.has_source()) read(step.source(), awaited);
+  if (step.has_target()) write(step.target(), awaited);
+  ++step_;
+  if (awaited.size() < first + 2) return;
+  const auto begin = awaited.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(begin, awaited.end());
+  awaited.erase(std::unique(begin, awaited.end()), awaited.end());
 }
 
-/// Steps mostly touch what is beside the last thing that was touched.
-std::size_t Hazards::Region::find(std::uint32_t at) const noexcept {
-  for (const std::size_t near : {latest, latest + 1, latest - 1}) {
-    const bool is_in = near < stretches.size() && stretches[near].begin <= at &&
-                       (near + 1 == stretches.size() || at < stretches[near + 1].begin);
-    if (is_in) return near;
+void Hazards::read(const Range& range, std::vector<std::uint32_t>& awaited) {
+  const std::uint32_t step = step_;
+  visit(range, [&](std::uint32_t /*first*/, Stretch& stretch) {
+    if (stretch.writer != nobody && stretch.writer != step) awaited.push_back(stretch.writer);
+    if (stretch.reader != nobody) {
+      readers_.push_back({stretch.reader, stretch.earlier});
+      stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
+    }
+    stretch.reader = step;
+  });
+}
+
+void Hazards::write(const Range& range, std::vector<std::uint32_t>& awaited) {
+  const std::uint32_t step = step_;
+  visit(range, [&](std::uint32_t first, Stretch& stretch) {
+    // Who read it waits for who wrote it.
+    const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
+    if (last != nobody && last != step) awaited.push_back(last);
+    for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
+      awaited.push_back(readers_[each].step);
+    }
+    stretch = {.writer = step, .reader = nobody, .earlier = nobody};
+    if (first > 0) begins_.unset(first);  // a part of the stretch before it from now on
+  });
+}
+
+void Hazards::cut(std::uint32_t at) {
+  stretches_[at] = stretches_[begins_.last_before(at)];
+  begins_.set(at);
+}
+
+void Hazards::make_room(std::uint32_t cell) {
+  const std::uint32_t vector = cells_.vector();
+  const std::uint32_t count = (cell / vector + 1) * vector;
+  if (count >= room_) {
+    const std::uint32_t room = std::max(count + 1, 2 * room_);
+    auto larger = std::make_unique_for_overwrite<Stretch[]>(room);
+    std::copy_n(stretches_.get(), std::min(cell_count_ + 1, room_), larger.get());
+    stretches_ = std::move(larger);
+    room_ = room;
   }
-  const auto next = std::ranges::upper_bound(stretches, at, {}, &Stretch::begin);
-  return static_cast<std::size_t>(next - stretches.begin()) - 1;
-}
-
-void Hazards::note(std::uint32_t step) {
-  if (step == nobody || step == step_ || noted_by_[step] == step_) return;
-  noted_by_[step] = step_;
-  before_.push_back(step);
+  begins_.grow(count + 1);
+  for (std::uint32_t at = cell_count_; at <= count; at += vector) {
+    if (begins_.has(at)) continue;  // where it ended until now
+    stretches_[at] = {.writer = nobody, .reader = nobody, .earlier = nobody};
+    begins_.set(at);
+  }
+  cell_count_ = count;
 }
 
 }  // namespace hocket::plan

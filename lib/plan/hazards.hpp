@@ -2,58 +2,58 @@
 // read or write.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <vector>
 
-#include "plan/cells.hpp"
+#include "plan/cell_map.hpp"
+#include "plan/marks.hpp"
 #include "plan/plan.hpp"
 
 namespace hocket::plan {
 
-/// Follows the steps of one rank, in their order. Memory and time grow with the steps and the
-/// stretches that they cut the memory into, not with the blocks.
+/// Follows the steps of one rank, in their order. Time grows with the steps and the stretches that
+/// they cut the memory into, not with the blocks, of which each costs a bit to forget.
 class Hazards {
  public:
-  explicit Hazards(const Cells& cells) : cells_(cells) {}
+  explicit Hazards(const CellMap& cells) { restart(cells); }
+  /// Forgets all steps, and keeps the memory.
+  void restart(const CellMap& cells);
 
-  /// Notes what the step, the next one, reads and writes; gives those that it must wait for, in
-  /// rising order. Valid until the next call.
-  [[nodiscard]] std::span<const std::uint32_t> add(const Step& step);
+  /// Notes what the step, the next one, reads and writes, and appends those that it must wait for,
+  /// in rising order.
+  void add(const Step& step, std::vector<std::uint32_t>& awaited);
 
  private:
   static constexpr std::uint32_t nobody = UINT32_MAX;
   /// From its first cell to that of the next one: who touched it last.
   struct Stretch {
-    std::uint32_t begin = 0;
-    std::uint32_t writer = nobody;
-    std::uint32_t readers = nobody;  // since then; the last of them, a place in readers_
+    std::uint32_t writer;
+    std::uint32_t reader;   // the last one since then
+    std::uint32_t earlier;  // readers since then, but for the last: a place in readers_
   };
   struct Reader {
     std::uint32_t step;
     std::uint32_t earlier;
   };
-  struct Region {
-    std::vector<Stretch> stretches = std::vector<Stretch>(1);
-    std::size_t latest = 0;  // of them that was cut
 
-    /// The stretch that begins there from now on.
-    [[nodiscard]] std::size_t cut(std::uint32_t at);
-    /// The stretch that the cell is in.
-    [[nodiscard]] std::size_t find(std::uint32_t at) const noexcept;
-  };
+  void read(const Range& range, std::vector<std::uint32_t>& awaited);
+  void write(const Range& range, std::vector<std::uint32_t>& awaited);
+  /// Calls visit(first cell, stretch) for the stretches that the range is cut into; 0 for the first
+  /// one of a run.
+  template <class Visit>
+  void visit(const Range& range, Visit visit);
+  /// A stretch begins there from now on.
+  void cut(std::uint32_t at);
+  /// For all copies of the vector as far as that of the cell.
+  void make_room(std::uint32_t cell);
 
-  void read(Cells::Run run);
-  void write(Cells::Run run);
-  void note(std::uint32_t step);
-
-  Cells cells_;
-  std::array<Region, Cells::region_count> regions_;
+  CellMap cells_ = {{}, {}, 0, false};
+  std::uint32_t cell_count_ = 0;
+  Marks begins_;                          // of stretches
+  std::unique_ptr<Stretch[]> stretches_;  // by first cell
+  std::uint32_t room_ = 0;                // for stretches
   std::vector<Reader> readers_;
-  std::vector<std::uint32_t> noted_by_;  // by step: the last one that waits for it
-  std::vector<std::uint32_t> before_;
   std::uint32_t step_ = 0;
 };
 

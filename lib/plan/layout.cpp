@@ -49,7 +49,7 @@ Layout::Layout(const Plan& plan, ChunkSizes sizes) {
   }
 }
 
-Layout::Piece Layout::elements(Buffer buffer, std::uint32_t block) const noexcept {
+Layout::Elements Layout::elements(Buffer buffer, std::uint32_t block) const noexcept {
   const std::vector<std::uint64_t>& begin = begin_[static_cast<std::size_t>(buffer)];
   return {begin[block], begin[block + 1]};
 }

@@ -24,13 +24,13 @@ class Layout {
   /// `sizes`: one for each chunk, or for each pair of ranks of an all-to-all.
   Layout(const Plan& plan, ChunkSizes sizes);
 
-  struct Piece {
+  struct Elements {
     std::uint64_t begin;
     std::uint64_t end;
   };
   /// Of a block, in elements from the beginning of its buffer; of scratch, from that of the first
   /// copy of the vector.
-  [[nodiscard]] Piece elements(Buffer buffer, std::uint32_t block) const noexcept;
+  [[nodiscard]] Elements elements(Buffer buffer, std::uint32_t block) const noexcept;
   [[nodiscard]] std::uint64_t size(Buffer buffer) const noexcept;
   /// Where the smaller one of in and out begins in the larger one, if both are the same memory.
   [[nodiscard]] std::uint64_t offset(Buffer buffer) const noexcept;

@@ -21,7 +21,8 @@ struct Plan {
   std::vector<Step> steps = {};
   std::vector<std::uint32_t> after = {};  // of all steps, numbers of earlier ones
 
-  [[nodiscard]] std::span<const std::uint32_t> before(const Step& step) const noexcept {
+  /// The steps that this one waits for.
+  [[nodiscard]] std::span<const std::uint32_t> awaited(const Step& step) const noexcept {
     return std::span(after).subspan(step.after_first, step.after_count);
   }
   /// Blocks of a buffer at this rank.
@@ -33,9 +34,9 @@ struct Plan {
 
 /// Whether the blocks from these two on are as large as each other, in whichever buffers, if all
 /// chunks are.
-[[nodiscard]] constexpr bool have_same_sizes(const Shape& shape, std::uint32_t one,
+[[nodiscard]] constexpr bool have_same_sizes(std::uint32_t blocks_per_chunk, std::uint32_t one,
                                              std::uint32_t other) noexcept {
-  return one % shape.blocks_per_chunk == other % shape.blocks_per_chunk;
+  return one == other || one % blocks_per_chunk == other % blocks_per_chunk;
 }
 
 }  // namespace hocket::plan

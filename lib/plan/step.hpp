@@ -32,8 +32,8 @@ enum class StepKind : std::uint8_t {
 };
 
 /// Sends to one peer on one lane go in the order of the plan, and so do receives from it: the first
-/// receive gets what the first send sent. Else a step waits for those that it names in Plan::after,
-/// and for nothing else.
+/// receive gets what the first send sent. Otherwise a step waits for those that it names in
+/// Plan::after, and for nothing else.
 struct Step {
   StepKind kind = StepKind::send;
   Buffer from_buffer = Buffer::in;
@@ -43,13 +43,14 @@ struct Step {
   std::uint32_t from = 0;  // first blocks
   std::uint32_t to = 0;
   std::uint32_t count = 0;        // blocks
-  std::uint32_t after_first = 0;  // those before it: in Plan::after
+  std::uint32_t after_first = 0;  // those it waits for: in Plan::after
   std::uint32_t after_count = 0;
 
   [[nodiscard]] bool sends() const noexcept { return kind == StepKind::send; }
   [[nodiscard]] bool receives() const noexcept {
     return kind == StepKind::recv || kind == StepKind::recv_reduce;
   }
+  [[nodiscard]] bool communicates() const noexcept { return kind <= StepKind::recv_reduce; }
   [[nodiscard]] bool has_source() const noexcept { return kind != StepKind::recv; }
   [[nodiscard]] bool has_target() const noexcept { return kind != StepKind::send; }
   [[nodiscard]] bool combines() const noexcept {

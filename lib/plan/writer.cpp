@@ -1,7 +1,5 @@
 #include "plan/writer.hpp"
 
-#include <algorithm>
-
 namespace hocket::plan {
 
 PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, std::uint32_t rank,
@@ -10,7 +8,27 @@ PlanWriter::PlanWriter(std::string_view algorithm, const Problem& problem, std::
             .problem = problem,
             .rank = rank,
             .shape = shape_of(problem, blocks_per_chunk)},
-      hazards_(Cells(problem, plan_.shape, rank, can_be_in_place(problem))) {}
+      hazards_(CellMap(problem, plan_.shape, rank, can_be_in_place(problem))) {}
+
+void PlanWriter::restart(std::uint32_t rank, Plan memory) {
+  memory.algorithm = plan_.algorithm;
+  memory.problem = plan_.problem;
+  memory.rank = rank;
+  memory.shape = plan_.shape;
+  memory.scratch_copies = 0;
+  memory.steps.clear();
+  memory.after.clear();
+  memory.steps.reserve(steps_expected_);
+  memory.after.reserve(awaited_expected_);
+  plan_ = std::move(memory);
+  hazards_.restart(CellMap(problem(), shape(), rank, can_be_in_place(problem())));
+}
+
+Plan PlanWriter::take() noexcept {
+  steps_expected_ = plan_.steps.size();
+  awaited_expected_ = plan_.after.size();
+  return std::move(plan_);
+}
 
 void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {
   add({.kind = StepKind::send,
@@ -60,18 +78,19 @@ void PlanWriter::reduce(const Range& from, const Range& to) {
        .count = to.count});
 }
 
-void PlanWriter::add(Step step) {
+void PlanWriter::add(const Step& step) {
   if (step.count == 0) return;
-  for (const Range& range : {step.source(), step.target()}) {
-    if (range.buffer != Buffer::scratch) continue;
-    const std::uint32_t copy = range.first / std::max(shape().vector_blocks(), 1U);
-    plan_.scratch_copies = std::max(plan_.scratch_copies, copy + 1);
-  }
-  const std::span<const std::uint32_t> before = hazards_.add(step);
-  step.after_first = static_cast<std::uint32_t>(plan_.after.size());
-  step.after_count = static_cast<std::uint32_t>(before.size());
-  plan_.after.insert(plan_.after.end(), before.begin(), before.end());
-  plan_.steps.push_back(step);
+  count_copies(step.source());
+  count_copies(step.target());
+  Step& added = plan_.steps.emplace_back(step);
+  added.after_first = static_cast<std::uint32_t>(plan_.after.size());
+  hazards_.add(step, plan_.after);
+  added.after_count = static_cast<std::uint32_t>(plan_.after.size()) - added.after_first;
+}
+
+void PlanWriter::count_copies(const Range& range) noexcept {
+  if (range.buffer != Buffer::scratch || range.first < plan_.blocks(Buffer::scratch)) return;
+  plan_.scratch_copies = range.first / shape().vector_blocks() + 1;
 }
 
 }  // namespace hocket::plan

@@ -2,9 +2,10 @@
 // What must wait for what is found out here.
 #pragma once
 
+#include <any>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
-#include <utility>
 
 #include "plan/hazards.hpp"
 #include "plan/plan.hpp"
@@ -16,16 +17,26 @@ class PlanWriter {
   PlanWriter(std::string_view algorithm, const Problem& problem, std::uint32_t rank,
              std::uint32_t blocks_per_chunk);
 
+  /// Writes the plan of another rank next, into the memory of a plan that is no longer needed.
+  void restart(std::uint32_t rank, Plan memory = {});
+
   [[nodiscard]] const Problem& problem() const noexcept { return plan_.problem; }
   [[nodiscard]] std::uint32_t rank() const noexcept { return plan_.rank; }
   [[nodiscard]] std::uint32_t size() const noexcept { return plan_.problem.size; }
   [[nodiscard]] const Shape& shape() const noexcept { return plan_.shape; }
   /// The ranks `steps`, at most size, further on and further back around the ring.
   [[nodiscard]] std::uint32_t ahead(std::uint32_t steps) const noexcept {
-    return (rank() + steps) % size();
+    return around(rank() + steps);
   }
   [[nodiscard]] std::uint32_t behind(std::uint32_t steps) const noexcept {
-    return (rank() + size() - steps) % size();
+    return around(rank() + size() - steps);
+  }
+
+  /// What all ranks have in common: made of the number of ranks by the first that asks.
+  template <class Common>
+  [[nodiscard]] const Common& common() {
+    const auto* made = std::any_cast<Common>(&common_);
+    return made != nullptr ? *made : common_.emplace<Common>(size());
   }
 
   // A step on no blocks is none, and so is a copy of a range to itself.
@@ -37,13 +48,21 @@ class PlanWriter {
   /// to = to op from
   void reduce(const Range& from, const Range& to);
 
-  [[nodiscard]] Plan take() noexcept { return std::move(plan_); }
+  [[nodiscard]] Plan take() noexcept;
 
  private:
-  void add(Step step);
+  void add(const Step& step);
+  void count_copies(const Range& range) noexcept;
+  [[nodiscard]] std::uint32_t around(std::uint32_t rank) const noexcept {
+    return rank < size() ? rank : rank - size();
+  }
 
   Plan plan_;
   Hazards hazards_;
+  std::any common_;
+  // Most plans of a world are about as long as the one before.
+  std::size_t steps_expected_ = 0;
+  std::size_t awaited_expected_ = 0;
 };
 
 }  // namespace hocket::plan

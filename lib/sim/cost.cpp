@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/limits.hpp"
 #include "plan/builders/phases.hpp"
 #include "sim/legs.hpp"
 
@@ -9,12 +10,9 @@ namespace hocket::sim {
 namespace {
 
 using plan::Algorithm;
-using plan::Bound;
 using plan::Operation;
 using plan::Problem;
 using plan::rounds_min;
-
-constexpr std::uint32_t pieces_max = 1024;
 
 double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
@@ -165,7 +163,7 @@ std::uint32_t best_pieces(const Algorithm& algorithm, Problem problem, double by
   if (!is_pipeline(algorithm)) return 1;
   std::uint32_t best = 1;
   double lowest = 0;
-  for (problem.pieces = 1; problem.pieces <= pieces_max; problem.pieces *= 2) {
+  for (problem.pieces = 1; problem.pieces <= limits::plan_pieces_max; problem.pieces *= 2) {
     const double seconds = estimate_seconds(algorithm, problem, bytes, network);
     if (problem.pieces == 1 || seconds < lowest) {
       lowest = seconds;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "plan/lookup.hpp"
 
@@ -13,8 +14,6 @@ namespace hocket::sim {
 namespace {
 
 using plan::Operation;
-
-constexpr std::uint32_t pieces_max = 1024;
 
 Status refused(std::string_view rule, std::string_view why) {
   return Status(StatusCode::invalid_argument, fmt::format("the rule {}: {}", quote(rule), why));
@@ -76,9 +75,9 @@ Status parse_rule(std::string_view text, std::vector<Rule>& rules) {
   name = take_until(pieces, "/");
   if (has_pieces) {
     const auto count = parse_count(pieces);
-    if (!count || *count < 1 || *count > pieces_max) {
-      return refused(
-          text, fmt::format("{} is no number of pieces from 1 to {}", quote(pieces), pieces_max));
+    if (!count || *count < 1 || *count > limits::plan_pieces_max) {
+      return refused(text, fmt::format("{} is no number of pieces from 1 to {}", quote(pieces),
+                                       limits::plan_pieces_max));
     }
     rule.pieces = static_cast<std::uint32_t>(*count);
   }

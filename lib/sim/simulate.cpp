@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "proof/lanes.hpp"
+#include "plan/lanes.hpp"
 #include "sim/agenda.hpp"
 #include "sim/links.hpp"
 #include "sim/volume.hpp"
@@ -66,7 +66,7 @@ void visit_steps(std::span<const Plan> plans, const Visit& visit) {
 
 class Course {
  public:
-  Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
+  Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
          const SimulateOptions& options);
 
   /// False when the steps that are left wait in a circle.
@@ -95,7 +95,7 @@ class Course {
     Stage stage;
   };
 
-  void note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+  void note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
                  const Volume& volume, const Network& network);
   void note_message(const Step& receive, std::uint32_t number, const Network& network);
   void note_waiters(std::span<const Plan> plans);
@@ -123,7 +123,7 @@ class Course {
   std::uint64_t ended_ = 0;  // steps
 };
 
-Course::Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Network& network,
+Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
                const SimulateOptions& options)
     : links_(network, static_cast<std::uint32_t>(plans.size())),
       numbers_(plans),
@@ -142,7 +142,7 @@ Course::Course(std::span<const Plan> plans, const plan::Lanes& lanes, const Netw
   if (options.keep_steps) begins_.resize(nodes_.size());
 }
 
-void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Lanes& lanes,
+void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
                        const Volume& volume, const Network& network) {
   const std::uint32_t number = numbers_.of(plan.rank, step);
   Node& node = nodes_[number];
@@ -184,14 +184,14 @@ void Course::note_waiters(std::span<const Plan> plans) {
   // their end.
   first_waiter_.assign(nodes_.size() + 2, 0);
   visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
-    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+    for (const std::uint32_t each : plan.awaited(plan.steps[step])) {
       ++first_waiter_[numbers_.of(plan.rank, each) + 2];
     }
   });
   std::partial_sum(first_waiter_.begin(), first_waiter_.end(), first_waiter_.begin());
   waiters_.resize(first_waiter_.back());
   visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
-    for (const std::uint32_t each : plan.before(plan.steps[step])) {
+    for (const std::uint32_t each : plan.awaited(plan.steps[step])) {
       waiters_[first_waiter_[numbers_.of(plan.rank, each) + 1]++] = numbers_.of(plan.rank, step);
     }
   });

@@ -117,7 +117,7 @@ class Plan(unittest.TestCase):
     def test_what_is_too_large_is_skipped_and_said(self) -> None:
         done = plan("verify", "all_gather", "ring", "--sizes", "10007")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("skipped 1 of the sizes, from 10007 on: too many steps for memory",
+        self.assertIn("skipped 1 of the sizes, from 10007 on: too much for memory",
                       done.stdout)
         self.assertIn("0 of 1 algorithms proved", done.stdout)
 

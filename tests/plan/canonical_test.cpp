@@ -16,6 +16,7 @@
 #include "support/plans.hpp"
 
 using namespace hocket::plan;
+using namespace hocket::proof;
 using hocket::test::plans_of;
 using Floats = std::vector<float>;
 

@@ -15,6 +15,7 @@
 #include "support/catch.hpp"
 
 using namespace hocket::plan;
+using namespace hocket::proof;
 
 namespace {
 
@@ -66,11 +67,9 @@ TEST_CASE("every algorithm is proved, and costs what its bound says") {
     for_each_problem(algorithm, 33, [&](const Problem& problem) {
       INFO(title(algorithm, problem));
       const auto plans = build_all(algorithm, problem);
-      for (const bool in_place : {false, true}) {
-        const auto proof = verify(plans, {.in_place = in_place});
-        REQUIRE(proof.status().to_string() == "ok");
-        REQUIRE(check_promises(algorithm, problem, *proof).to_string() == "ok");
-      }
+      const auto proof = verify(plans, {.in_place = true});
+      REQUIRE(proof.status().to_string() == "ok");
+      REQUIRE(check_promises(algorithm, problem, *proof).to_string() == "ok");
     });
   }
 }

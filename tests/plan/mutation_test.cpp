@@ -16,6 +16,7 @@
 #include "support/catch.hpp"
 
 using namespace hocket::plan;
+using namespace hocket::proof;
 using Random = std::mt19937_64;
 
 namespace {
@@ -123,7 +124,7 @@ TEST_CASE("of thousands of mutations, each is caught or does no harm") {
     const std::string what = mutate(plans[rank], random);
     if (what.empty()) continue;
     ++done;
-    const bool is_proved = verify(plans).ok() && verify(plans, {.in_place = true}).ok();
+    const bool is_proved = verify(plans, {.in_place = true}).ok();
     if (!is_proved) {
       ++caught;
       continue;

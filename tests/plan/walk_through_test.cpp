@@ -8,6 +8,7 @@
 #include "support/catch.hpp"
 
 using namespace hocket::plan;
+using namespace hocket::proof;
 
 namespace {
 

@@ -30,7 +30,7 @@ void set_before(Plan& plan, std::uint32_t step, const std::vector<std::uint32_t>
 void remove_step(Plan& plan, std::uint32_t step) {
   for (std::uint32_t i = step + 1; i < plan.steps.size(); ++i) {
     std::vector<std::uint32_t> before;
-    for (const std::uint32_t each : plan.before(plan.steps[i])) {
+    for (const std::uint32_t each : plan.awaited(plan.steps[i])) {
       if (each != step) before.push_back(each - (each > step ? 1 : 0));
     }
     set_before(plan, i, before);
@@ -43,7 +43,7 @@ Plans doubling() { return plans_of(Operation::all_reduce, "recursive_doubling", 
 Plans gather() { return plans_of(Operation::all_gather, "direct", 3); }
 
 std::string fault_of(const Plans& plans) {
-  const auto proof = hocket::plan::verify(plans);
+  const auto proof = hocket::proof::verify(plans);
   return proof.ok() ? "none" : std::string(proof.status().what());
 }
 
@@ -87,7 +87,23 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        },
        "1 chunks of 0 blocks"},
       {"more scratch than there can be", ring(),
-       [](Plans& all) { all[0].scratch_copies = 1U << 30; }, "1073741824 copies"},
+       [](Plans& all) { all[0].scratch_copies = 1U << 24; }, "16777216 copies"},
+      {"more blocks on all ranks together than a proof takes", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) each.scratch_copies = 1U << 23;
+       },
+       "these plans have 134217760 blocks in all buffers, and a proof takes 134217728"},
+      {"blocks whose number is beyond all numbers", ring(),
+       [](Plans& all) {
+         for (Plan& each : all) {
+           each.shape = {.chunks = UINT32_MAX, .blocks_per_chunk = UINT32_MAX};
+           each.scratch_copies = UINT32_MAX;
+         }
+       },
+       "a plan that can't be"},
+      {"steps that touch more blocks than a proof takes", ring(),
+       [](Plans& all) { all[1].steps[4].count = UINT32_MAX; },
+       "blocks that steps touch, and a proof takes 536870912"},
       {"a step that writes a part of what it reads, shifted",
        plans_of(Operation::all_gather, "ring", 3),
        [](Plans& all) {
@@ -172,7 +188,7 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        [](Plans& all) {
          for (Plan& plan : all) set_before(plan, 1, {0});
        },
-       "steps wait in a circle: rank 0, step 0 (send in[0] to 1)"},
+       "steps wait for each other in a cycle: rank 0, step 0 (send in[0] to 1)"},
       {"a double contribution", plans_of(Operation::reduce, "binomial", 4),
        [](Plans& all) {
          all[0].steps.push_back({.kind = StepKind::reduce,

@@ -23,26 +23,43 @@ const Algorithm& find(std::string_view name) {
 
 const Network ethernet = find_preset("ethernet-10g").value();
 
+/// In the number of pieces that should be best.
+struct Comparison {
+  Comparison(const Algorithm& algorithm, Problem wanted, std::uint64_t bytes,
+             const Network& network)
+      : problem(wanted) {
+    const auto amount = static_cast<double>(bytes);
+    problem.pieces = best_pieces(algorithm, problem, amount, network);
+    simulated = simulated_seconds(algorithm, problem, bytes, network);
+    estimated = estimate_seconds(algorithm, problem, amount, network);
+    std::ostringstream out;
+    out << algorithm.name << " for " << name(algorithm.operation) << ", " << problem.size
+        << " ranks, " << bytes << " bytes, " << problem.pieces << " pieces: " << estimated
+        << " s, not " << simulated;
+    text = out.str();
+  }
+
+  Problem problem;
+  double simulated = 0;
+  double estimated = 0;
+  std::string text;
+};
+
 }  // namespace
 
 TEST_CASE("estimates are close to what is simulated on one switch") {
   for (const Algorithm& algorithm : catalog()) {
     for (const std::uint32_t size : {2U, 6U, 16U, 50U}) {
       for (const std::uint64_t bytes : {0U, 48'000U, 4'800'000U}) {
-        Problem problem = {.operation = algorithm.operation, .size = size};
-        const auto amount = static_cast<double>(bytes);
-        problem.pieces = best_pieces(algorithm, problem, amount, ethernet);
-        const double seconds = simulated_seconds(algorithm, problem, bytes, ethernet);
-        const double estimate = estimate_seconds(algorithm, problem, amount, ethernet);
-        INFO(algorithm.name << " for " << name(algorithm.operation) << ", " << size << " ranks, "
-                            << bytes << " bytes, " << problem.pieces << " pieces: " << estimate
-                            << " s, not " << seconds);
+        const Comparison found(algorithm, {.operation = algorithm.operation, .size = size}, bytes,
+                               ethernet);
+        INFO(found.text);
         // What has a bound that is not exact overlaps more than its rounds say; and what gathers
         // after it has scattered waits for what is still being sent on.
-        const bool is_exact = bound_of(algorithm, problem).is_tight;
+        const bool is_exact = bound_of(algorithm, found.problem).is_tight;
         const bool is_simple = !is_pipeline(algorithm) && algorithm.name != "scatter_all_gather";
-        CHECK(estimate > seconds * (is_simple ? 0.7 : 0.55));
-        CHECK(estimate < seconds * (is_exact ? 1.4 : 2.1));
+        CHECK(found.estimated > found.simulated * (is_simple ? 0.7 : 0.55));
+        CHECK(found.estimated < found.simulated * (is_exact ? 1.4 : 2.1));
       }
     }
   }
@@ -66,16 +83,12 @@ TEST_CASE("on hosts of several ranks, estimates know who shares a NIC") {
   for (const Algorithm& algorithm : catalog()) {
     for (const std::uint32_t size : {24U, 64U}) {
       for (const std::uint64_t bytes : {64U, 64'000U, 2'000'000U}) {
-        Problem problem = {.operation = algorithm.operation, .size = size, .ranks_per_host = 8};
-        const auto amount = static_cast<double>(bytes);
-        problem.pieces = best_pieces(algorithm, problem, amount, network);
-        const double seconds = simulated_seconds(algorithm, problem, bytes, network);
-        const double estimate = estimate_seconds(algorithm, problem, amount, network);
-        INFO(algorithm.name << " for " << name(algorithm.operation) << ", " << size << " ranks, "
-                            << bytes << " bytes, " << problem.pieces << " pieces: " << estimate
-                            << " s, not " << seconds);
-        CHECK(estimate > seconds * 0.5);
-        CHECK(estimate < seconds * (algorithm.name == "swing" ? 2.7 : 2.2));
+        const Problem problem = {
+            .operation = algorithm.operation, .size = size, .ranks_per_host = 8};
+        const Comparison found(algorithm, problem, bytes, network);
+        INFO(found.text);
+        CHECK(found.estimated > found.simulated * 0.5);
+        CHECK(found.estimated < found.simulated * (algorithm.name == "swing" ? 2.7 : 2.2));
       }
     }
   }

@@ -80,7 +80,7 @@ void check_order(const std::vector<Plan>& plans, const Timing& timing) {
     bool is_right = true;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       is_right &= times[i].begin <= times[i].end && times[i].end <= timing.rank_ends[plan.rank];
-      for (const std::uint32_t each : plan.before(plan.steps[i])) {
+      for (const std::uint32_t each : plan.awaited(plan.steps[i])) {
         is_right &= times[each].end <= times[i].begin;
       }
     }
@@ -208,7 +208,7 @@ TEST_CASE("every algorithm comes to its end in order, every time the same") {
       const auto timing = simulate(plans, network, options);
       REQUIRE(timing.ok());
       check_order(plans, *timing);
-      CHECK(timing->messages == make_schedule(plans).value().messages);
+      CHECK(timing->messages == hocket::proof::make_schedule(plans).value().messages);
       const auto again = simulate(plans, network, options);
       CHECK(again->rank_ends == timing->rank_ends);
       CHECK(again->busiest_link == timing->busiest_link);

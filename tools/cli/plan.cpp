@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "draw/plan_chart.hpp"
 #include "draw/plan_json.hpp"
@@ -101,7 +102,7 @@ int show(Options& options) {
   options.problem.operation = algorithm.operation;
   if (Status status = check(algorithm, options.problem); !status.ok()) return fail(status);
   const std::vector<Plan> plans = build_all(algorithm, options.problem);
-  const auto proof = verify(plans);
+  const auto proof = proof::verify(plans);
   if (!proof.ok()) return fail(proof.status());
   if (options.json) {
     fmt::print("{}\n", draw::plan_json(plans));
@@ -152,7 +153,7 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
   for (const prove::Row& row : rows) {
     std::string remark = row.failure.ok() ? "" : "FAILED ";
     if (!row.skipped.empty()) {
-      remark += fmt::format("skipped {} of the sizes, from {} on: too many steps for memory",
+      remark += fmt::format("skipped {} of the sizes, from {} on: too much for memory",
                             row.skipped.size(), row.skipped.front());
     }
     table.push_back({std::string(name(row.algorithm->operation)), std::string(row.algorithm->name),
@@ -223,7 +224,7 @@ CLI::Option* add_world_options(CLI::App& parser, Problem& problem, int ranks_max
   CLI::Option* const ranks =
       parser.add_option("-n,--ranks", problem.size, "Ranks")->check(CLI::Range(1, ranks_max));
   parser.add_option("--pieces", problem.pieces, "Of a pipeline")
-      ->check(CLI::Range(1, 1024))
+      ->check(CLI::Range(1U, limits::plan_pieces_max))
       ->capture_default_str();
   parser.add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
       ->check(CLI::Range(1, 1024))

@@ -15,9 +15,9 @@
 namespace hocket::draw {
 namespace {
 
-using plan::Event;
 using plan::Plan;
 using plan::Step;
+using proof::Event;
 
 constexpr std::uint32_t rows_max = 32;
 constexpr std::uint32_t columns_max = 12;
@@ -46,7 +46,7 @@ std::string cell(std::span<const Plan> plans, const Event& message) {
 
 using Cells = std::map<std::pair<std::uint32_t, std::uint32_t>, std::string>;  // by rank and round
 
-Cells cells_of(std::span<const Plan> plans, const plan::Schedule& schedule) {
+Cells cells_of(std::span<const Plan> plans, const proof::Schedule& schedule) {
   Cells cells;
   for (const Event& event : schedule.events) {
     if (!event.is_message) continue;
@@ -57,7 +57,7 @@ Cells cells_of(std::span<const Plan> plans, const plan::Schedule& schedule) {
   return cells;
 }
 
-std::string title(std::span<const Plan> plans, const plan::Proof& proof) {
+std::string title(std::span<const Plan> plans, const proof::Proof& proof) {
   const Plan& plan = plans.front();
   const std::uint32_t contributions = plan.problem.contributions;
   return fmt::format(
@@ -70,8 +70,8 @@ std::string title(std::span<const Plan> plans, const plan::Proof& proof) {
 
 }  // namespace
 
-std::string plan_chart(std::span<const Plan> plans, const plan::Proof& proof) {
-  const auto schedule = make_schedule(plans);
+std::string plan_chart(std::span<const Plan> plans, const proof::Proof& proof) {
+  const auto schedule = proof::make_schedule(plans);
   std::string chart = title(plans, proof);
   if (!schedule.ok() || schedule->rounds == 0) return chart;
   const Cells cells = cells_of(plans, *schedule);

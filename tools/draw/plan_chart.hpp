@@ -10,6 +10,6 @@
 namespace hocket::draw {
 
 /// Plans that were proved, by rank. Of a large world the first ranks and rounds, which it says.
-[[nodiscard]] std::string plan_chart(std::span<const plan::Plan> plans, const plan::Proof& proof);
+[[nodiscard]] std::string plan_chart(std::span<const plan::Plan> plans, const proof::Proof& proof);
 
 }  // namespace hocket::draw

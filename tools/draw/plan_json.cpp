@@ -24,7 +24,7 @@ Json step_json(const plan::Plan& plan, const plan::Step& step) {
   }
   if (step.has_source()) json["from"] = range_json(step.source());
   if (step.has_target()) json["to"] = range_json(step.target());
-  json["after"] = plan.before(step);
+  json["after"] = plan.awaited(step);
   return json;
 }
 

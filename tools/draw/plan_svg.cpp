@@ -11,9 +11,9 @@
 namespace hocket::draw {
 namespace {
 
-using plan::Event;
 using plan::Plan;
 using plan::Step;
+using proof::Event;
 
 // In the drawing's units.
 constexpr std::uint64_t left = 64;
@@ -34,7 +34,7 @@ struct Drawing {
 
   [[nodiscard]] std::uint64_t x_of(std::uint64_t round) const { return left + round * column; }
   [[nodiscard]] std::uint64_t y_of(std::uint64_t rank) const { return top + rank * row; }
-  [[nodiscard]] const Step& step(const plan::StepId& id) const {
+  [[nodiscard]] const Step& step(const proof::StepId& id) const {
     return plans[id.rank].steps[id.step];
   }
 };
@@ -141,7 +141,7 @@ std::string layers_of_labels(const Drawing& drawing) {
 
 std::string plan_svg(std::span<const Plan> plans) {
   Drawing drawing{.plans = plans};
-  const auto schedule = make_schedule(plans);
+  const auto schedule = proof::make_schedule(plans);
   if (schedule.ok()) {
     drawing.rounds = schedule->rounds;
     std::uint64_t longest = 0;

@@ -21,11 +21,14 @@ using plan::Algorithm;
 using plan::Operation;
 using plan::Plan;
 using plan::Problem;
+using proof::Verifier;
 
-/// The steps and values of all ranks have to be in memory.
-constexpr std::uint64_t messages_max = 16'000'000;
+// What the steps and the blocks of all ranks may be, so that each thread takes 3 GiB at most.
+constexpr std::uint64_t steps_max = 40'000'000;
+constexpr std::uint64_t blocks_max = std::uint64_t{1} << 26;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
+constexpr std::uint32_t often_in_place_size_max = 256;
 constexpr std::uint32_t rehearsed_size_max = 8;
 
 std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
@@ -91,7 +94,8 @@ Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
       if (is_uneven && !algorithm.allows_uneven) continue;
       const auto sizes = is_uneven ? uneven_sizes(problem, count) : even_sizes(problem, count);
       for (const bool in_place : {false, true}) {
-        Status status = rehearse(plans, {.sizes = sizes, .in_place = in_place, .seed = seed++});
+        Status status =
+            proof::rehearse(plans, {.sizes = sizes, .in_place = in_place, .seed = seed++});
         if (!status.ok()) return status;
       }
     }
@@ -99,20 +103,42 @@ Status rehearse_all(const Algorithm& algorithm, const Problem& problem,
   return {};
 }
 
-Status prove_problem(const Algorithm& algorithm, const Problem& problem, Row& row) {
-  const std::vector<Plan> plans = build_all(algorithm, problem);
-  const bool both = problem.size <= all_variants_size_max;
-  for (const bool in_place : {false, true}) {
-    if (in_place && !can_be_in_place(problem)) continue;
-    if (!both && in_place && problem.size % 8 != 0) continue;
-    const auto proof = verify(plans, {.in_place = in_place});
-    if (!proof.ok()) return proof.status();
-    ++row.worlds;
-    row.steps += proof->steps;
-    if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
+bool is_also_in_place(std::uint32_t size) {
+  if (size <= all_variants_size_max) return true;
+  return size % (size <= often_in_place_size_max ? 8 : 64) == 0;
+}
+
+/// By the plans of the root and a few others: whether those of all ranks fit into memory.
+bool fits(const Algorithm& algorithm, const Problem& problem) {
+  const std::uint32_t size = problem.size;
+  if (size <= often_in_place_size_max) return true;
+  plan::Builder builder(algorithm, problem);
+  const Plan root = builder.build(problem.root);
+  std::uint64_t steps = 0;
+  std::uint64_t vectors = 2;
+  for (const std::uint32_t distance : {1U, size / 2, size - 1}) {
+    const Plan plan = builder.build((problem.root + distance) % size);
+    steps = std::max<std::uint64_t>(steps, plan.steps.size());
+    const std::uint64_t in = contributions_of(problem, plan.rank).count();
+    vectors = std::max(vectors, in + 1 + plan.scratch_copies);
   }
+  const std::uint64_t worlds = is_also_in_place(size) && can_be_in_place(problem) ? 2 : 1;
+  return root.steps.size() + steps * size <= steps_max &&
+         vectors * root.shape.vector_blocks() * size * worlds <= blocks_max;
+}
+
+Status prove_problem(const Algorithm& algorithm, const Problem& problem, Verifier& verifier,
+                     Row& row) {
+  const auto proof = verifier.build_and_verify(algorithm, problem,
+                                               {.in_place = is_also_in_place(problem.size),
+                                                .uneven = algorithm.allows_uneven,
+                                                .canonical = algorithm.is_canonical});
+  if (!proof.ok()) return proof.status();
+  ++row.worlds;
+  row.steps += proof->steps;
+  if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
   if (problem.size > rehearsed_size_max) return {};
-  return rehearse_all(algorithm, problem, plans);
+  return rehearse_all(algorithm, problem, verifier.plans());
 }
 
 std::string describe(const Problem& problem) {
@@ -125,15 +151,15 @@ std::string describe(const Problem& problem) {
 }
 
 /// What one algorithm and size add to the algorithm's row.
-Row prove_size(const Algorithm& algorithm, std::uint32_t size) {
+Row prove_size(const Algorithm& algorithm, std::uint32_t size, Verifier& verifier) {
   Row row{.algorithm = &algorithm};
   const Instant start = monotonic_clock().now();
   for (const Problem& problem : problems(algorithm, size)) {
-    if (bound_of(algorithm, problem).rounds * size > messages_max) {
+    if (!fits(algorithm, problem)) {
       row.skipped.push_back(size);
       break;
     }
-    const Status status = prove_problem(algorithm, problem, row);
+    const Status status = prove_problem(algorithm, problem, verifier, row);
     if (status.ok()) continue;
     row.failure = Status(status.code(), fmt::format("{}: {}", describe(problem), status.what()));
     break;
@@ -179,9 +205,10 @@ Sweep::Sweep(const Options& options)
 }
 
 void Sweep::work() {
+  Verifier verifier;
   for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
     const Task& task = tasks_[i];
-    add(task, prove_size(*options_.algorithms[task.algorithm], task.size));
+    add(task, prove_size(*options_.algorithms[task.algorithm], task.size, verifier));
   }
 }
 

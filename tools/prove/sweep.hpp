@@ -23,7 +23,7 @@ struct Row {
   std::chrono::duration<double> time = {};  // of a processor
   Status failure = {};                      // the one at the smallest size
   std::vector<std::uint32_t> skipped =
-      {};  // sizes at which the plans of all ranks are too many steps
+      {};  // sizes at which the plans of all ranks are too much for memory
 };
 
 struct Progress {
@@ -39,10 +39,15 @@ struct Options {
   std::function<void(const Progress&)> on_progress = [](const Progress&) {};
 };
 
-/// A row for each algorithm, in the same order. At each size: all roots of a small world and some
-/// of a large one, several numbers of pieces, of ranks on a host and of contributions, in and out
-/// apart and (of large worlds, at every eighth size) in place; of small worlds also real numbers of
-/// several counts in several orders.
+/// A row for each algorithm, in the same order. Each algorithm at each size, where in and out are
+/// apart; and so many of its variants:
+/// - up to 8 ranks, also on real numbers of several counts in several orders;
+/// - up to 16, all roots, and up to 32, three of them, and several numbers of pieces, of ranks on a
+///   host and of contributions: all of these with each other, and also in place;
+/// - above 32, one root and number of pieces, and one number of ranks on a host and of
+/// contributions
+///   that changes with the size; also in place at every eighth size, and above 256 at every 64th.
+/// A size at which the plans of all ranks are too much for memory is skipped, and said to be.
 [[nodiscard]] std::vector<Row> sweep(const Options& options);
 
 }  // namespace hocket::prove

@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire store world reduce plan proof sim engine comm capi"
+LIB = "base net wire store world reduce plan sim engine comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -28,8 +28,7 @@ ARROWS = {
     "wire": f"{COMMON} base",
     "reduce": f"{COMMON} base",
     "plan": f"{COMMON} base",
-    "proof": f"{COMMON} base plan",
-    "sim": f"{COMMON} base plan proof",
+    "sim": f"{COMMON} base plan",
     "net": f"{COMMON} base",
     "store": f"{COMMON} base net wire",
     "world": f"{COMMON} base net wire store",
@@ -40,8 +39,9 @@ ARROWS = {
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
     "bench": f"hocket/* {LIB}",
-    "tools": f"hocket/* {LIB}",
-    "tests": f"hocket/* {LIB} transports/* bench tools",
+    "tools": f"hocket/* {LIB} tools/proof",
+    "tools/proof": f"{COMMON} base plan",
+    "tests": f"hocket/* {LIB} transports/* bench tools tools/proof",
     "examples": "hocket/*",
     "bindings": "hocket/*",
 }
@@ -51,7 +51,7 @@ THIRD_PARTY = {
     "Asio": ("asio.hpp asio/*", "store transports/tcp"),
     "verbs": ("infiniband/* rdma/*", "transports/verbs"),
     "CUDA": ("cuda* nccl* nvml*", "transports/nccl"),
-    "fmt": ("fmt/*", f"{LIB} transports/* bench tools tests"),
+    "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/proof tests"),
     "Highway": ("hwy/*", "reduce"),
     "OpenSSL": ("openssl/*", "wire store"),
     "CLI11": ("CLI/*", "bench tools"),
@@ -70,7 +70,7 @@ SYSTEM = (
 )
 
 # Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them).
-PURE_ROOMS = "wire reduce plan proof sim"
+PURE_ROOMS = "wire reduce plan tools/proof sim"
 PURE_BAN = (
     "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
     "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "
@@ -86,7 +86,7 @@ def row(here: str) -> str | None:
 
 def resolve(root: Path, path: str, spelled: str) -> str | None:
     """The project file that an include means; a generated one is known by its first folder."""
-    for folder in (dirname(path), "lib", "include", ".", path.split("/")[0], "tests"):
+    for folder in (dirname(path), "lib", "include", ".", "tools", path.split("/")[0], "tests"):
         found = normpath(f"{folder}/{spelled}")
         if not found.startswith("..") and (root / found).is_file():
             return found

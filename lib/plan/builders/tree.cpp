@@ -6,7 +6,7 @@
 namespace hocket::plan {
 namespace {
 
-constexpr std::uint8_t uncolored = 2;
+constexpr std::uint8_t unsettled = 2;
 
 /// In order: on the lowest level are all odd numbers, on the next those that two divides once, and
 /// so on. Number 0 is above all others, the root.
@@ -49,9 +49,9 @@ TwoTrees::TwoTrees(std::uint32_t size) {
     for (std::uint32_t& child : node.children) back(child);
     nodes_[1].push_back(node);
   }
-  for (auto& tree : odd_) tree.assign(size, uncolored);
+  for (auto& tree : odd_) tree.assign(size, unsettled);
   for (std::uint32_t number = 1; number < size; ++number) {
-    if (odd_[0][number] == uncolored) color_from(0, number);
+    if (odd_[0][number] == unsettled) settle_rounds_from(0, number);
   }
   for (std::uint32_t tree = 0; tree < 2; ++tree) time(tree);
 }
@@ -64,12 +64,12 @@ std::uint32_t TwoTrees::sibling(std::uint32_t tree, std::uint32_t number) const 
 
 /// What a node gets from its two parents comes in different rounds, and so does what a parent sends
 /// to its two children: from one choice all others follow, along a path or around a circle.
-void TwoTrees::color_from(std::uint32_t tree, std::uint32_t number) {
+void TwoTrees::settle_rounds_from(std::uint32_t tree, std::uint32_t number) {
   const auto walk = [this](std::uint32_t at, std::uint32_t node, std::uint8_t odd) {
-    while (node != no_node && odd_[at][node] == uncolored) {
+    while (node != no_node && odd_[at][node] == unsettled) {
       odd_[at][node] = odd;
       at = 1 - at;  // the same node's edge in the other tree
-      if (odd_[at][node] != uncolored) return;
+      if (odd_[at][node] != unsettled) return;
       odd = odd == 0 ? 1 : 0;
       odd_[at][node] = odd;
       const bool is_below_root = nodes_[at][node].parent == 0;

@@ -30,7 +30,7 @@ class TwoTrees {
   [[nodiscard]] std::uint32_t last_round(std::uint32_t pieces) const noexcept;
 
  private:
-  void color_from(std::uint32_t tree, std::uint32_t number);
+  void settle_rounds_from(std::uint32_t tree, std::uint32_t number);
   [[nodiscard]] std::uint32_t sibling(std::uint32_t tree, std::uint32_t number) const noexcept;
   void time(std::uint32_t tree);
 

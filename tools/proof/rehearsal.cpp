@@ -10,9 +10,20 @@
 
 #include <fmt/format.h>
 
+#include "plan/describe.hpp"
 #include "proof/check.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
+
+using plan::Buffer;
+using plan::Layout;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Range;
+using plan::Step;
+using plan::StepKind;
+
 namespace {
 
 using Numbers = std::vector<std::uint64_t>;
@@ -93,8 +104,9 @@ void Actor::visit_blocks(const Range& range, Visit visit) {
   const std::uint32_t blocks = std::min(plan_.blocks(range.buffer), plan_.shape.vector_blocks());
   const std::uint32_t begin = range.first / blocks * blocks;
   for (std::uint32_t i = 0; i < range.count; ++i) {
-    const auto piece = layout_.elements(range.buffer, begin + (range.first - begin + i) % blocks);
-    visit(buffer(range.buffer).subspan(piece.begin, piece.end - piece.begin));
+    const auto elements =
+        layout_.elements(range.buffer, begin + (range.first - begin + i) % blocks);
+    visit(buffer(range.buffer).subspan(elements.begin, elements.end - elements.begin));
   }
 }
 
@@ -131,7 +143,7 @@ bool Actor::perform(std::uint32_t number, Numbers incoming) {
 
 bool Actor::is_ready(std::uint32_t step) const {
   return !started_[step] &&
-         std::ranges::all_of(plan_.before(plan_.steps[step]),
+         std::ranges::all_of(plan_.awaited(plan_.steps[step]),
                              [&](std::uint32_t each) { return finished_[each]; });
 }
 
@@ -141,7 +153,7 @@ struct Offer {
   std::uint32_t step;
   std::optional<Numbers> numbers;
 };
-using Lane = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, which
+using LaneId = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // from, to, which
 
 class Stage {
  public:
@@ -170,7 +182,7 @@ class Stage {
   std::mt19937_64 random_;
   std::vector<Actor> actors_;
   std::vector<Numbers> inputs_;
-  std::map<Lane, std::deque<Offer>> lanes_;
+  std::map<LaneId, std::deque<Offer>> lanes_;
   Status failure_;
   std::vector<Cue> cues_;  // steps that have not happened, or not been offered
 };
@@ -317,4 +329,4 @@ Status rehearse(std::span<const Plan> plans, const RehearsalOptions& options) {
   return Stage(plans, options).play();
 }
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

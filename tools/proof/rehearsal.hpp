@@ -10,10 +10,10 @@
 #include "plan/layout.hpp"
 #include "plan/plan.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
 
 struct RehearsalOptions {
-  ChunkSizes sizes;
+  plan::ChunkSizes sizes;
   bool in_place = false;
   std::uint64_t seed = 1;
 };
@@ -21,6 +21,6 @@ struct RehearsalOptions {
 /// Plans that passed check_plan and match_lanes, by rank; not of a barrier, which moves nothing.
 /// Any step whose time has come may be the next. A send is taken in at once, or not before its
 /// receive is there, as the seed will have it. Fails when nothing can go on, or a result is wrong.
-[[nodiscard]] Status rehearse(std::span<const Plan> plans, const RehearsalOptions& options);
+[[nodiscard]] Status rehearse(std::span<const plan::Plan> plans, const RehearsalOptions& options);
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

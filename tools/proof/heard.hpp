@@ -8,25 +8,27 @@
 
 #include "hocket/status.hpp"
 
-#include "plan/cells.hpp"
-#include "proof/schedule.hpp"
+#include "plan/cell_map.hpp"
+#include "plan/plan.hpp"
+#include "proof/event.hpp"
 
-namespace hocket::plan {
+namespace hocket::proof {
 
 class Heard {
  public:
-  explicit Heard(std::span<const Plan> plans);
+  void start(std::span<const plan::Plan> plans);
 
-  [[nodiscard]] Status run(const Event& event);
+  [[nodiscard]] Status run(std::span<const Event> events);
   [[nodiscard]] Status check_results() const;
 
  private:
   /// A bit for each rank, in the cell that a range begins with.
-  [[nodiscard]] std::span<std::uint64_t> at(std::uint32_t rank, const Range& range);
+  [[nodiscard]] std::span<std::uint64_t> at(std::uint32_t rank, const plan::Range& range);
+  void run(const Event& event);
 
-  std::span<const Plan> plans_;
-  std::size_t words_;
+  std::span<const plan::Plan> plans_;
+  std::size_t words_ = 0;
   std::vector<std::vector<std::uint64_t>> memory_;
 };
 
-}  // namespace hocket::plan
+}  // namespace hocket::proof

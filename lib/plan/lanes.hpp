@@ -14,14 +14,14 @@ namespace hocket::plan {
 inline constexpr std::uint32_t no_step = UINT32_MAX;
 
 /// By the numbers of the steps of all ranks in one row, rank by rank.
-struct Lanes {
+struct Matches {
   std::vector<std::uint32_t> first;    // step of each rank, and behind the last
   std::vector<std::uint32_t> partner;  // of a send its receive, of a receive its send; or no_step
   std::vector<std::uint32_t> earlier;  // of a send, the one before it on its lane; or no_step
 };
 
-/// Plans that passed check_plan, by rank. Fails when a send has no receive of as many blocks or the
+/// Plans whose peers exist, by rank. Fails when a send has no receive of as many blocks or the
 /// other way round.
-[[nodiscard]] Result<Lanes> match_lanes(std::span<const Plan> plans);
+[[nodiscard]] Result<Matches> match_lanes(std::span<const Plan> plans);
 
 }  // namespace hocket::plan

@@ -1,12 +1,13 @@
-#include "proof/lanes.hpp"
+#include "plan/lanes.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "proof/check.hpp"
+#include "plan/describe.hpp"
 
 namespace hocket::plan {
+
 namespace {
 
 struct Receive {
@@ -19,7 +20,7 @@ class Matcher {
   explicit Matcher(std::span<const Plan> plans);
 
   Status match_all();
-  [[nodiscard]] Lanes take() { return std::move(lanes_); }
+  [[nodiscard]] Matches take() { return std::move(matches_); }
 
  private:
   /// Sends on one lane that have no receive yet, and the last one ever.
@@ -37,7 +38,7 @@ class Matcher {
   }
 
   std::span<const Plan> plans_;
-  Lanes lanes_;
+  Matches matches_;
   std::uint32_t lane_count_ = 1;
   std::vector<Receive> receives_;             // by sender, and for each in the order of the ranks
   std::vector<std::uint32_t> first_receive_;  // of each sender
@@ -46,16 +47,16 @@ class Matcher {
 };
 
 Matcher::Matcher(std::span<const Plan> plans) : plans_(plans) {
-  lanes_.first.push_back(0);
+  matches_.first.push_back(0);
   for (const Plan& plan : plans) {
-    lanes_.first.push_back(lanes_.first.back() + static_cast<std::uint32_t>(plan.steps.size()));
+    matches_.first.push_back(matches_.first.back() + static_cast<std::uint32_t>(plan.steps.size()));
     for (const Step& step : plan.steps) {
       lane_count_ = std::max<std::uint32_t>(lane_count_, step.lane + 1U);
     }
   }
-  lanes_.partner.assign(lanes_.first.back(), no_step);
-  lanes_.earlier.assign(lanes_.first.back(), no_step);
-  later_.assign(lanes_.first.back(), no_step);
+  matches_.partner.assign(matches_.first.back(), no_step);
+  matches_.earlier.assign(matches_.first.back(), no_step);
+  later_.assign(matches_.first.back(), no_step);
   queues_.resize(plans.size() * lane_count_);
 }
 
@@ -89,9 +90,9 @@ Status Matcher::match_sends_of(std::uint32_t rank) {
   const std::vector<Step>& steps = plans_[rank].steps;
   for (std::uint32_t i = 0; i < steps.size(); ++i) {
     if (!steps[i].sends()) continue;
-    const std::uint32_t number = lanes_.first[rank] + i;
+    const std::uint32_t number = matches_.first[rank] + i;
     Queue& lane = queue(steps[i].peer, steps[i].lane);
-    lanes_.earlier[number] = lane.last;
+    matches_.earlier[number] = lane.last;
     if (lane.last == no_step) {
       lane.head = number;
     } else {
@@ -113,16 +114,17 @@ Status Matcher::match(std::uint32_t sender, const Receive& receive) {
     return Status(StatusCode::invalid_argument, fmt::format("{}: rank {} has no send for it",
                                                             locate(plan, receive.step), sender));
   }
-  const std::uint32_t send = lane.head - lanes_.first[sender];
+  const std::uint32_t send = lane.head - matches_.first[sender];
   const Step& other = plans_[sender].steps[send];
-  if (other.count != step.count || !have_same_sizes(plan.shape, other.from, step.to)) {
+  if (other.count != step.count ||
+      !plan::have_same_sizes(plan.shape.blocks_per_chunk, other.from, step.to)) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{}: what comes is of another size: {}", locate(plan, receive.step),
                               locate(plans_[sender], send)));
   }
-  const std::uint32_t number = lanes_.first[receive.rank] + receive.step;
-  lanes_.partner[lane.head] = number;
-  lanes_.partner[number] = lane.head;
+  const std::uint32_t number = matches_.first[receive.rank] + receive.step;
+  matches_.partner[lane.head] = number;
+  matches_.partner[number] = lane.head;
   lane.head = later_[lane.head];
   return {};
 }
@@ -133,7 +135,7 @@ Status Matcher::find_left_over(std::uint32_t sender) {
   for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
     if (!step.sends()) continue;
-    if (lanes_.partner[lanes_.first[sender] + i] == no_step) {
+    if (matches_.partner[matches_.first[sender] + i] == no_step) {
       return Status(StatusCode::invalid_argument,
                     fmt::format("{}: rank {} has no receive for it", locate(plan, i), step.peer));
     }
@@ -144,7 +146,7 @@ Status Matcher::find_left_over(std::uint32_t sender) {
 
 }  // namespace
 
-Result<Lanes> match_lanes(std::span<const Plan> plans) {
+Result<Matches> match_lanes(std::span<const Plan> plans) {
   Matcher matcher(plans);
   if (Status status = matcher.match_all(); !status.ok()) return status;
   return matcher.take();

@@ -1,0 +1,293 @@
+#include "proof/values.hpp"
+
+#include <fmt/format.h>
+
+#include "plan/describe.hpp"
+#include "proof/check.hpp"
+
+namespace hocket::proof {
+
+using plan::Buffer;
+using plan::CellMap;
+using plan::CellRuns;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Range;
+using plan::Step;
+using plan::StepKind;
+
+namespace {
+
+constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
+  bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
+  bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
+  return bits ^ (bits >> 31);
+}
+
+/// What mix() takes one after the other is to be far apart; and small seeds would otherwise be what
+/// a number is, and what is contributed there nothing.
+constexpr std::uint64_t far_apart = 0x9e3779b97f4a7c15;
+
+/// The cells of a range, row by row.
+class Walk {
+ public:
+  Walk(const CellMap& cells, const Range& range, std::size_t first) noexcept
+      : runs_(cells.of(range)), first_(first) {}
+
+  [[nodiscard]] std::size_t block(std::uint32_t i) const noexcept {
+    const std::uint32_t before = runs_[0].size();
+    return first_ + (i < before ? runs_[0].begin + i : runs_[1].begin + (i - before));
+  }
+  /// How many are in a row there, of so many in all.
+  [[nodiscard]] std::uint32_t in_row(std::uint32_t i, std::uint32_t count) const noexcept {
+    return (i < runs_[0].size() ? runs_[0].size() : count) - i;
+  }
+
+ private:
+  CellRuns runs_;
+  std::size_t first_;
+};
+
+/// What is here already and goes into the target with what comes in.
+Range own_of(const Step& step) noexcept {
+  return step.kind == StepKind::recv_reduce ? step.source() : step.target();
+}
+
+}  // namespace
+
+void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
+  const Problem& problem = plans.front().problem;
+  plans_ = plans;
+  options_ = options;
+  is_reduced_ = reduces(problem.operation);
+  is_everywhere_ = problem.operation == Operation::all_reduce;
+  is_canonical_ = problem.contributions > 0;
+  const std::uint64_t seed = mix(options.seed ^ far_apart);
+  randoms_.resize(all_contributions(problem));
+  for (std::size_t i = 0; i < randoms_.size(); ++i) randoms_[i] = mix(seed ^ mix(i + far_apart));
+  memory_.clear();
+  std::size_t blocks = 0;
+  for (const Plan& plan : plans) {
+    const CellMap cells(problem, plan.shape, plan.rank, options.in_place);
+    memory_.push_back({cells, blocks});
+    blocks += cells.count(plan.scratch_copies);
+  }
+  blocks_.assign(blocks, {});
+  is_out_.assign(options.in_place ? blocks : 0, 0);
+  fill_inputs();
+  results_.clear();
+  if (!is_reduced_) return;
+  options.canonical || is_canonical_ ? combine_all() : add_up();
+}
+
+Values::Block Values::contribution(std::uint32_t number, std::uint32_t position) const noexcept {
+  const std::uint64_t random = mix(randoms_[number] + position * far_apart);
+  return {random, 1, random >> 24};
+}
+
+/// The same whichever of the two is which: so is a reduction. But not the same in another tree.
+Values::Block Values::combine(const Block& one, const Block& other) noexcept {
+  return {one.sum() + other.sum(), one.count() + other.count(), mix(one.tree() + other.tree())};
+}
+
+void Values::fill_inputs() {
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    const std::uint32_t blocks = plans_[rank].blocks(Buffer::in);
+    const CellMap& cells = memory_[rank].cells;
+    const std::uint32_t first = cells.first({Buffer::in, 0, 1});
+    const std::uint32_t number = contributions_of(plans_[rank].problem, rank).begin;
+    const std::uint32_t vector = cells.vector();
+    if (vector == 0) continue;
+    for (std::uint32_t i = 0; i < blocks; ++i) {
+      blocks_[memory_[rank].first + first + i] =
+          contribution(i < vector ? number : number + i / vector, cells.position(first + i));
+    }
+  }
+}
+
+/// In the canonical tree: neighbours become one, and the last one of an odd number stays what it
+/// is, until there is one.
+void Values::combine_all() {
+  std::vector<Block> row(randoms_.size());
+  for (std::uint32_t position = 0; position < plans_.front().shape.vector_blocks(); ++position) {
+    for (std::uint32_t i = 0; i < row.size(); ++i) row[i] = contribution(i, position);
+    for (std::size_t count = row.size(); count > 1; count = (count + 1) / 2) {
+      for (std::size_t i = 0; i + 1 < count; i += 2) row[i / 2] = combine(row[i], row[i + 1]);
+      if (count % 2 == 1) row[count / 2] = row[count - 1];
+    }
+    results_.push_back(row.front());
+  }
+}
+
+/// In no tree.
+void Values::add_up() {
+  const auto all = static_cast<std::uint32_t>(randoms_.size());
+  for (std::uint32_t position = 0; position < plans_.front().shape.vector_blocks(); ++position) {
+    std::uint64_t sum = 0;
+    for (std::uint32_t i = 0; i < all; ++i) sum += contribution(i, position).sum();
+    results_.push_back({sum, all, 0});
+  }
+}
+
+Status Values::run(std::span<const Event> events) {
+  for (const Event& event : events) {
+    if (Status status = run(event); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Values::run(const Event& event) {
+  const StepId& at = event.last();
+  const Step& step = plans_[at.rank].steps[at.step];
+  if (step.count > 1) return run_stretches(event);
+  const Memory& here = memory_[at.rank];
+  const Memory& there = memory_[event.step.rank];
+  const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
+  const Stretch stretch = {0, 1, there.first + there.cells.first(incoming),
+                           here.first + here.cells.first(own_of(step)),
+                           here.first + here.cells.first(step.target())};
+  const Block& value = blocks_[stretch.incoming];
+  const Block& own = blocks_[stretch.own];
+  if (options_.in_place || !value.is_defined() || (step.combines() && !own.is_defined())) {
+    return run(event, stretch);
+  }
+  blocks_[stretch.target] = step.combines() ? combine(own, value) : value;
+  return {};
+}
+
+Status Values::run_stretches(const Event& event) {
+  const StepId& at = event.last();
+  const Step& step = plans_[at.rank].steps[at.step];
+  const auto& [here, here_first] = memory_[at.rank];
+  const auto& [there, there_first] = memory_[event.step.rank];
+  const Walk incoming(there, plans_[event.step.rank].steps[event.step.step].source(), there_first);
+  const Walk own(here, own_of(step), here_first);
+  const Walk target(here, step.target(), here_first);
+  for (std::uint32_t i = 0, count = 0; i < step.count; i += count) {
+    count = std::min(
+        {incoming.in_row(i, step.count), own.in_row(i, step.count), target.in_row(i, step.count)});
+    Status status = run(event, {i, count, incoming.block(i), own.block(i), target.block(i)});
+    if (!status.ok()) return status;
+  }
+  return {};
+}
+
+Status Values::run(const Event& event, const Stretch& stretch) {
+  const StepId& at = event.last();
+  const Step& step = plans_[at.rank].steps[at.step];
+  const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
+  if (!are_readable(stretch.incoming, stretch.count, incoming.buffer)) {
+    return wrong_read(event.step, incoming, stretch.begin);
+  }
+  if (step.combines() && !are_readable(stretch.own, stretch.count, own_of(step).buffer)) {
+    return wrong_read(at, own_of(step), stretch.begin);
+  }
+  write(stretch, step);
+  return {};
+}
+
+void Values::write(const Stretch& stretch, const Step& step) {
+  const Block* const incoming = blocks_.data() + stretch.incoming;
+  const Block* const own = step.combines() ? blocks_.data() + stretch.own : nullptr;
+  Block* const target = blocks_.data() + stretch.target;
+  const bool is_noted = options_.in_place && step.to_buffer == Buffer::out;
+  for (std::uint32_t i = 0; i < stretch.count; ++i) {
+    const Block value = own != nullptr ? combine(own[i], incoming[i]) : incoming[i];
+    if (is_noted && target[i] != value) is_out_[stretch.target + i] = 1;
+    target[i] = value;
+  }
+}
+
+bool Values::are_readable(std::size_t first, std::uint32_t count, Buffer buffer) const noexcept {
+  const bool may_be_out = options_.in_place && buffer == Buffer::in;
+  for (std::size_t i = first; i < first + count; ++i) {
+    if (!blocks_[i].is_defined() || (may_be_out && is_out_[i] != 0)) return false;
+  }
+  return true;
+}
+
+/// Of those from `begin` on, one is not readable.
+Status Values::wrong_read(const StepId& id, const Range& range, std::uint32_t begin) const {
+  const auto& [cells, first] = memory_[id.rank];
+  const Walk walk(cells, range, first);
+  std::uint32_t i = begin;
+  while (are_readable(walk.block(i), 1, range.buffer)) ++i;
+  return Status(StatusCode::invalid_argument,
+                fmt::format("{}: block {} of {} blocks of {} {}", locate(plans_[id.rank], id.step),
+                            i, range.count, name(range.buffer),
+                            blocks_[walk.block(i)].is_defined()
+                                ? "was changed as out, which may be the same memory"
+                                : "is undefined here"));
+}
+
+Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const noexcept {
+  const Problem& problem = plans_.front().problem;
+  const std::uint32_t chunk = plans_.front().shape.blocks_per_chunk;
+  switch (problem.operation) {
+    case Operation::all_gather:
+    case Operation::gather:
+      return contribution(position / chunk, position);
+    case Operation::broadcast:
+    case Operation::scatter:
+      return contribution(problem.root, position);
+    case Operation::all_to_all:
+      return contribution(position / chunk, rank * chunk + position % chunk);
+    default:
+      return results_[position];
+  }
+}
+
+Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
+  const auto& [cells, first] = memory_[rank];
+  const std::uint32_t cell = cells.first({Buffer::out, block, 1});
+  const Block& value = blocks_[first + cell];
+  // Most are as on rank 0, where they were right.
+  const Block& first_value = blocks_[memory_[0].cells.first({Buffer::out, block, 1})];
+  if (is_everywhere_ && rank > 0 && value == first_value) return {};
+  const Block wanted = expected(rank, cells.position(cell));
+  if (!is_reduced_ && value == wanted) return {};
+  const auto wrong = [&](std::string_view why) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("rank {}, out[{}]: {}", rank, block, why));
+  };
+  if (!value.is_defined()) return wrong("it is undefined at the end");
+  if (value.sum() != wanted.sum() || value.count() != wanted.count() ||
+      (!is_reduced_ && value.tree() != wanted.tree())) {
+    return wrong(is_reduced_ ? "not every rank's contribution is in it exactly once"
+                             : "it holds what belongs elsewhere");
+  }
+  if (is_everywhere_ && value.tree() != first_value.tree()) {
+    return wrong("it was combined in another order than on rank 0, so that its bits may differ");
+  }
+  if (is_canonical_ && value.tree() != wanted.tree()) {
+    return wrong(
+        "the tree in which it was combined is not the canonical tree, so that its bits may differ "
+        "in worlds of other sizes");
+  }
+  return {};
+}
+
+Status Values::check_results() const {
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    const std::uint32_t blocks = plans_[rank].blocks(Buffer::out);
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      if (Status status = check_block(rank, block); !status.ok()) return status;
+    }
+  }
+  return {};
+}
+
+bool Values::are_canonical() const {
+  if (!is_reduced_ || !(options_.canonical || is_canonical_)) return false;
+  for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
+    const auto& [cells, first] = memory_[rank];
+    for (std::uint32_t block = 0; block < plans_[rank].blocks(Buffer::out); ++block) {
+      const std::uint32_t cell = cells.first({Buffer::out, block, 1});
+      if (blocks_[first + cell].tree() != results_[cells.position(cell)].tree()) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace hocket::proof

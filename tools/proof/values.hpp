@@ -1,0 +1,107 @@
+// What stands in the blocks of all ranks while their plans run, as numbers in place of data.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "plan/cell_map.hpp"
+#include "plan/plan.hpp"
+#include "proof/event.hpp"
+
+namespace hocket::proof {
+
+struct ValuesOptions {
+  bool in_place = false;
+  /// Find out whether what is reduced is combined in the canonical tree.
+  bool canonical = true;
+  std::uint64_t seed = 1;
+};
+
+class Values {
+ public:
+  /// Before any event. Keeps the memory of the world before.
+  void start(std::span<const plan::Plan> plans, const ValuesOptions& options);
+
+  /// Fails when something undefined is read, or `in` where out, which is the same memory, was
+  /// changed already: what is right in place and apart is right then with some ranks in place.
+  [[nodiscard]] Status run(std::span<const Event> events);
+  /// Whether each rank's `out` holds what the operation promises.
+  [[nodiscard]] Status check_results() const;
+  /// Whether what was reduced was combined in the canonical tree.
+  [[nodiscard]] bool are_canonical() const;
+
+ private:
+  /// The sum of the random numbers that stand for what was contributed to a block, and how many
+  /// they are: right together only if each contribution is in it exactly once, but for a chance of
+  /// one in many billions. And a hash of the tree in which they were combined.
+  class Block {
+   public:
+    Block() = default;
+    Block(std::uint64_t sum, std::uint64_t count, std::uint64_t hash) noexcept
+        : sum_(sum), tree_and_count_(((hash | 1) << count_bits) | std::min(count, count_max)) {}
+
+    [[nodiscard]] bool is_defined() const noexcept { return tree_and_count_ != 0; }
+    [[nodiscard]] std::uint64_t sum() const noexcept { return sum_; }
+    [[nodiscard]] std::uint64_t tree() const noexcept { return tree_and_count_ >> count_bits; }
+    /// Stays at count_max, which is more than there are contributions.
+    [[nodiscard]] std::uint64_t count() const noexcept { return tree_and_count_ & count_max; }
+    friend bool operator==(const Block&, const Block&) = default;
+
+   private:
+    static constexpr int count_bits = 24;
+    static constexpr std::uint64_t count_max = (1 << count_bits) - 1;
+
+    std::uint64_t sum_ = 0;
+    std::uint64_t tree_and_count_ = 0;  // 0: undefined
+  };
+  struct Memory {
+    plan::CellMap cells;
+    std::size_t first;  // of its blocks
+  };
+  /// Blocks in a row: of what an event reads here or elsewhere, of what it combines that with, and
+  /// of what it writes, the first one each.
+  struct Stretch {
+    std::uint32_t begin;  // of the event's blocks
+    std::uint32_t count;
+    std::size_t incoming;
+    std::size_t own;
+    std::size_t target;
+  };
+
+  [[nodiscard]] Block contribution(std::uint32_t number, std::uint32_t position) const noexcept;
+  [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
+  void fill_inputs();
+  void combine_all();
+  void add_up();
+
+  [[nodiscard]] Status run(const Event& event);
+  [[nodiscard]] Status run_stretches(const Event& event);
+  [[nodiscard]] Status run(const Event& event, const Stretch& stretch);
+  void write(const Stretch& stretch, const plan::Step& step);
+  [[nodiscard]] bool are_readable(std::size_t first, std::uint32_t count,
+                                  plan::Buffer buffer) const noexcept;
+  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Range& range,
+                                  std::uint32_t begin) const;
+
+  [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
+  [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
+
+  std::span<const plan::Plan> plans_;
+  ValuesOptions options_;
+  bool is_reduced_ = false;
+  bool is_everywhere_ = false;          // and combined in the same tree
+  bool is_canonical_ = false;           // and in that one
+  std::vector<std::uint64_t> randoms_;  // by contribution, what makes its random numbers
+  std::vector<Memory> memory_;          // by rank
+  std::vector<Block> blocks_;           // by cell of all ranks
+  std::vector<std::uint8_t> is_out_;    // likewise, in place only: it was changed as out
+  /// By position, if the operation reduces: of the canonical tree, if that is to be known.
+  std::vector<Block> results_;
+};
+
+}  // namespace hocket::proof

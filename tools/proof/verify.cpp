@@ -1,0 +1,152 @@
+#include "proof/verify.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "proof/check.hpp"
+#include "proof/schedule.hpp"
+
+namespace hocket::proof {
+
+using plan::Algorithm;
+using plan::Bound;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Step;
+
+Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  if (plans.empty()) return Status(StatusCode::invalid_argument, "no plans");
+  // All of them, before anything is allocated for one.
+  Amount amount;
+  for (std::size_t rank = 0; rank < plans.size(); ++rank) {
+    if (Status status = check_place(plans, rank); !status.ok()) return status;
+    if (Status status = check_extent(plans[rank]); !status.ok()) return status;
+    if (Status status = amount.add(plans[rank]); !status.ok()) return status;
+  }
+  Proof proof;
+  for (const Plan& plan : plans) {
+    if (Status status = amount.add_steps(plan); !status.ok()) return status;
+    if (Status status = check_and_count(plan, proof); !status.ok()) return status;
+  }
+  return prove_together(plans, options, proof);
+}
+
+Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Problem& problem,
+                                         const VerifyOptions& options) {
+  plan::Builder builder(algorithm, problem);
+  plans_.resize(problem.size);
+  Proof proof;
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    plans_[rank] = builder.build(rank, std::move(plans_[rank]));
+    if (Status status = check_and_count(plans_[rank], proof); !status.ok()) return status;
+  }
+  return prove_together(plans_, options, proof);
+}
+
+/// All plans are of one problem, and stand at the place of their rank.
+Status Verifier::check_place(std::span<const Plan> plans, std::size_t rank) {
+  const Plan& plan = plans[rank];
+  if (plan.rank == rank && plan.problem.size == plans.size() &&
+      plan.problem == plans.front().problem && plan.shape == plans.front().shape) {
+    return {};
+  }
+  return Status(StatusCode::invalid_argument,
+                fmt::format("plan {} of {} is for rank {} of {}, or for another problem", rank,
+                            plans.size(), plan.rank, plan.problem.size));
+}
+
+Status Verifier::check_and_count(const Plan& plan, Proof& proof) {
+  if (Status status = check_plan(plan); !status.ok()) return status;
+  std::uint64_t blocks_sent = 0;
+  for (const Step& step : plan.steps) blocks_sent += step.sends() ? step.count : 0;
+  proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent);
+  proof.steps += plan.steps.size();
+  return {};
+}
+
+Result<Proof> Verifier::prove_together(std::span<const Plan> plans, const VerifyOptions& options,
+                                       Proof proof) {
+  start(plans, options);
+  order_.start(plans);
+  Status status = run_in_order();
+  proof.messages = order_.messages();
+  proof.rounds = order_.rounds();
+  if (!order_.is_over()) {  // they may be able to go in another order
+    const auto schedule = make_schedule(plans);
+    if (!schedule.ok()) return schedule.status();
+    start(plans, options);
+    status = run(schedule->events);
+    proof.messages = schedule->messages;
+    proof.rounds = schedule->rounds;
+  }
+  if (status.ok()) status = check_results();
+  if (!status.ok()) return status;
+  proof.allows_uneven = options.uneven && uneven_.allows();
+  proof.is_canonical = !is_barrier_ && apart_.are_canonical();
+  return proof;
+}
+
+void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) {
+  const Problem& problem = plans.front().problem;
+  options_ = options;
+  options_.in_place = options.in_place && can_be_in_place(problem);
+  is_barrier_ = problem.operation == Operation::barrier;
+  if (options.uneven) uneven_.start(plans);
+  if (is_barrier_) return heard_.start(plans);
+  apart_.start(plans, {.canonical = options.canonical, .seed = options.seed});
+  if (!options_.in_place) return;
+  in_place_.start(plans, {.in_place = true, .canonical = false, .seed = options.seed});
+}
+
+Status Verifier::run(std::span<const Event> events) {
+  if (options_.uneven) uneven_.run(events);
+  if (is_barrier_) return heard_.run(events);
+  Status status = apart_.run(events);
+  if (status.ok() && options_.in_place) status = in_place_.run(events);
+  return status;
+}
+
+Status Verifier::run_in_order() {
+  Status status;
+  for (auto events = order_.next(); !events.empty(); events = order_.next()) {
+    if (status.ok()) status = run(events);
+  }
+  return status;
+}
+
+Status Verifier::check_results() const {
+  if (is_barrier_) return heard_.check_results();
+  Status status = apart_.check_results();
+  if (status.ok() && options_.in_place) status = in_place_.check_results();
+  return status;
+}
+
+Result<Proof> verify(std::span<const Plan> plans, const VerifyOptions& options) {
+  return Verifier().verify(plans, options);
+}
+
+Status check_promises(const Algorithm& algorithm, const Problem& problem, const Proof& proof) {
+  const Bound bound = bound_of(algorithm, problem);
+  if (proof.messages > 0 && proof.rounds == 0) {
+    return Status(StatusCode::mismatch, "the order of the plans is none in which messages can go");
+  }
+  const bool is_within = proof.rounds <= bound.rounds && proof.blocks_sent <= bound.blocks_sent;
+  const bool is_equal = proof.rounds == bound.rounds && proof.blocks_sent == bound.blocks_sent;
+  if (bound.is_tight ? !is_equal : !is_within) {
+    return Status(StatusCode::mismatch,
+                  fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
+                              proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));
+  }
+  if (algorithm.allows_uneven && !proof.allows_uneven) {
+    return Status(StatusCode::mismatch, "it does not allow chunks of different sizes, as it says");
+  }
+  if (algorithm.is_canonical && !proof.is_canonical) {
+    return Status(StatusCode::mismatch, "the tree in which it combines is not the canonical tree");
+  }
+  return {};
+}
+
+}  // namespace hocket::proof
