@@ -152,6 +152,11 @@ inline constexpr Variable<std::string> tuning_file{{
     .help = "the file of the network's numbers and of rules by which algorithms are chosen; the "
             "same on all ranks",
 }};
+inline constexpr Variable<std::string> transport{{
+    .name = "HOCKET_TRANSPORT",
+    .help = "the transport that carries messages, as `hocket info` lists them; without it the first "
+            "that can serve; the same on all ranks",
+}};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",
     .fallback = "1",

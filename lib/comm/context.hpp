@@ -1,7 +1,9 @@
 // What all communicators of a world share.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
@@ -14,7 +16,15 @@ namespace hocket::comm {
 
 /// In the order in which they are made; the engine goes before the store that others may serve.
 struct Context {
+  Context(world::World its_world, std::uint32_t per_host, sim::Selector its_selector,
+          std::unique_ptr<engine::Engine> its_engine)
+      : world(std::move(its_world)),
+        ranks_per_host(per_host),
+        selector(std::move(its_selector)),
+        engine(std::move(its_engine)) {}
+
   world::World world;
+  std::uint32_t ranks_per_host;  // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
 };

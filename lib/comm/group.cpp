@@ -15,7 +15,7 @@ constexpr unsigned plan_lane_bits = 8;
 /// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
 std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
   const bool is_world = members == static_cast<std::size_t>(context.world.size);
-  return is_world ? static_cast<std::uint32_t>(context.world.local_size) : 1;
+  return is_world ? context.ranks_per_host : 1;
 }
 
 }  // namespace
