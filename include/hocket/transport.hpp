@@ -55,11 +55,12 @@ struct TransportOp {
 struct TransportCompletion {
   std::uint64_t token = 0;
   std::uint64_t bytes = 0;  // of the message
-  const std::byte* lent =
-      nullptr;  // the message, until give_back(); null: it is in the op's memory
+  /// The message, aligned to 16 bytes, until give_back(); null: it is in the op's memory.
+  const std::byte* lent = nullptr;
   /// peer_lost: the other end is gone, or closed the channel; mismatch: a message was longer than
   /// its receive; timeout: the peer could not be reached; whatever close() was told. A failure
-  /// names the peer, and every later op of the channel fails as well.
+  /// names the peer, and every later op of the channel fails as well, except receives of what a
+  /// lost peer had sent before.
   Status status = {};
 };
 
@@ -89,15 +90,15 @@ class HOCKET_API Transport {
   /// needed.
   [[nodiscard]] virtual Status connect(std::span<const std::string> addresses) = 0;
 
-  /// Success if messages can go to a rank, else why not. After connect().
+  /// Success if messages can go to another rank, else why not. After connect().
   [[nodiscard]] virtual Status can_reach(std::uint32_t peer) const = 0;
 
-  /// This rank's end of the channel to a peer, which opens it by the same lane sooner or later.
-  /// Once for each peer and lane.
+  /// This rank's end of the channel to a peer, another rank, which opens it by the same lane sooner
+  /// or later. Once for each peer and lane.
   [[nodiscard]] virtual Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) = 0;
 
   /// Takes the first so many ops, in order, and says how many; fewer than offered when it has no
-  /// room for more: the others are to be offered again after some completions. Each op that was
+  /// room for more: the others are to be offered again after the next poll(). Each op that was
   /// taken gives one completion, whatever happens.
   [[nodiscard]] virtual std::size_t post(std::span<const TransportOp> ops) noexcept = 0;
 

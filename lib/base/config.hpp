@@ -154,8 +154,9 @@ inline constexpr Variable<std::string> tuning_file{{
 }};
 inline constexpr Variable<std::string> transport{{
     .name = "HOCKET_TRANSPORT",
-    .help = "the transport that carries messages, as `hocket info` lists them; without it the first "
-            "that can serve; the same on all ranks",
+    .help =
+        "the transport that carries messages, as `hocket info` lists them; without it the first "
+        "that can serve; the same on all ranks",
 }};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",

@@ -70,7 +70,7 @@ void SimCase::choose(Random& random, std::uint32_t size) {
   type_ = is_barrier ? DataType::u8 : types[random() % types.size()];
   op_ = is_barrier ? ReduceOp::max : ops[random() % ops.size()];
   is_uneven_ = algorithm_->allows_uneven && random() % 2 == 0;
-  in_place_ = plan::can_be_in_place(problem_.operation) && random() % 2 == 0;
+  in_place_ = plan::can_be_in_place(problem_) && random() % 2 == 0;
   reduction_ = *reduce::Reduction::make({.type = type_, .op = op_});
 }
 

@@ -148,7 +148,6 @@ void Fabric::fail_sends(End& end, const Status& why) {
     send.failure = why;
     if (Message* message = end.messages.find(i)) message->is_gone = true;
   }
-  if (is_failing && end.failure.ok()) end.failure = why;
 }
 
 /// Those that can get no message any more.

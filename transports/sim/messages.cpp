@@ -9,8 +9,7 @@
 namespace hocket::simulated {
 
 void Fabric::take_send(End& end, Send send) {
-  if (end.failure.ok() && !end.lost.ok()) end.failure = end.lost;
-  send.failure = end.failure;
+  send.failure = end.failure.ok() ? end.lost : end.failure;
   const bool is_failed = !send.failure.ok();
   const Memory source = send.op.memory;
   end.sends.add(std::move(send));
