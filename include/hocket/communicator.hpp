@@ -10,6 +10,7 @@
 
 #include "hocket/collective.hpp"
 #include "hocket/export.h"
+#include "hocket/message.hpp"
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
 
@@ -40,6 +41,8 @@ class HOCKET_API Work {
   [[nodiscard]] bool is_over();
   /// Of an operation that is over.
   [[nodiscard]] Status status() const;
+  /// Of a receive that is over and went well.
+  [[nodiscard]] Received received() const;
 
  private:
   friend std::size_t wait_any(std::span<Work> works);
@@ -91,6 +94,12 @@ class HOCKET_API Communicator {
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);
 
+  // Messages from rank to rank, in any order with the operations above, and apart from those of
+  // other communicators.
+  /// Of a send, what was sent.
+  Received run(const Message& message);
+  [[nodiscard]] Work start(const Message& message);
+
   // All ranks of this communicator call these, in the same order as its operations.
   /// The ranks that say the same color, ordered by key and then by rank. A negative color: none.
   [[nodiscard]] Communicator split(int color, int key = 0);
@@ -112,6 +121,16 @@ class HOCKET_API Communicator {
     run(Collective::all_gather(in, out, options));
   }
   void barrier(Options options = {}) { run(Collective::barrier(options)); }
+  template <Element T>
+  void send(std::span<const T> values, int peer, int tag = 0, Options options = {}) {
+    run(Message::send(values, peer, tag, options));
+  }
+  template <Element T>
+  Received recv(std::span<T> values, int peer = any_rank, int tag = any_tag, Options options = {}) {
+    return run(Message::recv(values, peer, tag, options));
+  }
+  /// Both at once, so that ranks may send each other in a circle.
+  Received sendrecv(const Message& sent, const Message& received);
 
  private:
   std::shared_ptr<comm::Group> group_;

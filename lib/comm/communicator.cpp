@@ -47,6 +47,19 @@ void Communicator::run(const Collective& collective) {
   if (!status.ok()) throw_error(std::move(status));
 }
 
+Received Communicator::run(const Message& message) {
+  auto received = group_->run(message);
+  if (!received.ok()) throw_error(received.status());
+  return *received;
+}
+
+Received Communicator::sendrecv(const Message& sent, const Message& received) {
+  Work receiving = start(received);
+  run(sent);
+  receiving.wait();
+  return receiving.received();
+}
+
 Communicator Communicator::split(int color, int key) {
   return Communicator(value_of(group_->split(color, key), "split"));
 }

@@ -10,7 +10,7 @@
 namespace hocket::comm {
 namespace {
 
-constexpr unsigned plan_lane_bits = 8;
+constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 
 /// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
 std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
@@ -33,9 +33,9 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
 Group::~Group() { engine().close(group_); }
 
 Result<ChannelId> Group::open(const engine::Port& port) {
-  const std::uint64_t key = std::uint64_t{port.peer} << plan_lane_bits | port.lane;
+  const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
-  const std::uint64_t lane = id_ << plan_lane_bits | port.lane;
+  const std::uint64_t lane = id_ << lane_bits | port.lane;
   const auto channel = engine().open(group_, members_[port.peer], lane);
   if (channel.ok()) channels_.emplace(key, *channel);
   return channel;
@@ -67,9 +67,12 @@ Status Group::set_up(const Collective& collective, Operation& operation) {
 
 void Group::number(const Collective& collective, Operation& operation) {
   operation.number = ++operations_;
-  const Duration timeout =
-      collective.options.timeout.count() > 0 ? collective.options.timeout : timeout_;
-  operation.task.deadline = Deadline::after(monotonic_clock(), timeout);
+  operation.task.deadline = deadline_of(collective.options);
+}
+
+Deadline Group::deadline_of(const Options& options) const {
+  return Deadline::after(monotonic_clock(),
+                         options.timeout.count() > 0 ? options.timeout : timeout_);
 }
 
 Status Group::run(const Collective& collective) {

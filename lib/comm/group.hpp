@@ -23,6 +23,9 @@ struct Operation {
   std::uint64_t number = 0;  // among those of its communicator
 };
 
+[[nodiscard]] Received received_of(const Message& message,
+                                   const engine::Received& received) noexcept;
+
 /// One thread at a time.
 class Group {
  public:
@@ -48,10 +51,19 @@ class Group {
   /// What a failure of an operation is to the caller.
   [[nodiscard]] Status explain(const Operation& operation, const Status& why) const;
 
+  /// Of a message, all that the engine needs but its work and where to say what was received. Fails
+  /// when it can't be.
+  [[nodiscard]] Result<engine::Parcel> parcel_of(const Message& message);
+  [[nodiscard]] Result<Received> run(const Message& message);
+  [[nodiscard]] engine::Group& engine_group() noexcept { return group_; }
+  [[nodiscard]] Status explain(const Message& message, const Status& why) const;
+
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
  private:
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
+  [[nodiscard]] Status open_mail(std::uint32_t peer);
+  [[nodiscard]] Deadline deadline_of(const Options& options) const;
 
   const std::shared_ptr<Context> context_;
   const std::uint64_t id_;
@@ -59,6 +71,7 @@ class Group {
   const Place place_;
   const Duration timeout_;
   std::uint64_t operations_ = 0;  // begun
+  std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;
   std::byte token_[2] = {};  // what ranks tell each other at a barrier: nothing
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane

@@ -1,6 +1,7 @@
 // Operations in the background, and prepared ones.
 #include <algorithm>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hocket/communicator.hpp"
@@ -11,7 +12,8 @@ namespace hocket::comm {
 
 struct Started {
   std::shared_ptr<Group> group;
-  Operation operation;
+  std::variant<Operation, Message> operation;
+  engine::Received received;  // of a message
   engine::Work work;
 };
 
@@ -29,13 +31,23 @@ namespace {
 /// Of an operation that is over.
 Status status_of(const comm::Started& started) {
   const Status& status = started.work.status();
-  return status.ok() ? Status() : started.group->explain(started.operation, status);
+  if (status.ok()) return {};
+  return std::visit([&](const auto& each) { return started.group->explain(each, status); },
+                    started.operation);
 }
 
-Work start(std::unique_ptr<comm::Started> started, const Collective& collective) {
-  started->group->number(collective, started->operation);
-  started->operation.task.work = &started->work;
-  started->group->engine().start_in_background(started->operation.task);
+bool is_over_and_well(const comm::Started& started) {
+  return started.work.is_over() && started.work.status().ok();
+}
+
+Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
+           const Collective& collective) {
+  auto started = std::make_unique<comm::Started>();
+  started->group = group;
+  group->number(collective, operation);
+  operation.task.work = &started->work;
+  started->operation = std::move(operation);
+  group->engine().start_in_background(std::get<comm::Operation>(started->operation).task);
   return Work(std::move(started));
 }
 
@@ -74,6 +86,15 @@ bool Work::is_over() {
 
 Status Work::status() const { return operation_ == nullptr ? Status() : status_of(*operation_); }
 
+Received Work::received() const {
+  const Message* const message =
+      operation_ == nullptr ? nullptr : std::get_if<Message>(&operation_->operation);
+  if (message == nullptr || !is_over_and_well(*operation_)) {
+    throw_error(Status(StatusCode::invalid_argument, "received: no message that came"));
+  }
+  return comm::received_of(*message, operation_->received);
+}
+
 std::size_t wait_any(std::span<Work> works) {
   if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
   const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
@@ -106,18 +127,26 @@ void Prepared::run() {
 }
 
 Work Prepared::start() {
-  auto started = std::make_unique<comm::Started>();
-  started->group = operation_->group;
-  started->operation = operation_->operation;
-  return v0::start(std::move(started), operation_->collective);
+  return v0::start(operation_->group, operation_->operation, operation_->collective);
 }
 
 Work Communicator::start(const Collective& collective) {
+  comm::Operation operation;
+  Status status = group_->set_up(collective, operation);
+  if (!status.ok()) throw_error(std::move(status));
+  return v0::start(group_, std::move(operation), collective);
+}
+
+Work Communicator::start(const Message& message) {
+  auto parcel = group_->parcel_of(message);
+  if (!parcel.ok()) throw_error(parcel.status());
   auto started = std::make_unique<comm::Started>();
   started->group = group_;
-  Status status = group_->set_up(collective, started->operation);
-  if (!status.ok()) throw_error(std::move(status));
-  return v0::start(std::move(started), collective);
+  started->operation = message;
+  parcel->work = &started->work;
+  parcel->received = &started->received;
+  group_->engine().start_in_background(group_->engine_group(), *parcel);
+  return Work(std::move(started));
 }
 
 Prepared Communicator::prepare(const Collective& collective) {

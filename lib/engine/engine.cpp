@@ -71,6 +71,38 @@ void Engine::start_in_background(const Task& task) {
   call_background();
 }
 
+void Engine::attach(Group& group, Mailbox& mailbox) {
+  const Entry entry(*this);
+  executor_.attach(group, mailbox);
+}
+
+Status Engine::open_mail(Group& group, std::uint32_t peer, std::uint32_t world_rank,
+                         std::uint64_t letters, std::uint64_t payloads) {
+  const Entry entry(*this);
+  std::array<ChannelId, 2> channels = {};
+  for (const std::uint64_t lane : {letters, payloads}) {
+    auto channel = transport_->open(world_rank, lane);
+    if (!channel.ok()) return channel.status();
+    group.channels.push_back(*channel);
+    channels.at(lane == letters ? 0 : 1) = *channel;
+  }
+  executor_.open(group, peer, channels[0], channels[1]);
+  return {};
+}
+
+void Engine::start(Group& group, const Parcel& parcel) {
+  const Entry entry(*this);
+  executor_.start(group, parcel);
+  wake_leader();
+}
+
+void Engine::start_in_background(Group& group, const Parcel& parcel) {
+  const Entry entry(*this);
+  executor_.start(group, parcel);
+  wake_leader();
+  call_background();
+}
+
 bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
   const auto is_over = [&] {
     return std::ranges::any_of(works, [](const Work* work) { return work->is_over(); });
@@ -109,10 +141,11 @@ Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t l
   return channel;
 }
 
-void Engine::close(const Group& group) {
+void Engine::close(Group& group) {
   const Entry entry(*this);
   const Status reason(StatusCode::aborted, "the communicator was left");
   for (const ChannelId channel : group.channels) transport_->close(channel, reason);
+  executor_.detach(group);
 }
 
 template <class IsOver>

@@ -43,6 +43,13 @@ class Engine {
   /// Begins an operation and keeps it moving.
   void start_in_background(const Task& task);
 
+  // Messages between the ranks of a group, as operations: a mailbox is the group's until close().
+  void attach(Group& group, Mailbox& mailbox);
+  [[nodiscard]] Status open_mail(Group& group, std::uint32_t peer, std::uint32_t world_rank,
+                                 std::uint64_t letters, std::uint64_t payloads);
+  void start(Group& group, const Parcel& parcel);
+  void start_in_background(Group& group, const Parcel& parcel);
+
   /// Until one of the works is over, or the deadline. Whether one is.
   bool wait_any(std::span<const Work* const> works, Deadline deadline = {});
   bool wait(const Work& work, Deadline deadline = {}) {
@@ -57,7 +64,7 @@ class Engine {
   /// This rank's end of a channel, which becomes the group's.
   [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);
   /// Ends the channels of a group that has no operations any more.
-  void close(const Group& group);
+  void close(Group& group);
 
  private:
   enum class Leader : std::uint8_t { nobody, waiter, background };

@@ -22,6 +22,8 @@ struct Token {
   std::uint32_t slot = no_slot;
 
   static constexpr std::uint32_t no_slot = (1U << 20) - 1;
+  /// In place of a run: an op of the mailbox in slot.
+  static constexpr std::uint32_t mail = UINT16_MAX;
 
   [[nodiscard]] std::uint64_t packed() const noexcept {
     return std::uint64_t{run} << 48 | std::uint64_t{slot} << 28 | step;
@@ -208,6 +210,43 @@ bool Executor::progress() {
   return count > 0 || has_local_work || has_posted;
 }
 
+void Executor::attach(Group& group, Mailbox& mailbox) {
+  const auto free = std::ranges::find(mailing_, nullptr);
+  const auto number = static_cast<std::uint32_t>(free - mailing_.begin());
+  if (free == mailing_.end()) mailing_.push_back(nullptr);
+  mailing_[number] = &group;
+  group.mailbox = &mailbox;
+  mailbox.attach(Token{.run = Token::mail, .slot = number}.packed());
+}
+
+void Executor::open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads) {
+  group.mailbox->open(peer, letters, payloads, outgoing_);
+  flush();
+}
+
+void Executor::start(Group& group, const Parcel& parcel) {
+  if (!group.failure.ok()) group.mailbox->fail(group.failure);
+  const Status failure = group.mailbox->start(parcel, outgoing_);
+  if (!failure.ok()) fail(group, failure);
+  flush();
+}
+
+void Executor::detach(Group& group) {
+  if (group.mailbox == nullptr) return;
+  group.mailbox->fail(Status(StatusCode::aborted, "the communicator was left"));
+  while (group.mailbox->is_posted()) progress();
+  *std::ranges::find(mailing_, &group) = nullptr;
+  group.mailbox = nullptr;
+}
+
+std::size_t Executor::active() const noexcept {
+  std::size_t count = runs_.size() - free_runs_.size();
+  for (const Group* const group : mailing_) {
+    if (group != nullptr) count += group->mailbox->active();
+  }
+  return count;
+}
+
 void Executor::fail(Group& group, const Status& why) {
   if (!group.failure.ok()) return;
   group.failure = why;
@@ -222,11 +261,15 @@ void Executor::fail(Group& group, const Status& why) {
   for (; group.queue_head < group.queue.size(); ++group.queue_head) {
     group.queue[group.queue_head].work->finish(why);
   }
+  if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
 void Executor::fail_all(const Status& why) {
   for (const auto& run : runs_) {
     if (run->task.group != nullptr) fail(*run->task.group, why);
+  }
+  for (Group* const group : mailing_) {
+    if (group != nullptr) fail(*group, why);
   }
 }
 
@@ -235,6 +278,10 @@ void Executor::expire(Instant now) {
     if (run->task.group == nullptr || !run->task.deadline.passed(now)) continue;
     if (run->failure.ok()) fail(*run->task.group, too_late(*run));
   }
+  for (Group* const group : mailing_) {
+    if (group == nullptr || !group->failure.ok()) continue;
+    if (Status late = group->mailbox->expire(now); !late.ok()) fail(*group, late);
+  }
 }
 
 Deadline Executor::deadline() const noexcept {
@@ -242,6 +289,9 @@ Deadline Executor::deadline() const noexcept {
   for (const auto& run : runs_) {
     if (run->task.group != nullptr && run->failure.ok())
       first = first.or_sooner(run->task.deadline);
+  }
+  for (const Group* const group : mailing_) {
+    if (group != nullptr) first = first.or_sooner(group->mailbox->deadline());
   }
   return first;
 }
@@ -369,8 +419,16 @@ void Executor::end_step(StepId id) {
   }
 }
 
+void Executor::complete_mail(const TransportCompletion& completion) {
+  const Token token = Token::unpacked(completion.token);
+  Group& group = *mailing_[token.slot];
+  const Status failure = group.mailbox->complete(token.step, completion, outgoing_);
+  if (!failure.ok()) fail(group, failure);
+}
+
 void Executor::complete(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
+  if (token.run == Token::mail) return complete_mail(completion);
   const StepId id = {token.run, token.step};
   Run& run = *runs_[token.run];
   Run::StepState& state = run.steps[token.step];
@@ -381,6 +439,8 @@ void Executor::complete(TransportCompletion& completion) {
   const std::uint64_t expected =
       std::min(options_.segment_bytes, binding.extent(token.step).bytes - state.done);
   Status failure = std::move(completion.status);
+  // The transport counts ranks of the world.
+  if (!failure.ok()) failure = std::move(failure).with_peer(static_cast<int>(step.peer));
   if (failure.ok() && completion.bytes != expected) {
     failure = wrong_length(run, token.step, expected, completion.bytes);
   }

@@ -13,6 +13,7 @@
 
 #include "hocket/transport.hpp"
 
+#include "engine/mailbox.hpp"
 #include "engine/run.hpp"
 #include "engine/slots.hpp"
 
@@ -34,6 +35,14 @@ class Executor {
   /// are, and no part of its memory is touched any more.
   void start(const Task& task);
 
+  // Messages of a group, which borrow its mailbox.
+  void attach(Group& group, Mailbox& mailbox);
+  /// To send to and receive from a peer.
+  void open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads);
+  void start(Group& group, const Parcel& parcel);
+  /// Of a group whose channels are closed: until the transport has nothing of it.
+  void detach(Group& group);
+
   /// Moves on what can be moved on. Whether anything was.
   bool progress();
 
@@ -46,8 +55,8 @@ class Executor {
   /// The next one, of operations that run.
   [[nodiscard]] Deadline deadline() const noexcept;
 
-  /// Operations that run.
-  [[nodiscard]] std::size_t active() const noexcept { return runs_.size() - free_runs_.size(); }
+  /// Operations that run, and messages that are not over.
+  [[nodiscard]] std::size_t active() const noexcept;
 
  private:
   struct StepId {
@@ -70,6 +79,7 @@ class Executor {
   void end_step(StepId id);
 
   void complete(TransportCompletion& completion);
+  void complete_mail(const TransportCompletion& completion);
   bool flush();
 
   Transport& transport_;
@@ -77,6 +87,7 @@ class Executor {
   Slots slots_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<std::uint32_t> free_runs_;
+  std::vector<Group*> mailing_;      // by number of their mailbox; null: free
   std::vector<Group*> free_groups_;  // whose next operation may begin; empty between calls
   std::vector<StepId> ready_;        // to be looked at; empty between calls
   std::vector<StepId> local_;        // with local work left: a segment at a time

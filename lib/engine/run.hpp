@@ -20,6 +20,7 @@
 namespace hocket::engine {
 
 struct Group;
+class Mailbox;
 
 /// An operation to be run. What it points to is borrowed until its work is over.
 struct Task {
@@ -39,6 +40,7 @@ struct Group {
   bool is_busy = false;
   std::vector<Task> queue = {};  // those behind the one that runs
   std::size_t queue_head = 0;
+  Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
 };
 

@@ -1,0 +1,103 @@
+// Messages of a communicator.
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "comm/group.hpp"
+
+namespace hocket::comm {
+namespace {
+
+// Beside those of plans.
+constexpr unsigned lane_bits = 8;
+constexpr std::uint64_t letter_lane = 254;
+constexpr std::uint64_t payload_lane = 255;
+
+std::string describe(const Message& message) {
+  const std::string peer = message.peer == any_rank ? "any rank" : std::to_string(message.peer);
+  const std::string tag = message.tag == any_tag ? "any tag" : fmt::format("tag {}", message.tag);
+  return fmt::format("{} {} with {}", message.is_sent ? "send to" : "recv from", peer, tag);
+}
+
+Status check(const Message& message, const Place& place) {
+  const auto wrong = [&](std::string what) {
+    return Status(StatusCode::invalid_argument, std::move(what)).with_operation(describe(message));
+  };
+  const std::uint64_t element_bytes = size_of(message.type);
+  if (element_bytes == 0) return wrong("unknown data type");
+  if (message.count > INT64_MAX / element_bytes) {
+    return wrong(fmt::format("{} elements do not fit in memory", message.count));
+  }
+  if (message.count > 0 && message.data == nullptr) {
+    return wrong(fmt::format("a null pointer for {} elements", message.count));
+  }
+  const bool may_be_any = !message.is_sent;
+  if ((message.peer != any_rank || !may_be_any) &&
+      static_cast<std::uint32_t>(message.peer) >= place.size) {
+    return wrong(fmt::format("rank {} is none of {} ranks", message.peer, place.size));
+  }
+  if (message.tag < 0 && !(message.tag == any_tag && may_be_any)) return wrong("a tag below zero");
+  if (message.options.timeout.count() < 0) return wrong("a timeout below zero");
+  return {};
+}
+
+}  // namespace
+
+Status Group::open_mail(std::uint32_t peer) {
+  if (mailbox_ == nullptr) {
+    mailbox_ = std::make_unique<engine::Mailbox>(place_.rank, place_.size);
+    engine().attach(group_, *mailbox_);
+  }
+  if (mailbox_->is_open(peer)) return {};
+  return engine().open_mail(group_, peer, members_[peer], id_ << lane_bits | letter_lane,
+                            id_ << lane_bits | payload_lane);
+}
+
+Result<engine::Parcel> Group::parcel_of(const Message& message) {
+  if (Status status = check(message, place_); !status.ok()) return status;
+  const bool is_any = message.peer == any_rank;
+  const auto peer = static_cast<std::uint32_t>(message.peer);
+  for (std::uint32_t each = 0; each < place_.size; ++each) {
+    if (!is_any && each != peer) continue;
+    if (Status status = open_mail(each); !status.ok()) {
+      return std::move(status).with_operation(describe(message));
+    }
+  }
+  return engine::Parcel{
+      .sends = message.is_sent,
+      .peer = is_any ? engine::any_rank : peer,
+      .tag = message.tag == any_tag ? engine::any_tag : static_cast<std::uint32_t>(message.tag),
+      .memory = static_cast<std::byte*>(message.data),
+      .bytes = message.count * size_of(message.type),
+      .deadline = deadline_of(message.options)};
+}
+
+Result<Received> Group::run(const Message& message) {
+  auto parcel = parcel_of(message);
+  if (!parcel.ok()) return parcel.status();
+  engine::Work work;
+  engine::Received received;
+  parcel->work = &work;
+  parcel->received = &received;
+  engine().start(group_, *parcel);
+  engine().wait(work);
+  if (!work.status().ok()) return explain(message, work.status());
+  return received_of(message, received);
+}
+
+Received received_of(const Message& message, const engine::Received& received) noexcept {
+  if (message.is_sent) return {message.peer, message.tag, message.count};
+  return {static_cast<int>(received.peer), static_cast<int>(received.tag),
+          received.bytes / size_of(message.type)};
+}
+
+Status Group::explain(const Message& message, const Status& why) const {
+  return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
+                                        place_.rank, place_.size))
+      .with_rank(static_cast<int>(place_.rank))
+      .with_peer(why.peer())
+      .with_operation(describe(message))
+      .caused_by(why);
+}
+
+}  // namespace hocket::comm

@@ -1,0 +1,349 @@
+#include "engine/mailbox.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/bytes.hpp"
+
+namespace hocket::engine {
+namespace {
+
+constexpr std::uint64_t letter_bytes = 24;
+/// Messages up to so many bytes go whole in a letter.
+constexpr std::uint64_t small_bytes_max = 4096;
+constexpr std::uint64_t buffer_bytes = letter_bytes + small_bytes_max;
+/// Small messages that a sender may be ahead of its receiver.
+constexpr std::uint32_t credits_max = 64;
+/// Receives of letters that are posted for each peer.
+constexpr int letters_expected = 4;
+
+/// A copy of nothing may have no memory.
+void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+}  // namespace
+
+void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads,
+                   std::vector<TransportOp>& outgoing) {
+  peers_[peer] = {
+      .is_open = true, .letters = letters, .payloads = payloads, .credits = credits_max};
+  for (int i = 0; i < letters_expected; ++i) expect_letter(peer, outgoing);
+}
+
+Status Mailbox::start(const Parcel& parcel, std::vector<TransportOp>& outgoing) {
+  parcel.work->begin();
+  if (!failure_.ok()) {
+    parcel.work->finish(failure_);
+    return {};
+  }
+  const std::uint32_t item = add_item(parcel);
+  return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
+}
+
+Status Mailbox::send(std::uint32_t item, std::vector<TransportOp>& outgoing) {
+  const Parcel& parcel = items_[item].parcel;
+  Letter letter = {.tag = parcel.tag, .bytes = parcel.bytes, .number = item};
+  if (parcel.peer == rank_) {
+    letter.kind = LetterKind::offer;
+    items_[item].is_offered = true;
+    return arrive({.peer = rank_, .letter = letter}, outgoing);
+  }
+  Peer& peer = peers_[parcel.peer];
+  if (!peer.lost.ok()) return peer.lost;
+  if (parcel.bytes <= small_bytes_max && peer.credits > 0) {
+    --peer.credits;
+    items_[item].is_posted = true;
+    post_letter(parcel.peer, letter, item, outgoing);
+    return {};
+  }
+  letter.kind = LetterKind::offer;
+  items_[item].is_offered = true;
+  post_letter(parcel.peer, letter, none, outgoing);
+  return {};
+}
+
+Status Mailbox::receive(std::uint32_t item, std::vector<TransportOp>& outgoing) {
+  const auto found = std::ranges::find_if(unexpected_, [&](const Arrived& arrived) {
+    return fits(items_[item].parcel, arrived);
+  });
+  if (found == unexpected_.end()) {
+    expected_.push_back(item);
+    return hopeless(items_[item].parcel);
+  }
+  const Arrived arrived = *found;
+  unexpected_.erase(found);
+  return accept(item, arrived, outgoing);
+}
+
+bool Mailbox::fits(const Parcel& expected, const Arrived& arrived) noexcept {
+  return (expected.peer == any_rank || expected.peer == arrived.peer) &&
+         (expected.tag == any_tag || expected.tag == arrived.letter.tag);
+}
+
+Status Mailbox::arrive(const Arrived& arrived, std::vector<TransportOp>& outgoing) {
+  const auto found = std::ranges::find_if(expected_, [&](std::uint32_t item) {
+    return fits(items_[item].parcel, arrived);
+  });
+  if (found == expected_.end()) {
+    unexpected_.push_back(arrived);
+    return {};
+  }
+  const std::uint32_t item = *found;
+  expected_.erase(found);
+  return accept(item, arrived, outgoing);
+}
+
+Status Mailbox::accept(std::uint32_t item, const Arrived& arrived,
+                       std::vector<TransportOp>& outgoing) {
+  const Parcel& parcel = items_[item].parcel;
+  const Letter& letter = arrived.letter;
+  *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
+  if (letter.bytes > parcel.bytes) {
+    if (arrived.buffer != none) give_back_buffer(arrived.buffer);
+    return Status(StatusCode::mismatch,
+                  fmt::format("a message of {} bytes with tag {} came from rank {}, where there is "
+                              "room for {}",
+                              letter.bytes, letter.tag, arrived.peer, parcel.bytes))
+        .with_peer(static_cast<int>(arrived.peer))
+        .with_hint("receive into as much memory as the sender sends");
+  }
+  if (arrived.buffer != none) {
+    copy_bytes(parcel.memory, buffers_[arrived.buffer].get() + letter_bytes, letter.bytes);
+    give_back_buffer(arrived.buffer);
+    finish(item, {});
+    give_credit(arrived.peer, outgoing);
+  } else if (arrived.peer == rank_) {
+    const auto sent = static_cast<std::uint32_t>(letter.number);
+    copy_bytes(parcel.memory, items_[sent].parcel.memory, letter.bytes);
+    finish(item, {});
+    finish(sent, {});
+  } else {
+    post_payload(arrived.peer, item, letter.bytes, outgoing);
+    post_letter(arrived.peer, {.kind = LetterKind::clear, .number = letter.number}, none, outgoing);
+  }
+  return {};
+}
+
+void Mailbox::give_credit(std::uint32_t peer, std::vector<TransportOp>& outgoing) {
+  std::uint32_t& owed = peers_[peer].owed;
+  if (++owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
+  post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(owed, 0U)}, none,
+              outgoing);
+}
+
+Status Mailbox::complete(std::uint32_t number, const TransportCompletion& completion,
+                         std::vector<TransportOp>& outgoing) {
+  const Op op = ops_[number];
+  free_ops_.push_back(number);
+  if (op.item != none) items_[op.item].is_posted = false;
+  if (op.kind != OpKind::letter_in && op.buffer != none) give_back_buffer(op.buffer);
+  if (!failure_.ok()) {
+    if (op.item != none) finish(op.item, failure_);
+    return {};
+  }
+  if (!completion.status.ok()) {
+    if (op.kind == OpKind::letter_in) {
+      give_back_buffer(op.buffer);
+      return lose(op.peer, completion.status);
+    }
+    return Status(completion.status).with_peer(static_cast<int>(op.peer));
+  }
+  if (op.kind == OpKind::letter_in) {
+    expect_letter(op.peer, outgoing);
+    return take_letter(op.peer, op.buffer, completion.bytes, outgoing);
+  }
+  if (op.item != none) finish(op.item, {});
+  return {};
+}
+
+Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
+                            std::vector<TransportOp>& outgoing) {
+  const Letter letter = bytes >= letter_bytes ? read(buffers_[buffer].get()) : Letter();
+  const bool is_message = letter.kind == LetterKind::message;
+  if (bytes != letter_bytes + (is_message ? letter.bytes : 0) || letter.kind > LetterKind::credit) {
+    return Status(StatusCode::protocol_error,
+                  fmt::format("what came from rank {} in {} bytes is no letter", peer, bytes))
+        .with_peer(static_cast<int>(peer));
+  }
+  if (is_message) return arrive({.peer = peer, .letter = letter, .buffer = buffer}, outgoing);
+  give_back_buffer(buffer);
+  if (letter.kind == LetterKind::offer) return arrive({.peer = peer, .letter = letter}, outgoing);
+  if (letter.kind == LetterKind::clear) return take_clear(peer, letter, outgoing);
+  peers_[peer].credits += static_cast<std::uint32_t>(letter.number);
+  return {};
+}
+
+Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter,
+                           std::vector<TransportOp>& outgoing) {
+  const std::uint64_t item = letter.number;
+  const bool is_ours = item < items_.size() && items_[item].is_used && items_[item].is_offered &&
+                       items_[item].parcel.peer == peer;
+  if (!is_ours) {
+    return Status(StatusCode::protocol_error,
+                  fmt::format("rank {} takes what it was not offered", peer))
+        .with_peer(static_cast<int>(peer));
+  }
+  items_[item].is_offered = false;
+  post_payload(peer, static_cast<std::uint32_t>(item), items_[item].parcel.bytes, outgoing);
+  return {};
+}
+
+/// A rank that is gone is a failure for those that wait for it; others go on without it.
+Status Mailbox::lose(std::uint32_t peer, const Status& why) {
+  if (!peers_[peer].lost.ok()) return {};
+  peers_[peer].lost = Status(why).with_peer(static_cast<int>(peer));
+  for (const Item& item : items_) {
+    // What the transport has fails or succeeds by itself.
+    if (!item.is_used || item.is_posted) continue;
+    if (item.parcel.peer == peer) return peers_[peer].lost;
+    if (item.parcel.peer != any_rank) continue;
+    if (Status status = hopeless(item.parcel); !status.ok()) return status;
+  }
+  return {};
+}
+
+/// Of a receive that nothing has come for.
+Status Mailbox::hopeless(const Parcel& parcel) const {
+  if (parcel.peer == rank_) return {};
+  if (parcel.peer != any_rank) return peers_[parcel.peer].lost;
+  Status last;
+  for (std::uint32_t peer = 0; peer < peers_.size(); ++peer) {
+    if (peer == rank_) continue;
+    if (peers_[peer].lost.ok()) return {};
+    last = peers_[peer].lost;
+  }
+  return last;
+}
+
+Status Mailbox::expire(Instant now) const {
+  for (const Item& item : items_) {
+    const Parcel& parcel = item.parcel;
+    if (!item.is_used || !parcel.deadline.passed(now)) continue;
+    if (parcel.peer == any_rank) {
+      return Status(StatusCode::timeout, "no rank has sent a message in time");
+    }
+    return Status(StatusCode::timeout,
+                  fmt::format("rank {} has not {} in time", parcel.peer,
+                              parcel.sends ? "taken a message" : "sent a message"))
+        .with_peer(static_cast<int>(parcel.peer));
+  }
+  return {};
+}
+
+Deadline Mailbox::deadline() const noexcept {
+  Deadline first;
+  if (!failure_.ok()) return first;
+  for (const Item& item : items_) {
+    if (item.is_used) first = first.or_sooner(item.parcel.deadline);
+  }
+  return first;
+}
+
+void Mailbox::fail(const Status& why) {
+  if (!failure_.ok()) return;
+  failure_ = why;
+  expected_.clear();
+  for (std::uint32_t item = 0; item < items_.size(); ++item) {
+    if (items_[item].is_used && !items_[item].is_posted) finish(item, why);
+  }
+}
+
+void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
+                          std::vector<TransportOp>& outgoing) {
+  const std::uint32_t buffer = take_buffer();
+  write(letter, buffers_[buffer].get());
+  const std::uint64_t token =
+      add_op({.kind = OpKind::letter_out, .peer = peer, .buffer = buffer, .item = item});
+  TransportOp& op = outgoing.emplace_back();
+  op.channel = peers_[peer].letters;
+  op.first = {buffers_[buffer].get(), letter_bytes};
+  if (item != none) op.rest = {items_[item].parcel.memory, items_[item].parcel.bytes};
+  op.token = token;
+}
+
+void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
+                           std::vector<TransportOp>& outgoing) {
+  const bool sends = items_[item].parcel.sends;
+  items_[item].is_posted = true;
+  TransportOp& op = outgoing.emplace_back();
+  op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
+  op.channel = peers_[peer].payloads;
+  op.first = {items_[item].parcel.memory, bytes};
+  op.token = add_op({.kind = sends ? OpKind::payload_out : OpKind::payload_in,
+                     .peer = peer,
+                     .item = item});
+}
+
+void Mailbox::expect_letter(std::uint32_t peer, std::vector<TransportOp>& outgoing) {
+  const std::uint32_t buffer = take_buffer();
+  TransportOp& op = outgoing.emplace_back();
+  op.kind = TransportOp::Kind::recv;
+  op.channel = peers_[peer].letters;
+  op.first = {buffers_[buffer].get(), buffer_bytes};
+  op.token = add_op({.kind = OpKind::letter_in, .peer = peer, .buffer = buffer});
+}
+
+std::uint64_t Mailbox::add_op(const Op& op) {
+  if (free_ops_.empty()) {
+    ops_.push_back(op);
+    free_ops_.reserve(ops_.size());
+    return token_base_ | (ops_.size() - 1);
+  }
+  const std::uint32_t number = free_ops_.back();
+  free_ops_.pop_back();
+  ops_[number] = op;
+  return token_base_ | number;
+}
+
+std::uint32_t Mailbox::add_item(const Parcel& parcel) {
+  if (free_items_.empty()) {
+    items_.emplace_back();
+    free_items_.reserve(items_.size());
+    free_items_.push_back(static_cast<std::uint32_t>(items_.size() - 1));
+  }
+  const std::uint32_t item = free_items_.back();
+  free_items_.pop_back();
+  items_[item] = {.parcel = parcel, .is_used = true};
+  return item;
+}
+
+/// After it the work may be gone.
+void Mailbox::finish(std::uint32_t item, const Status& status) {
+  Work* const work = items_[item].parcel.work;
+  items_[item].is_used = false;
+  free_items_.push_back(item);
+  work->finish(status);
+}
+
+std::uint32_t Mailbox::take_buffer() {
+  if (free_buffers_.empty()) {
+    buffers_.push_back(std::unique_ptr<std::byte[]>(new std::byte[buffer_bytes]));
+    free_buffers_.reserve(buffers_.size());
+    return static_cast<std::uint32_t>(buffers_.size() - 1);
+  }
+  const std::uint32_t buffer = free_buffers_.back();
+  free_buffers_.pop_back();
+  return buffer;
+}
+
+void Mailbox::give_back_buffer(std::uint32_t buffer) { free_buffers_.push_back(buffer); }
+
+Mailbox::Letter Mailbox::read(const std::byte* from) noexcept {
+  return {.kind = static_cast<LetterKind>(load_little_endian<std::uint32_t>(from)),
+          .tag = load_little_endian<std::uint32_t>(from + 4),
+          .bytes = load_little_endian<std::uint64_t>(from + 8),
+          .number = load_little_endian<std::uint64_t>(from + 16)};
+}
+
+void Mailbox::write(const Letter& letter, std::byte* to) noexcept {
+  store_little_endian(to, static_cast<std::uint32_t>(letter.kind));
+  store_little_endian(to + 4, letter.tag);
+  store_little_endian(to + 8, letter.bytes);
+  store_little_endian(to + 16, letter.number);
+}
+
+}  // namespace hocket::engine

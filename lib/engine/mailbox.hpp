@@ -1,0 +1,157 @@
+// Messages from rank to rank, with tags: beside the collective operations of a group, and in any
+// order with them.
+//
+// Two ranks have two channels for it. On one go letters: small messages whole, and of large ones an
+// offer, which the receiver clears once it knows where the payload is to go. On the other go the
+// payloads, in the order in which they were cleared, straight between the callers' memory. A small
+// message that nobody expects yet is kept; so that this takes little, a sender may only be so many
+// of them ahead, and then makes offers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+#include "hocket/transport.hpp"
+
+#include "base/clock.hpp"
+#include "engine/work.hpp"
+
+namespace hocket::engine {
+
+inline constexpr std::uint32_t any_rank = UINT32_MAX;
+inline constexpr std::uint32_t any_tag = UINT32_MAX;
+
+/// What a receive got.
+struct Received {
+  std::uint32_t peer = 0;
+  std::uint32_t tag = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// A send or a receive. What it points to is borrowed until its work is over.
+struct Parcel {
+  bool sends = false;
+  std::uint32_t peer = 0;  // of a receive also any_rank
+  std::uint32_t tag = 0;   // of a receive also any_tag
+  std::byte* memory = nullptr;
+  std::uint64_t bytes = 0;  // of a receive: room
+  Work* work = nullptr;
+  Received* received = nullptr;  // of a receive
+  Deadline deadline = {};
+};
+
+class Mailbox {
+ public:
+  /// Of a rank among so many.
+  Mailbox(std::uint32_t rank, std::uint32_t size) : rank_(rank), peers_(size) {}
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  // All below belongs to the engine. Ops go into `outgoing`; what they carry in `token`, with those
+  // of the base, comes back by complete().
+  void attach(std::uint64_t token_base) noexcept { token_base_ = token_base; }
+  [[nodiscard]] bool is_open(std::uint32_t peer) const noexcept {
+    return peer == rank_ || peers_[peer].is_open;
+  }
+  void open(std::uint32_t peer, ChannelId letters, ChannelId payloads,
+            std::vector<TransportOp>& outgoing);
+
+  // These fail with what the whole group is to fail with.
+  [[nodiscard]] Status start(const Parcel& parcel, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status complete(std::uint32_t op, const TransportCompletion& completion,
+                                std::vector<TransportOp>& outgoing);
+  /// Of the first whose deadline has passed.
+  [[nodiscard]] Status expire(Instant now) const;
+
+  /// Ends what is not over, now and later, as soon as nothing touches its memory.
+  void fail(const Status& why);
+
+  [[nodiscard]] Deadline deadline() const noexcept;
+  /// Sends and receives that are not over.
+  [[nodiscard]] std::size_t active() const noexcept { return items_.size() - free_items_.size(); }
+  /// Whether the transport has ops of ours.
+  [[nodiscard]] bool is_posted() const noexcept { return ops_.size() > free_ops_.size(); }
+
+ private:
+  static constexpr std::uint32_t none = UINT32_MAX;
+  enum class LetterKind : std::uint32_t { message, offer, clear, credit };
+  struct Letter {
+    LetterKind kind = LetterKind::message;
+    std::uint32_t tag = 0;
+    std::uint64_t bytes = 0;   // of the message
+    std::uint64_t number = 0;  // of an offer and its clear: the sender's item; of a credit: letters
+  };
+  enum class OpKind : std::uint8_t { letter_out, letter_in, payload_out, payload_in };
+  struct Op {
+    OpKind kind = OpKind::letter_out;
+    std::uint32_t peer = 0;
+    std::uint32_t buffer = none;
+    std::uint32_t item = none;
+  };
+  struct Item {
+    Parcel parcel = {};
+    bool is_used = false;
+    bool is_offered = false;  // and not cleared
+    bool is_posted = false;   // an op has its memory
+  };
+  struct Peer {
+    bool is_open = false;
+    ChannelId letters = 0;
+    ChannelId payloads = 0;
+    std::uint32_t credits = 0;  // small messages that may go ahead
+    std::uint32_t owed = 0;     // those taken since the last credit that was given
+    Status lost = {};
+  };
+  /// What came before anybody expected it.
+  struct Arrived {
+    std::uint32_t peer = 0;
+    Letter letter = {};
+    std::uint32_t buffer = none;  // of a message
+  };
+
+  [[nodiscard]] Status send(std::uint32_t item, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status receive(std::uint32_t item, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
+                                   std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter,
+                                  std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status arrive(const Arrived& arrived, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived,
+                              std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status lose(std::uint32_t peer, const Status& why);
+  [[nodiscard]] Status hopeless(const Parcel& parcel) const;
+  [[nodiscard]] static bool fits(const Parcel& expected, const Arrived& arrived) noexcept;
+
+  void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
+                   std::vector<TransportOp>& outgoing);
+  void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
+                    std::vector<TransportOp>& outgoing);
+  void expect_letter(std::uint32_t peer, std::vector<TransportOp>& outgoing);
+  void give_credit(std::uint32_t peer, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] std::uint64_t add_op(const Op& op);
+  [[nodiscard]] std::uint32_t add_item(const Parcel& parcel);
+  void finish(std::uint32_t item, const Status& status);
+  [[nodiscard]] std::uint32_t take_buffer();
+  void give_back_buffer(std::uint32_t buffer);
+  [[nodiscard]] static Letter read(const std::byte* from) noexcept;
+  static void write(const Letter& letter, std::byte* to) noexcept;
+
+  const std::uint32_t rank_;
+  std::uint64_t token_base_ = 0;
+  std::vector<Peer> peers_;
+  std::vector<Item> items_;
+  std::vector<std::uint32_t> free_items_;
+  std::vector<Op> ops_;
+  std::vector<std::uint32_t> free_ops_;
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;
+  std::vector<std::uint32_t> free_buffers_;
+  std::vector<std::uint32_t> expected_;  // receives, in their order
+  std::vector<Arrived> unexpected_;      // in their order
+  Status failure_;
+};
+
+}  // namespace hocket::engine

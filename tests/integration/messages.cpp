@@ -1,0 +1,234 @@
+// Messages between the ranks of a world: each check is a function that all ranks call. Prints what
+// is wrong, and fails then.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hocket/hocket.hpp"
+
+#include "base/rng.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using hocket::Communicator;
+using hocket::Message;
+using hocket::Received;
+using hocket::SeededRandom;
+using hocket::Work;
+
+using Values = std::vector<std::uint32_t>;
+
+int failures = 0;
+
+void expect(bool is_right, const std::string& what) {
+  if (is_right) return;
+  ++failures;
+  std::fputs(fmt::format("WRONG: {}\n", what).c_str(), stdout);
+}
+
+/// What a message of so many elements holds, by its number.
+Values made(std::size_t count, std::uint32_t number) {
+  Values values(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    values[i] = number * 2654435761U + static_cast<std::uint32_t>(i);
+  }
+  return values;
+}
+
+// In elements of four bytes: nothing, the largest that goes ahead of its receive and one more.
+constexpr std::size_t counts[] = {0, 1, 1023, 1024, 1025, 70'000, 1'000'003};
+
+void in_a_circle(Communicator& world) {
+  const int next = (world.rank() + 1) % world.size();
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  for (const std::size_t count : counts) {
+    const Values sent = made(count, static_cast<std::uint32_t>(world.rank()));
+    Values room(count + 1, 7);
+    const Received got = world.sendrecv(Message::send<std::uint32_t>(sent, next, 3),
+                                        Message::recv<std::uint32_t>(room, previous, 3));
+    expect(got.peer == previous && got.tag == 3 && got.count == count, "what is said of a message");
+    expect(room.back() == 7, "memory behind a message is left alone");
+    room.pop_back();
+    expect(room == made(count, static_cast<std::uint32_t>(previous)), "the circle's values");
+  }
+}
+
+void by_tag(Communicator& world) {
+  if (world.rank() == 0) {
+    std::vector<Work> works;
+    std::vector<Values> sent;
+    for (int tag = 0; tag < 6; ++tag) sent.push_back(made(counts[tag], 10U + unsigned(tag)));
+    for (int tag = 0; tag < 6; ++tag) {
+      works.push_back(world.start(Message::send<std::uint32_t>(sent[std::size_t(tag)], 1, tag)));
+    }
+    wait_all(works);
+  } else if (world.rank() == 1) {
+    for (int tag = 5; tag >= 0; --tag) {
+      Values room(counts[tag]);
+      world.recv<std::uint32_t>(room, 0, tag);
+      expect(room == made(counts[tag], 10U + unsigned(tag)), "messages found by their tags");
+    }
+  }
+}
+
+void from_anybody(Communicator& world) {
+  if (world.rank() != 0) {
+    for (const std::size_t count : {std::size_t{5}, std::size_t{5000}}) {
+      world.send<std::uint32_t>(made(count, unsigned(world.rank())), 0, world.rank());
+    }
+    return;
+  }
+  std::vector<int> seen(std::size_t(world.size()));
+  for (int i = 0; i < 2 * (world.size() - 1); ++i) {
+    Values room(5000);
+    const Received got = world.recv<std::uint32_t>(room);
+    expect(got.tag == got.peer, "tag and rank of a message from anybody");
+    const std::size_t count = ++seen[std::size_t(got.peer)] == 1 ? 5 : 5000;
+    expect(got.count == count, "messages of one rank keep their order");
+    room.resize(got.count);
+    expect(room == made(count, unsigned(got.peer)), "values from anybody");
+  }
+  expect(std::count(seen.begin() + 1, seen.end(), 2) == world.size() - 1, "all were heard");
+}
+
+/// Far more than a sender may be ahead, in both directions at once, received late and in order.
+void floods(Communicator& world) {
+  if (world.rank() > 1) return;
+  const int peer = 1 - world.rank();
+  constexpr std::uint32_t many = 2000;
+  std::vector<Values> sent;
+  std::vector<Work> works;
+  for (std::uint32_t i = 0; i < many; ++i) sent.push_back(made(i % 40, i));
+  for (const Values& each : sent) {
+    works.push_back(world.start(Message::send<std::uint32_t>(each, peer)));
+  }
+  Values room(40);
+  for (std::uint32_t i = 0; i < many; ++i) {
+    room.resize(40);
+    room.resize(world.recv<std::uint32_t>(room, peer, 0).count);
+    expect(room == made(i % 40, i), "the order of a flood");
+  }
+  wait_all(works);
+}
+
+void to_itself(Communicator& world) {
+  for (const std::size_t count : counts) {
+    const Values sent = made(count, 5);
+    Values room(count);
+    Work sending = world.start(Message::send<std::uint32_t>(sent, world.rank(), 9));
+    expect(world.recv<std::uint32_t>(room, world.rank(), 9).peer == world.rank(), "itself");
+    sending.wait();
+    expect(room == sent, "values of a message to itself");
+  }
+}
+
+/// Messages of any size and tag from all to all, received in an order of the receiver's.
+void at_random(Communicator& world, std::uint64_t seed) {
+  struct Letter {
+    int from, to, tag;
+    std::size_t count;
+    std::uint32_t number;
+  };
+  SeededRandom random(seed);
+  std::vector<Letter> letters;
+  for (std::uint32_t i = 0; i < 150; ++i) {
+    const auto size = static_cast<std::uint64_t>(world.size());
+    letters.push_back({int(random.below(size)), int(random.below(size)), int(random.below(3)),
+                       std::size_t(random.below(4) == 0 ? random.below(60'000) : random.below(900)),
+                       i});
+  }
+  std::vector<Values> sent;
+  std::vector<Work> works;
+  for (const Letter& each : letters) {
+    if (each.from == world.rank()) sent.push_back(made(each.count, each.number));
+  }
+  std::size_t next = 0;
+  for (const Letter& each : letters) {
+    if (each.from != world.rank()) continue;
+    works.push_back(world.start(Message::send<std::uint32_t>(sent[next++], each.to, each.tag)));
+  }
+  std::vector<Letter> mine;
+  for (const Letter& each : letters) {
+    if (each.to == world.rank()) mine.push_back(each);
+  }
+  // Any order, but that of messages with one sender and tag.
+  std::stable_sort(mine.begin(), mine.end(), [&](const Letter& a, const Letter& b) {
+    const auto weight = [&](const Letter& l) { return (l.tag * 7 + l.from * 13 + int(seed)) % 5; };
+    return weight(a) < weight(b);
+  });
+  for (const Letter& each : mine) {
+    Values room(each.count);
+    world.recv<std::uint32_t>(room, each.from, each.tag);
+    expect(room == made(each.count, each.number), fmt::format("letter {}", each.number));
+  }
+  wait_all(works);
+}
+
+void beside_collectives(Communicator& world) {
+  Values sums(50'000, 1);
+  Work summing = world.start(hocket::Collective::all_reduce<std::uint32_t>(sums, sums));
+  in_a_circle(world);
+  summing.wait();
+  expect(sums == Values(50'000, unsigned(world.size())), "an all-reduce beside messages");
+}
+
+template <class Failure, class Do>
+void expect_failure(const std::string& what, int peer, Do&& operation) {
+  try {
+    operation();
+    expect(false, what + " must fail");
+  } catch (const Failure& failure) {
+    expect(failure.status().peer() == peer, fmt::format("{}: {}", what, failure.what()));
+  }
+}
+
+void failing(Communicator& world) {
+  Communicator short_of_room = world.dup();
+  Communicator late = world.dup();
+  Values room(10);
+  const Values sent(11);
+  if (world.rank() == 1) short_of_room.send<std::uint32_t>(sent, 0);
+  if (world.rank() == 0) {
+    expect_failure<hocket::Mismatch>("a message longer than its room", 1, [&] {
+      short_of_room.recv<std::uint32_t>(room, 1);
+    });
+    expect_failure<hocket::Timeout>("a message that nobody sends", 1, [&] {
+      late.recv<std::uint32_t>(room, 1, 0, {.timeout = 200ms});
+    });
+    expect_failure<hocket::Timeout>("a communicator that failed", 1,
+                                         [&] { late.send<std::uint32_t>(sent, 1); });
+  }
+  expect_failure<hocket::InvalidArgument>("a tag below zero", -1,
+                                          [&] { world.send<std::uint32_t>(sent, 1, -1); });
+  expect_failure<hocket::InvalidArgument>("a rank that is none", -1,
+                                          [&] { world.send<std::uint32_t>(sent, 99); });
+  world.barrier();
+}
+
+}  // namespace
+
+int main() {
+  try {
+    Communicator world = hocket::join({.operation_timeout = 60s});
+    in_a_circle(world);
+    by_tag(world);
+    world.barrier();
+    from_anybody(world);
+    world.barrier();
+    floods(world);
+    to_itself(world);
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) at_random(world, seed);
+    beside_collectives(world);
+    failing(world);
+    world.barrier();
+  } catch (const std::exception& failure) {
+    expect(false, failure.what());
+  }
+  return failures == 0 ? 0 : 1;
+}
