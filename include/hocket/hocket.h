@@ -8,7 +8,11 @@
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
  *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
- *  7. Every function may be called from any thread, but not while another one changes the
+ *  7. An input struct begins with struct_size: set it to sizeof and all that you don't use to zero. A
+ * struct of an older header is understood; of a newer one too, if what is not known here is zero.
+ *  8. Handles are made by one function and freed by another, which takes NULL as well. Times are in
+ * nanoseconds; 0 is the default.
+ *  9. Every function may be called from any thread, but not while another one changes the
  * environment (setenv): the HOCKET_* variables are read at the first call that needs them.
  */
 #pragma once
@@ -107,6 +111,129 @@ HOCKET_API const char* hocket_op_name(hocket_op op);
  * (average, premul_sum, custom) are unsupported here. */
 HOCKET_API hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
                                              hocket_dtype dtype, hocket_op op);
+
+/* ---- Worlds and communicators: docs in hocket/communicator.hpp and hocket/collective.hpp ---- */
+
+typedef struct hocket_comm hocket_comm;
+typedef struct hocket_work hocket_work;
+typedef struct hocket_prepared hocket_prepared;
+
+typedef struct hocket_join_options {
+  size_t struct_size;
+  const char* url;              /* NULL or "": HOCKET_RENDEZVOUS, else what the launcher says */
+  int64_t timeout_ns;           /* for all ranks to be there */
+  int64_t operation_timeout_ns; /* of operations that name none */
+} hocket_join_options;
+
+/* Returns when all ranks are there. options may be NULL. */
+HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm);
+/* Its works and prepared operations may outlive it. */
+HOCKET_API void hocket_comm_free(hocket_comm* comm);
+HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
+HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
+
+/* All ranks of comm call these, in the same order as its operations. A rank that is in no new
+ * communicator gets NULL. */
+HOCKET_API hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key,
+                                           hocket_comm** part);
+HOCKET_API hocket_status hocket_comm_subgroup(hocket_comm* comm, const int32_t* ranks, size_t count,
+                                              hocket_comm** part);
+HOCKET_API hocket_status hocket_comm_dup(hocket_comm* comm, hocket_comm** copy);
+
+typedef int32_t hocket_kind;
+enum {
+  HOCKET_ALL_REDUCE = 0,
+  HOCKET_REDUCE_SCATTER = 1,
+  HOCKET_ALL_GATHER = 2,
+  HOCKET_BROADCAST = 3,
+  HOCKET_REDUCE = 4,
+  HOCKET_GATHER = 5,
+  HOCKET_SCATTER = 6,
+  HOCKET_ALL_TO_ALL = 7,
+  HOCKET_BARRIER = 8
+};
+
+/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */
+typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
+                                       size_t count, hocket_dtype dtype);
+
+typedef struct hocket_collective {
+  size_t struct_size;
+  hocket_kind kind;
+  hocket_dtype dtype;
+  const void* in;            /* NULL where this rank gives nothing */
+  void* out;                 /* NULL where it gets nothing */
+  size_t count;              /* elements: of the whole, or of one rank's part where ranks have parts */
+  const size_t* counts;      /* in place of count, if parts differ: one for each rank; or NULL */
+  const size_t* counts_from; /* of all_to_all with counts: of the parts from each rank */
+  hocket_op op;
+  int32_t root;
+  double factor;                 /* of HOCKET_PREMUL_SUM */
+  hocket_reduce_function custom; /* of HOCKET_CUSTOM */
+  void* custom_context;
+  int64_t timeout_ns;
+} hocket_collective;
+
+HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
+HOCKET_API hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
+                                      hocket_work** work);
+HOCKET_API hocket_status hocket_prepare(hocket_comm* comm, const hocket_collective* collective,
+                                        hocket_prepared** prepared);
+HOCKET_API hocket_status hocket_prepared_run(hocket_prepared* prepared);
+HOCKET_API hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** work);
+HOCKET_API void hocket_prepared_free(hocket_prepared* prepared);
+
+/* In one call each. in and out may be one buffer. */
+HOCKET_API hocket_status hocket_all_reduce(hocket_comm* comm, const void* in, void* out,
+                                           size_t count, hocket_dtype dtype, hocket_op op);
+HOCKET_API hocket_status hocket_reduce_scatter(hocket_comm* comm, const void* in, void* out,
+                                               size_t part_count, hocket_dtype dtype, hocket_op op);
+HOCKET_API hocket_status hocket_all_gather(hocket_comm* comm, const void* in, void* out,
+                                           size_t part_count, hocket_dtype dtype);
+HOCKET_API hocket_status hocket_broadcast(hocket_comm* comm, void* data, size_t count,
+                                          hocket_dtype dtype, int32_t root);
+HOCKET_API hocket_status hocket_barrier(hocket_comm* comm);
+
+#define HOCKET_ANY_RANK (-1)
+#define HOCKET_ANY_TAG (-1)
+
+typedef struct hocket_message {
+  size_t struct_size;
+  int32_t is_sent; /* else it is received */
+  hocket_dtype dtype;
+  void* data; /* a send only reads it */
+  size_t count;
+  int32_t peer;
+  int32_t tag;
+  int64_t timeout_ns;
+} hocket_message;
+
+typedef struct hocket_received {
+  int32_t peer;
+  int32_t tag;
+  size_t count;
+} hocket_received;
+
+/* received may be NULL. */
+HOCKET_API hocket_status hocket_run_message(hocket_comm* comm, const hocket_message* message,
+                                            hocket_received* received);
+HOCKET_API hocket_status hocket_start_message(hocket_comm* comm, const hocket_message* message,
+                                              hocket_work** work);
+HOCKET_API hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count,
+                                     hocket_dtype dtype, int32_t peer, int32_t tag);
+HOCKET_API hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count,
+                                     hocket_dtype dtype, int32_t peer, int32_t tag,
+                                     hocket_received* received);
+
+/* At most so long; below zero, until it is over. HOCKET_OK when it is over and went well, or is not
+ * over: *is_over, which may be NULL, says so. */
+HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* is_over);
+/* Of a receive that is over and went well. */
+HOCKET_API hocket_status hocket_work_received(const hocket_work* work, hocket_received* received);
+/* Which is over first. */
+HOCKET_API hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which);
+/* Waits until it is over: its memory is borrowed. */
+HOCKET_API void hocket_work_free(hocket_work* work);
 
 /* Receives every log line of at most the configured level. Calls never overlap. It must not call
  * Hocket; message is valid during the call only. */

@@ -1,6 +1,5 @@
 // The C ABI over the C++ API. No exception leaves this file.
 #include <cstring>
-#include <exception>
 #include <new>
 #include <string>
 
@@ -9,13 +8,16 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "capi/guard.hpp"
 
 namespace {
 
 /// What hocket_last_error returns on this thread. A fixed buffer, so that keeping it can't fail.
 thread_local char last_error[hocket::limits::last_error_bytes_max + 1] = "";
 
-hocket_status fail(hocket_status code, const char* text) noexcept {
+}  // namespace
+
+hocket_status hocket::capi::fail(hocket_status code, const char* text) noexcept {
   try {
     const std::string kept = hocket::cut(text, hocket::limits::last_error_bytes_max);
     std::memcpy(last_error, kept.c_str(), kept.size() + 1);
@@ -24,25 +26,6 @@ hocket_status fail(hocket_status code, const char* text) noexcept {
   }
   return code;
 }
-
-/// Runs work and turns what it throws into a status.
-template <class Work>
-hocket_status guard(const Work& work) noexcept {
-  try {
-    work();
-    return HOCKET_OK;
-  } catch (const hocket::Error& error) {
-    return fail(static_cast<hocket_status>(error.code()), error.what());
-  } catch (const std::bad_alloc&) {
-    return fail(HOCKET_LIMIT_EXCEEDED, "limit exceeded: out of memory");
-  } catch (const std::exception& error) {
-    return fail(HOCKET_INTERNAL, error.what());
-  } catch (...) {
-    return fail(HOCKET_INTERNAL, "internal: an exception of an unknown type");
-  }
-}
-
-}  // namespace
 
 const char* hocket_version(void) { return hocket::version().data(); }
 
@@ -69,7 +52,7 @@ const char* hocket_op_name(hocket_op op) {
 
 hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
                                   hocket_dtype dtype, hocket_op op) {
-  return guard([&] {
+  return hocket::capi::guard([&] {
     hocket::reduce_local(out, a, b, count, static_cast<hocket::DataType>(dtype),
                          static_cast<hocket::ReduceOp>(op));
   });

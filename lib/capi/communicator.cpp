@@ -1,0 +1,316 @@
+// Communicators, operations and messages of the C ABI.
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hocket/hocket.h"
+#include "hocket/hocket.hpp"
+
+#include "capi/guard.hpp"
+
+struct hocket_comm {
+  hocket::Communicator group;
+};
+struct hocket_work {
+  hocket::Work operation;
+};
+struct hocket_prepared {
+  hocket::Prepared operation;
+};
+
+namespace {
+
+using hocket::capi::guard;
+
+[[noreturn]] void refuse(const char* why) {
+  hocket::throw_error(hocket::Status(hocket::StatusCode::invalid_argument, why));
+}
+
+template <class T>
+T& given(T* pointer) {
+  if (pointer == nullptr) refuse("a null pointer");
+  return *pointer;
+}
+
+/// A struct as this library knows it: what the caller's does not have is zero, and what it has
+/// besides must be.
+template <class Struct>
+Struct read(const Struct* from) {
+  const std::size_t size = given(from).struct_size;
+  if (size < sizeof(std::size_t)) refuse("struct_size is not set");
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
+  for (std::size_t i = sizeof(Struct); i < size; ++i) {
+    if (bytes[i] != 0) refuse("a struct of a newer version asks for what this one can't do");
+  }
+  Struct known = {};
+  std::memcpy(&known, from, std::min(size, sizeof(Struct)));
+  return known;
+}
+
+std::chrono::nanoseconds timeout(std::int64_t nanoseconds) {
+  return std::chrono::nanoseconds(nanoseconds);
+}
+
+hocket::Collective collective_of(const hocket_collective* from, int ranks) {
+  const hocket_collective c = read(from);
+  hocket::Collective result;
+  result.kind = static_cast<hocket::CollectiveKind>(c.kind);
+  result.in = c.in;
+  result.out = c.out;
+  result.type = static_cast<hocket::DataType>(c.dtype);
+  result.count = c.count;
+  const auto size = static_cast<std::size_t>(ranks);
+  if (c.counts != nullptr) result.counts = {c.counts, size};
+  if (c.counts_from != nullptr) result.counts_from = {c.counts_from, size};
+  result.reduction.op = static_cast<hocket::ReduceOp>(c.op);
+  result.reduction.factor = c.factor;
+  result.reduction.context = c.custom_context;
+  // Both are called alike: an enumeration travels as its int32_t.
+  result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
+  result.root = c.root;
+  result.options.timeout = timeout(c.timeout_ns);
+  return result;
+}
+
+hocket::Message message_of(const hocket_message* from) {
+  const hocket_message m = read(from);
+  return {.is_sent = m.is_sent != 0,
+          .data = m.data,
+          .type = static_cast<hocket::DataType>(m.dtype),
+          .count = m.count,
+          .peer = m.peer,
+          .tag = m.tag,
+          .options = {timeout(m.timeout_ns)}};
+}
+
+hocket_received received_of(const hocket::Received& received) noexcept {
+  return {received.peer, received.tag, received.count};
+}
+
+/// Null for a rank that is none of its ranks.
+hocket_comm* handle_of(hocket::Communicator group) {
+  return group ? new hocket_comm{std::move(group)} : nullptr;
+}
+
+hocket_status run(hocket_comm* comm, const hocket::Collective& collective) {
+  return guard([&] { given(comm).group.run(collective); });
+}
+
+}  // namespace
+
+hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm) {
+  return guard([&] {
+    const hocket_join_options from =
+        options == nullptr ? hocket_join_options{} : read(options);
+    hocket::JoinOptions wanted;
+    if (from.url != nullptr) wanted.url = from.url;
+    if (from.timeout_ns != 0) wanted.timeout = timeout(from.timeout_ns);
+    if (from.operation_timeout_ns != 0) {
+      wanted.operation_timeout = timeout(from.operation_timeout_ns);
+    }
+    given(comm) = nullptr;
+    *comm = handle_of(hocket::join(wanted));
+  });
+}
+
+void hocket_comm_free(hocket_comm* comm) { delete comm; }
+
+int32_t hocket_comm_rank(const hocket_comm* comm) {
+  return comm == nullptr ? -1 : comm->group.rank();
+}
+
+int32_t hocket_comm_size(const hocket_comm* comm) {
+  return comm == nullptr ? 0 : comm->group.size();
+}
+
+hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key, hocket_comm** part) {
+  return guard([&] {
+    given(part) = nullptr;
+    *part = handle_of(given(comm).group.split(color, key));
+  });
+}
+
+hocket_status hocket_comm_subgroup(hocket_comm* comm, const int32_t* ranks, size_t count,
+                                   hocket_comm** part) {
+  return guard([&] {
+    given(part) = nullptr;
+    if (count > 0) given(ranks);
+    *part = handle_of(given(comm).group.subgroup(std::span(ranks, count)));
+  });
+}
+
+hocket_status hocket_comm_dup(hocket_comm* comm, hocket_comm** copy) {
+  return guard([&] {
+    given(copy) = nullptr;
+    *copy = handle_of(given(comm).group.dup());
+  });
+}
+
+hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective) {
+  return guard([&] {
+    hocket::Communicator& group = given(comm).group;
+    group.run(collective_of(collective, group.size()));
+  });
+}
+
+hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
+                           hocket_work** work) {
+  return guard([&] {
+    given(work) = nullptr;
+    hocket::Communicator& group = given(comm).group;
+    auto started = std::make_unique<hocket_work>();
+    started->operation = group.start(collective_of(collective, group.size()));
+    *work = started.release();
+  });
+}
+
+hocket_status hocket_prepare(hocket_comm* comm, const hocket_collective* collective,
+                             hocket_prepared** prepared) {
+  return guard([&] {
+    given(prepared) = nullptr;
+    hocket::Communicator& group = given(comm).group;
+    *prepared = new hocket_prepared{group.prepare(collective_of(collective, group.size()))};
+  });
+}
+
+hocket_status hocket_prepared_run(hocket_prepared* prepared) {
+  return guard([&] { given(prepared).operation.run(); });
+}
+
+hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** work) {
+  return guard([&] {
+    given(work) = nullptr;
+    auto started = std::make_unique<hocket_work>();
+    started->operation = given(prepared).operation.start();
+    *work = started.release();
+  });
+}
+
+void hocket_prepared_free(hocket_prepared* prepared) { delete prepared; }
+
+hocket_status hocket_all_reduce(hocket_comm* comm, const void* in, void* out, size_t count,
+                                hocket_dtype dtype, hocket_op op) {
+  return run(comm, {.kind = hocket::CollectiveKind::all_reduce,
+                    .in = in,
+                    .out = out,
+                    .type = static_cast<hocket::DataType>(dtype),
+                    .count = count,
+                    .reduction = static_cast<hocket::ReduceOp>(op)});
+}
+
+hocket_status hocket_reduce_scatter(hocket_comm* comm, const void* in, void* out, size_t part_count,
+                                    hocket_dtype dtype, hocket_op op) {
+  return run(comm, {.kind = hocket::CollectiveKind::reduce_scatter,
+                    .in = in,
+                    .out = out,
+                    .type = static_cast<hocket::DataType>(dtype),
+                    .count = part_count,
+                    .reduction = static_cast<hocket::ReduceOp>(op)});
+}
+
+hocket_status hocket_all_gather(hocket_comm* comm, const void* in, void* out, size_t part_count,
+                                hocket_dtype dtype) {
+  return run(comm, {.kind = hocket::CollectiveKind::all_gather,
+                    .in = in,
+                    .out = out,
+                    .type = static_cast<hocket::DataType>(dtype),
+                    .count = part_count});
+}
+
+hocket_status hocket_broadcast(hocket_comm* comm, void* data, size_t count, hocket_dtype dtype,
+                               int32_t root) {
+  return run(comm, {.kind = hocket::CollectiveKind::broadcast,
+                    .in = data,
+                    .out = data,
+                    .type = static_cast<hocket::DataType>(dtype),
+                    .count = count,
+                    .root = root});
+}
+
+hocket_status hocket_barrier(hocket_comm* comm) { return run(comm, hocket::Collective::barrier()); }
+
+hocket_status hocket_run_message(hocket_comm* comm, const hocket_message* message,
+                                 hocket_received* received) {
+  return guard([&] {
+    const hocket::Received got = given(comm).group.run(message_of(message));
+    if (received != nullptr) *received = received_of(got);
+  });
+}
+
+hocket_status hocket_start_message(hocket_comm* comm, const hocket_message* message,
+                                   hocket_work** work) {
+  return guard([&] {
+    given(work) = nullptr;
+    auto started = std::make_unique<hocket_work>();
+    started->operation = given(comm).group.start(message_of(message));
+    *work = started.release();
+  });
+}
+
+hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count, hocket_dtype dtype,
+                          int32_t peer, int32_t tag) {
+  const hocket_message message = {.struct_size = sizeof message,
+                                  .is_sent = 1,
+                                  .dtype = dtype,
+                                  .data = const_cast<void*>(data),
+                                  .count = count,
+                                  .peer = peer,
+                                  .tag = tag,
+                                  .timeout_ns = 0};
+  return hocket_run_message(comm, &message, nullptr);
+}
+
+hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count, hocket_dtype dtype,
+                          int32_t peer, int32_t tag, hocket_received* received) {
+  const hocket_message message = {.struct_size = sizeof message,
+                                  .is_sent = 0,
+                                  .dtype = dtype,
+                                  .data = data,
+                                  .count = count,
+                                  .peer = peer,
+                                  .tag = tag,
+                                  .timeout_ns = 0};
+  return hocket_run_message(comm, &message, received);
+}
+
+hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* is_over) {
+  return guard([&] {
+    hocket::Work& operation = given(work).operation;
+    if (is_over != nullptr) *is_over = 1;  // also of one that failed
+    if (timeout_ns < 0) return operation.wait();
+    const bool over = operation.wait_for(timeout(timeout_ns));
+    if (is_over != nullptr) *is_over = over ? 1 : 0;
+  });
+}
+
+hocket_status hocket_work_received(const hocket_work* work, hocket_received* received) {
+  return guard([&] { given(received) = received_of(given(work).operation.received()); });
+}
+
+hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which) {
+  return guard([&] {
+    if (count > 0) given(works);
+    for (size_t i = 0; i < count; ++i) given(works[i]);
+    std::vector<hocket::Work> waiting(count);
+    const auto swap_all = [&] {
+      for (size_t i = 0; i < count; ++i) std::swap(waiting[i], works[i]->operation);
+    };
+    swap_all();
+    std::optional<std::size_t> first;
+    try {
+      first = hocket::wait_any(waiting);
+    } catch (...) {
+      swap_all();
+      throw;
+    }
+    swap_all();
+    given(which) = *first;
+  });
+}
+
+void hocket_work_free(hocket_work* work) { delete work; }

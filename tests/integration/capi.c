@@ -1,0 +1,145 @@
+/* The C ABI as a C11 program uses it: a world, collectives, messages, works, what is refused. */
+#include <stdio.h>
+#include <string.h>
+
+#include "hocket/hocket.h"
+
+static int failures = 0;
+
+static void expect(int is_right, const char* what) {
+  if (is_right) return;
+  ++failures;
+  printf("WRONG: %s (last error: %s)\n", what, hocket_last_error());
+}
+
+static void greater(void* context, void* out, const void* a, const void* b, size_t count,
+                    hocket_dtype dtype) {
+  ++*(int*)context;
+  for (size_t i = 0; i < count && dtype == HOCKET_I32; ++i) {
+    const int32_t x = ((const int32_t*)a)[i];
+    const int32_t y = ((const int32_t*)b)[i];
+    ((int32_t*)out)[i] = x > y ? x : y;
+  }
+}
+
+static void collectives(hocket_comm* world) {
+  const int32_t rank = hocket_comm_rank(world);
+  const int32_t size = hocket_comm_size(world);
+  float values[3] = {1, 2, (float)rank};
+  expect(hocket_all_reduce(world, values, values, 3, HOCKET_F32, HOCKET_SUM) == HOCKET_OK, "sum");
+  expect(values[0] == (float)size && values[2] == (float)(size * (size - 1) / 2), "its values");
+
+  int32_t all[16] = {0};
+  expect(hocket_all_gather(world, &rank, all, 1, HOCKET_I32) == HOCKET_OK, "all_gather");
+  for (int32_t i = 0; i < size; ++i) expect(all[i] == i, "a gathered value");
+
+  int32_t chosen = rank == 1 ? 77 : 0;
+  expect(hocket_broadcast(world, &chosen, 1, HOCKET_I32, 1) == HOCKET_OK, "broadcast");
+  expect(chosen == 77, "its value");
+  expect(hocket_barrier(world) == HOCKET_OK, "barrier");
+
+  int calls = 0;
+  int32_t mine[2] = {rank, -rank};
+  int32_t most[2] = {0, 0};
+  const hocket_collective custom = {.struct_size = sizeof custom,
+                                    .kind = HOCKET_ALL_REDUCE,
+                                    .dtype = HOCKET_I32,
+                                    .in = mine,
+                                    .out = most,
+                                    .count = 2,
+                                    .op = HOCKET_CUSTOM,
+                                    .custom = greater,
+                                    .custom_context = &calls};
+  expect(hocket_run(world, &custom) == HOCKET_OK, "a function of ours");
+  expect(most[0] == size - 1 && most[1] == 0 && calls > 0, "what it gives");
+
+  hocket_prepared* prepared = NULL;
+  expect(hocket_prepare(world, &custom, &prepared) == HOCKET_OK, "prepare");
+  for (int i = 0; i < 3; ++i) {
+    hocket_work* work = NULL;
+    int32_t is_over = 0;
+    memset(most, 0, sizeof most);
+    expect(hocket_prepared_start(prepared, &work) == HOCKET_OK, "start");
+    expect(hocket_work_wait(work, -1, &is_over) == HOCKET_OK && is_over == 1, "wait");
+    expect(most[0] == size - 1, "what a prepared one gives");
+    hocket_work_free(work);
+  }
+  hocket_prepared_free(prepared);
+}
+
+static void messages(hocket_comm* world) {
+  const int32_t rank = hocket_comm_rank(world);
+  const int32_t next = (rank + 1) % hocket_comm_size(world);
+  int64_t sent = 1000 + rank;
+  int64_t room[2] = {0, 0};
+  const hocket_message receive = {.struct_size = sizeof receive,
+                                  .dtype = HOCKET_I64,
+                                  .data = room,
+                                  .count = 2,
+                                  .peer = HOCKET_ANY_RANK,
+                                  .tag = 5};
+  hocket_work* work = NULL;
+  hocket_received got = {0};
+  size_t which = 9;
+  expect(hocket_start_message(world, &receive, &work) == HOCKET_OK, "start a receive");
+  expect(hocket_send(world, &sent, 1, HOCKET_I64, next, 5) == HOCKET_OK, "send");
+  expect(hocket_wait_any(&work, 1, &which) == HOCKET_OK && which == 0, "wait for any");
+  expect(hocket_work_received(work, &got) == HOCKET_OK, "what was received");
+  expect(got.count == 1 && got.tag == 5 && room[0] == 1000 + got.peer, "the message");
+  hocket_work_free(work);
+  expect(hocket_barrier(world) == HOCKET_OK, "barrier");
+}
+
+static void groups(hocket_comm* world) {
+  const int32_t rank = hocket_comm_rank(world);
+  const int32_t size = hocket_comm_size(world);
+  hocket_comm* half = NULL;
+  hocket_comm* none = NULL;
+  hocket_comm* some = NULL;
+  const int32_t ranks[] = {1, 0};
+  expect(hocket_comm_split(world, rank % 2, -rank, &half) == HOCKET_OK, "split");
+  expect(hocket_comm_size(half) == (size + 1 - rank % 2) / 2, "a half's size");
+  expect(hocket_comm_split(world, -1, 0, &none) == HOCKET_OK && none == NULL, "no color");
+  expect(hocket_comm_subgroup(world, ranks, 2, &some) == HOCKET_OK, "subgroup");
+  expect((some != NULL) == (rank < 2), "who is in it");
+  if (some != NULL) expect(hocket_comm_rank(some) == 1 - rank, "its order");
+  hocket_comm_free(half);
+  hocket_comm_free(none);
+  hocket_comm_free(some);
+}
+
+static void refused(hocket_comm* world) {
+  struct {
+    hocket_collective known;
+    int64_t unknown;
+  } newer = {.known = {.struct_size = sizeof newer, .kind = HOCKET_BARRIER}, .unknown = 0};
+  hocket_collective unset = {.kind = HOCKET_BARRIER};
+  expect(hocket_run(world, &newer.known) == HOCKET_OK, "a newer struct that asks for no more");
+  newer.unknown = 1;
+  expect(hocket_run(world, &newer.known) == HOCKET_INVALID_ARGUMENT, "one that does");
+  expect(strstr(hocket_last_error(), "newer version") != NULL, "why");
+  expect(hocket_run(world, &unset) == HOCKET_INVALID_ARGUMENT, "no struct_size");
+  expect(hocket_run(world, NULL) == HOCKET_INVALID_ARGUMENT, "no struct");
+  expect(hocket_run(NULL, &newer.known) == HOCKET_INVALID_ARGUMENT, "no communicator");
+  unset.struct_size = sizeof unset;
+  unset.kind = 99;
+  expect(hocket_run(world, &unset) == HOCKET_INVALID_ARGUMENT, "an unknown kind");
+  expect(hocket_send(world, NULL, 1, HOCKET_F32, 0, 0) == HOCKET_INVALID_ARGUMENT, "no data");
+}
+
+int main(void) {
+  hocket_comm* world = NULL;
+  const hocket_join_options options = {.struct_size = sizeof options,
+                                       .operation_timeout_ns = INT64_C(30000000000)};
+  if (hocket_join(&options, &world) != HOCKET_OK) {
+    printf("no world: %s\n", hocket_last_error());
+    return 1;
+  }
+  collectives(world);
+  messages(world);
+  groups(world);
+  refused(world);
+  hocket_barrier(world);
+  hocket_comm_free(world);
+  return failures == 0 ? 0 : 1;
+}
