@@ -37,9 +37,11 @@ Result<wire::TlsMode> tls_mode(const std::string& name) {
   return Status(StatusCode::invalid_argument, fmt::format("\"{}\" is no mode of TLS", name));
 }
 
+constexpr const char* gone = "one who has gone";
+
 std::string name_of(int socket) {
   net::Address there;
-  if (::getpeername(socket, there.get(), &there.bytes) != 0) return "one who has gone";
+  if (::getpeername(socket, there.get(), &there.bytes) != 0) return gone;
   return there.endpoint().to_string();
 }
 
@@ -208,9 +210,11 @@ void Links::accept_all() {
 }
 
 /// Members are refused for a reason that somebody should know, but for those that pass by
-/// themselves: they try again, or have been told all they need.
+/// themselves: they try again, have been told all they need, or have gone, as who dials us while we
+/// reach it does.
 void Links::drop(const Stranger& stranger, const Status& why) {
-  const bool is_usual = why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
+  const bool is_usual = why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost ||
+                        name_of(stranger.greeting.socket()) == gone;
   const bool is_member = stranger.greeting.is_member();
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
