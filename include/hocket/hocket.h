@@ -8,8 +8,8 @@
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
  *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
- *  7. An input struct begins with struct_size: set it to sizeof and all that you don't use to zero. A
- * struct of an older header is understood; of a newer one too, if what is not known here is zero.
+ *  7. An input struct begins with struct_size: set it to sizeof and all that you don't use to zero.
+ * A struct of an older header is understood; of a newer one too, if what is not known here is zero.
  *  8. Handles are made by one function and freed by another, which takes NULL as well. Times are in
  * nanoseconds; 0 is the default.
  *  9. Every function may be called from any thread, but not while another one changes the
@@ -161,10 +161,10 @@ typedef struct hocket_collective {
   size_t struct_size;
   hocket_kind kind;
   hocket_dtype dtype;
-  const void* in;            /* NULL where this rank gives nothing */
-  void* out;                 /* NULL where it gets nothing */
-  size_t count;              /* elements: of the whole, or of one rank's part where ranks have parts */
-  const size_t* counts;      /* in place of count, if parts differ: one for each rank; or NULL */
+  const void* in;       /* NULL where this rank gives nothing */
+  void* out;            /* NULL where it gets nothing */
+  size_t count;         /* elements: of the whole, or of one rank's part where ranks have parts */
+  const size_t* counts; /* in place of count, if parts differ: one for each rank; or NULL */
   const size_t* counts_from; /* of all_to_all with counts: of the parts from each rank */
   hocket_op op;
   int32_t root;

@@ -105,8 +105,7 @@ hocket_status run(hocket_comm* comm, const hocket::Collective& collective) {
 
 hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm) {
   return guard([&] {
-    const hocket_join_options from =
-        options == nullptr ? hocket_join_options{} : read(options);
+    const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
     hocket::JoinOptions wanted;
     if (from.url != nullptr) wanted.url = from.url;
     if (from.timeout_ns != 0) wanted.timeout = timeout(from.timeout_ns);

@@ -70,7 +70,7 @@ class Group {
   const std::vector<std::uint32_t> members_;
   const Place place_;
   const Duration timeout_;
-  std::uint64_t operations_ = 0;  // begun
+  std::uint64_t operations_ = 0;              // begun
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;
   std::byte token_[2] = {};  // what ranks tell each other at a barrier: nothing

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "plan/describe.hpp"
-
 namespace hocket::engine {
 namespace {
 

@@ -67,9 +67,8 @@ Status Mailbox::send(std::uint32_t item, std::vector<TransportOp>& outgoing) {
 }
 
 Status Mailbox::receive(std::uint32_t item, std::vector<TransportOp>& outgoing) {
-  const auto found = std::ranges::find_if(unexpected_, [&](const Arrived& arrived) {
-    return fits(items_[item].parcel, arrived);
-  });
+  const auto found = std::ranges::find_if(
+      unexpected_, [&](const Arrived& arrived) { return fits(items_[item].parcel, arrived); });
   if (found == unexpected_.end()) {
     expected_.push_back(item);
     return hopeless(items_[item].parcel);
@@ -85,9 +84,8 @@ bool Mailbox::fits(const Parcel& expected, const Arrived& arrived) noexcept {
 }
 
 Status Mailbox::arrive(const Arrived& arrived, std::vector<TransportOp>& outgoing) {
-  const auto found = std::ranges::find_if(expected_, [&](std::uint32_t item) {
-    return fits(items_[item].parcel, arrived);
-  });
+  const auto found = std::ranges::find_if(
+      expected_, [&](std::uint32_t item) { return fits(items_[item].parcel, arrived); });
   if (found == expected_.end()) {
     unexpected_.push_back(arrived);
     return {};
@@ -273,9 +271,8 @@ void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t
   op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = peers_[peer].payloads;
   op.first = {items_[item].parcel.memory, bytes};
-  op.token = add_op({.kind = sends ? OpKind::payload_out : OpKind::payload_in,
-                     .peer = peer,
-                     .item = item});
+  op.token = add_op(
+      {.kind = sends ? OpKind::payload_out : OpKind::payload_in, .peer = peer, .item = item});
 }
 
 void Mailbox::expect_letter(std::uint32_t peer, std::vector<TransportOp>& outgoing) {

@@ -195,14 +195,13 @@ void failing(Communicator& world) {
   const Values sent(11);
   if (world.rank() == 1) short_of_room.send<std::uint32_t>(sent, 0);
   if (world.rank() == 0) {
-    expect_failure<hocket::Mismatch>("a message longer than its room", 1, [&] {
-      short_of_room.recv<std::uint32_t>(room, 1);
-    });
+    expect_failure<hocket::Mismatch>("a message longer than its room", 1,
+                                     [&] { short_of_room.recv<std::uint32_t>(room, 1); });
     expect_failure<hocket::Timeout>("a message that nobody sends", 1, [&] {
       late.recv<std::uint32_t>(room, 1, 0, {.timeout = 200ms});
     });
     expect_failure<hocket::Timeout>("a communicator that failed", 1,
-                                         [&] { late.send<std::uint32_t>(sent, 1); });
+                                    [&] { late.send<std::uint32_t>(sent, 1); });
   }
   expect_failure<hocket::InvalidArgument>("a tag below zero", -1,
                                           [&] { world.send<std::uint32_t>(sent, 1, -1); });

@@ -1,4 +1,4 @@
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 
 #include "plan/catalog.hpp"
 #include "support/catch.hpp"

@@ -10,7 +10,7 @@
 
 #include "base/rng.hpp"
 #include "plan/catalog.hpp"
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 #include "proof/rehearsal.hpp"
 #include "proof/verify.hpp"
 #include "support/catch.hpp"

@@ -63,14 +63,19 @@ class MailRun {
 
   /// What went wrong.
   std::string run() {
+    bool has_more = true;
     do {
+      has_more = false;
+      for (std::uint32_t rank = 0; rank < size_; ++rank) {
+        if (world_.is_alive(rank)) has_more |= begin_one(rank);
+      }
       for (bool has_moved = true; has_moved;) {
         has_moved = false;
         for (std::uint32_t rank = 0; rank < size_; ++rank) {
-          if (world_.is_alive(rank)) has_moved |= move(rank);
+          if (world_.is_alive(rank)) has_moved |= ranks_[rank].executor->progress();
         }
       }
-    } while (!is_over() && world_.step());
+    } while (!is_over() && (world_.step() || has_more));
     return check();
   }
 
@@ -122,12 +127,13 @@ class MailRun {
     }
   }
 
-  bool move(std::uint32_t rank) {
-    Rank& self = ranks_[rank];
-    const auto next =
-        std::ranges::find_if(self.acts, [](const auto& act) { return !act->has_begun; });
-    if (next != self.acts.end() && random_.chance(0.5)) begin(rank, **next);
-    return self.executor->progress() || next != self.acts.end();
+  /// Now or later. Whether there was one.
+  bool begin_one(std::uint32_t rank) {
+    auto& acts = ranks_[rank].acts;
+    const auto next = std::ranges::find_if(acts, [](const auto& act) { return !act->has_begun; });
+    if (next == acts.end()) return false;
+    if (random_.chance(0.3)) begin(rank, **next);
+    return true;
   }
 
   void begin(std::uint32_t rank, Act& act) {

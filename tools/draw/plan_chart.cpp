@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 #include "proof/schedule.hpp"
 
 namespace hocket::draw {

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 
 namespace hocket::draw {
 namespace {

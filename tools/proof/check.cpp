@@ -10,7 +10,7 @@
 
 #include "base/limits.hpp"
 #include "plan/cell_map.hpp"
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 
 namespace hocket::proof {
 

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "plan/describe.hpp"
-#include "plan/lanes.hpp"
 #include "proof/check.hpp"
+#include "proof/describe.hpp"
+#include "proof/lanes.hpp"
 #include "proof/ordered_run.hpp"
 
 namespace hocket::proof {

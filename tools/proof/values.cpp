@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "plan/describe.hpp"
 #include "proof/check.hpp"
+#include "proof/describe.hpp"
 
 namespace hocket::proof {
 

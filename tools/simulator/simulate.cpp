@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "plan/lanes.hpp"
+#include "proof/lanes.hpp"
 #include "simulator/agenda.hpp"
 #include "simulator/links.hpp"
 #include "simulator/volume.hpp"

@@ -41,7 +41,7 @@ ARROWS = {
     "bench": f"hocket/* {LIB}",
     "tools": f"hocket/* {LIB} tools/*",
     "tools/proof": f"{COMMON} base plan",
-    "tools/simulator": f"{COMMON} base plan sim",
+    "tools/simulator": f"{COMMON} base plan sim tools/proof",
     "tests": f"hocket/* {LIB} transports/* bench tools tools/*",
     "examples": "hocket/*",
     "bindings": "hocket/*",

@@ -1,4 +1,5 @@
-// Steps and ranges in words, for messages.
+// Steps and ranges in words, for messages; in the namespace of what they are of, so that they are
+// found without a name.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-#include "plan/lanes.hpp"
+#include "proof/lanes.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "plan/describe.hpp"
+#include "proof/describe.hpp"
 
 namespace hocket::plan {
 
