@@ -50,7 +50,7 @@ Variables operator+(Variables a, const Variables& b) {
   return a;
 }
 
-const Variables hocket_run = {"HOCKET_STORE=10.0.0.1:4000",
+const Variables from_hocket_run = {"HOCKET_STORE=10.0.0.1:4000",
                               "RANK=5",
                               "WORLD_SIZE=8",
                               "LOCAL_RANK=1",
@@ -90,7 +90,7 @@ const Variables kubernetes = {"JOB_COMPLETION_INDEX=2", "WORLD_SIZE=3", "MASTER_
 }  // namespace
 
 TEST_CASE("hocket run names a store that it serves") {
-  const Place place = place_of(hocket_run);
+  const Place place = place_of(from_hocket_run);
   REQUIRE(place.launcher == "hocket run");
   REQUIRE(numbers(place) == std::vector{5, 8, 1, 4});
   REQUIRE(master_of(place) == "10.0.0.1:4000");
@@ -149,7 +149,7 @@ TEST_CASE("MASTER_ADDR and MASTER_PORT name the master under any launcher") {
     REQUIRE(master_of(place_of(launcher + named)) == "node3:777");
   }
   REQUIRE(master_of(place_of(mpich + Variables{"MASTER_ADDR=node3"})) == "node3:29500");
-  REQUIRE(master_of(place_of(hocket_run + named)) == "10.0.0.1:4000");
+  REQUIRE(master_of(place_of(from_hocket_run + named)) == "10.0.0.1:4000");
 }
 
 TEST_CASE("Slurm's first node is the master, at a port that follows from the step") {
@@ -199,7 +199,7 @@ TEST_CASE("a pod of an indexed job is told the size and the master") {
 }
 
 TEST_CASE("of several launchers the first in our order is believed, and the others are named") {
-  const Variables all[] = {hocket_run, open_mpi, mpich, slurm};
+  const Variables all[] = {from_hocket_run, open_mpi, mpich, slurm};
   Variables together;
   for (auto launcher = std::rbegin(all); launcher != std::rend(all); ++launcher) {
     together = *launcher + together;
@@ -219,7 +219,7 @@ TEST_CASE("launchers that agree are not warned of") {
 }
 
 TEST_CASE("a job and an attempt that are set by name hold under any launcher") {
-  for (const Variables& launcher : {hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
+  for (const Variables& launcher : {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
     const Place place = place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
     REQUIRE(place.job == "mine");
     REQUIRE(place.attempt == 7);
