@@ -19,6 +19,49 @@ constexpr std::uint32_t steps_ahead = 4;
 
 }  // namespace
 
+inline void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
+  const Step& step = rank.steps[turn.step];
+  turn.peer = step.peer;
+  turn.lane = step.lane;
+  turn.awaited = rank.after + step.after_first;
+  turn.awaited_end = turn.awaited + step.after_count;
+  // When it can go, all other ranks have been looked at, and this one's memory is cold.
+  __builtin_prefetch(&step + steps_ahead);
+  __builtin_prefetch(turn.awaited);
+  __builtin_prefetch(rank.over + turn.step, 1);
+}
+
+inline void OrderedRun::find_send(Rank& rank) noexcept {
+  Turn& turn = rank.send;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
+}
+
+inline void OrderedRun::find_receive(Rank& rank) noexcept {
+  Turn& turn = rank.receive;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
+}
+
+inline bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
+  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
+    const std::uint32_t over = rank.over[*turn.awaited];
+    if (over == 0) return false;
+    turn.over = std::max(turn.over, over);
+  }
+  return true;
+}
+
+inline void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
+  rank.over[turn.step++] = over;
+  turn.over = over;
+  turn.peer = nobody;
+}
+
+inline void OrderedRun::make_due(std::uint32_t rank) {
+  if (!std::exchange(ranks_[rank].is_due, true)) due_next_.push_back(rank);
+}
+
 void OrderedRun::start(std::span<const Plan> plans) {
   blocks_per_chunk_ = plans.front().shape.blocks_per_chunk;
   steps_left_ = 0;
@@ -64,8 +107,10 @@ bool OrderedRun::go_on(std::uint32_t rank) {
   for (bool goes_on = true; goes_on;) {
     if (event_count_ + events_of_a_try > events_at_once) return false;
     goes_on = take_own(rank);
-    if (here.send.peer != nobody) goes_on |= pass_message(rank, here.send.peer);
-    if (here.receive.peer != nobody) goes_on |= pass_message(here.receive.peer, rank);
+    const std::uint32_t to = here.send.peer;
+    const std::uint32_t from = here.receive.peer;
+    if (to != nobody && ranks_[to].receive.peer == rank) goes_on |= pass_message(rank, to);
+    if (from != nobody && ranks_[from].send.peer == rank) goes_on |= pass_message(from, rank);
   }
   return true;
 }
@@ -93,7 +138,7 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   Rank& here = ranks_[receiver];
   Turn& send = there.send;
   Turn& receive = here.receive;
-  if (send.peer != receiver || receive.peer != sender || send.lane != receive.lane) return false;
+  if (send.lane != receive.lane) return false;
   if (!is_ready(there, send) || !is_ready(here, receive)) return false;
   const Step& from = there.steps[send.step];
   const Step& to = here.steps[receive.step];
@@ -114,46 +159,6 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   rounds_ = std::max(rounds_, over - 1);
   steps_left_ -= 2;
   return true;
-}
-
-bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
-  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
-    const std::uint32_t over = rank.over[*turn.awaited];
-    if (over == 0) return false;
-    turn.over = std::max(turn.over, over);
-  }
-  return true;
-}
-
-void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
-  rank.over[turn.step++] = over;
-  turn.over = over;
-  turn.peer = nobody;
-}
-
-void OrderedRun::find_send(Rank& rank) noexcept {
-  Turn& turn = rank.send;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
-}
-
-void OrderedRun::find_receive(Rank& rank) noexcept {
-  Turn& turn = rank.receive;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
-}
-
-void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
-  const Step& step = rank.steps[turn.step];
-  turn.peer = step.peer;
-  turn.lane = step.lane;
-  turn.awaited = rank.after + step.after_first;
-  turn.awaited_end = turn.awaited + step.after_count;
-  __builtin_prefetch(&step + steps_ahead);
-}
-
-void OrderedRun::make_due(std::uint32_t rank) {
-  if (!std::exchange(ranks_[rank].is_due, true)) due_next_.push_back(rank);
 }
 
 }  // namespace hocket::proof

@@ -51,6 +51,7 @@ class OrderedRun {
   /// As far as it can; false if there is no room for that.
   bool go_on(std::uint32_t rank);
   bool take_own(std::uint32_t rank);
+  /// Each of the two is whom the other comes to next.
   bool pass_message(std::uint32_t sender, std::uint32_t receiver);
   [[nodiscard]] static bool is_ready(const Rank& rank, Turn& turn) noexcept;
   static void pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept;

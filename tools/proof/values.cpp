@@ -29,6 +29,9 @@ constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
 /// a number is, and what is contributed there nothing.
 constexpr std::uint64_t far_apart = 0x9e3779b97f4a7c15;
 
+/// So far that what an event reads has come from memory by then.
+constexpr std::size_t events_ahead = 8;
+
 /// The cells of a range, row by row.
 class Walk {
  public:
@@ -131,10 +134,22 @@ void Values::add_up() {
 }
 
 Status Values::run(std::span<const Event> events) {
-  for (const Event& event : events) {
-    if (Status status = run(event); !status.ok()) return status;
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (i + events_ahead < events.size()) prefetch(events[i + events_ahead]);
+    if (Status status = run(events[i]); !status.ok()) return status;
   }
   return {};
+}
+
+/// Ranks are looked at by turns, each in memory of its own.
+inline void Values::prefetch(const Event& event) const noexcept {
+  const StepId& at = event.last();
+  const Step& from = plans_[event.step.rank].steps[event.step.step];
+  const Step& to = plans_[at.rank].steps[at.step];
+  const Memory& there = memory_[event.step.rank];
+  const Memory& here = memory_[at.rank];
+  __builtin_prefetch(&blocks_[there.first + there.cells.first(from.source())]);
+  __builtin_prefetch(&blocks_[here.first + here.cells.first(to.target())], 1);
 }
 
 Status Values::run(const Event& event) {

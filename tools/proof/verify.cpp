@@ -63,7 +63,7 @@ Status Verifier::check_place(std::span<const Plan> plans, std::size_t rank) {
 }
 
 Status Verifier::check_and_count(const Plan& plan, Proof& proof) {
-  if (Status status = check_plan(plan); !status.ok()) return status;
+  if (Status status = check_plan(plan, races_); !status.ok()) return status;
   std::uint64_t blocks_sent = 0;
   for (const Step& step : plan.steps) blocks_sent += step.sends() ? step.count : 0;
   proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent);

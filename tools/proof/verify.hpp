@@ -23,6 +23,7 @@
 #include "proof/heard.hpp"
 #include "proof/ordered_run.hpp"
 #include "proof/proof.hpp"
+#include "proof/races.hpp"
 #include "proof/uneven.hpp"
 #include "proof/values.hpp"
 
@@ -56,7 +57,7 @@ class Verifier {
 
  private:
   [[nodiscard]] static Status check_place(std::span<const plan::Plan> plans, std::size_t rank);
-  [[nodiscard]] static Status check_and_count(const plan::Plan& plan, Proof& proof);
+  [[nodiscard]] Status check_and_count(const plan::Plan& plan, Proof& proof);
   [[nodiscard]] Result<Proof> prove_together(std::span<const plan::Plan> plans,
                                              const VerifyOptions& options, Proof proof);
   void start(std::span<const plan::Plan> plans, const VerifyOptions& options);
@@ -65,6 +66,7 @@ class Verifier {
   [[nodiscard]] Status check_results() const;
 
   std::vector<plan::Plan> plans_;
+  Races races_;
   OrderedRun order_;
   Uneven uneven_;
   bool allows_uneven_ = true;
