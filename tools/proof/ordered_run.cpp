@@ -19,16 +19,27 @@ constexpr std::uint32_t steps_ahead = 4;
 
 }  // namespace
 
+inline bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
+  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
+    const std::uint32_t over = rank.over[*turn.awaited];
+    if (over == 0) return false;
+    turn.over = std::max(turn.over, over);
+  }
+  return true;
+}
+
+/// When it can go, all other ranks have been looked at, and this one's memory is cold: so all that
+/// can be looked at is looked at now.
 inline void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
   const Step& step = rank.steps[turn.step];
   turn.peer = step.peer;
   turn.lane = step.lane;
+  turn.first = step.receives() ? step.to : step.from;
+  turn.count = step.count;
   turn.awaited = rank.after + step.after_first;
   turn.awaited_end = turn.awaited + step.after_count;
-  // When it can go, all other ranks have been looked at, and this one's memory is cold.
   __builtin_prefetch(&step + steps_ahead);
-  __builtin_prefetch(turn.awaited);
-  __builtin_prefetch(rank.over + turn.step, 1);
+  static_cast<void>(is_ready(rank, turn));
 }
 
 inline void OrderedRun::find_send(Rank& rank) noexcept {
@@ -43,15 +54,6 @@ inline void OrderedRun::find_receive(Rank& rank) noexcept {
   if (turn.step < rank.step_count) come_to_step(rank, turn);
 }
 
-inline bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
-  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
-    const std::uint32_t over = rank.over[*turn.awaited];
-    if (over == 0) return false;
-    turn.over = std::max(turn.over, over);
-  }
-  return true;
-}
-
 inline void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
   rank.over[turn.step++] = over;
   turn.over = over;
@@ -59,7 +61,7 @@ inline void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noex
 }
 
 inline void OrderedRun::make_due(std::uint32_t rank) {
-  if (!std::exchange(ranks_[rank].is_due, true)) due_next_.push_back(rank);
+  if (!std::exchange(ranks_[rank].is_due, true)) due_.push_back(rank);
 }
 
 void OrderedRun::start(std::span<const Plan> plans) {
@@ -69,7 +71,6 @@ void OrderedRun::start(std::span<const Plan> plans) {
   over_.assign(steps_left_, 0);
   ranks_.assign(plans.size(), {});
   due_.clear();
-  due_next_.clear();
   std::uint32_t* over = over_.data();
   for (const Plan& plan : plans) {
     Rank& rank = ranks_[plan.rank];
@@ -88,16 +89,11 @@ void OrderedRun::start(std::span<const Plan> plans) {
 std::span<const Event> OrderedRun::next() {
   events_.resize(events_at_once);
   event_count_ = 0;
-  while (event_count_ + events_of_a_try <= events_at_once) {
-    if (due_.empty()) {
-      // Backwards, so that those that were due first come first.
-      due_.assign(due_next_.rbegin(), due_next_.rend());
-      due_next_.clear();
-    }
-    if (due_.empty()) break;
-    if (!go_on(due_.back())) continue;  // there is no room for more events now
-    ranks_[due_.back()].is_due = false;
+  while (!due_.empty() && event_count_ + events_of_a_try <= events_at_once) {
+    const std::uint32_t rank = due_.back();
     due_.pop_back();
+    ranks_[rank].is_due = !go_on(rank);
+    if (ranks_[rank].is_due) due_.push_back(rank);  // there is no room for more events now
   }
   return std::span(events_).first(event_count_);
 }
@@ -140,10 +136,10 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   Turn& receive = here.receive;
   if (send.lane != receive.lane) return false;
   if (!is_ready(there, send) || !is_ready(here, receive)) return false;
-  const Step& from = there.steps[send.step];
-  const Step& to = here.steps[receive.step];
-  if (from.count != to.count || !plan::have_same_sizes(blocks_per_chunk_, from.from, to.to))
+  if (send.count != receive.count ||
+      !plan::have_same_sizes(blocks_per_chunk_, send.first, receive.first)) {
     return false;
+  }
   const std::uint32_t over = std::max(send.over, receive.over) + 1;
   events_[event_count_++] = {.step = {sender, send.step},
                              .receive = {receiver, receive.step},

@@ -72,12 +72,42 @@ Status Races::check_runs(const Step& step) {
   }
   std::uint32_t other = nobody;
   for (const CellRun& run : source) {
-    for (std::uint32_t i = run.begin; other == nobody && i < run.end; ++i) other = read(i);
+    if (other == nobody) other = read_run(run);
   }
   for (const CellRun& run : target) {
-    for (std::uint32_t i = run.begin; other == nobody && i < run.end; ++i) other = write(i);
+    if (other == nobody) other = write_run(run);
   }
   return other == nobody ? Status() : race_with(other);
+}
+
+/// What was found out of one cell mostly holds of the next ones.
+std::uint32_t Races::read_run(const CellRun& run) {
+  std::uint32_t writer = nobody;  // known to be waited for
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    Touched& cell = touched_[i];
+    if (cell.writer == writer && cell.reader == nobody) {
+      cell.reader = step_;
+      continue;
+    }
+    if (const std::uint32_t other = read(i); other != nobody) return other;
+    writer = cell.writer;
+  }
+  return nobody;
+}
+
+std::uint32_t Races::write_run(const CellRun& run) {
+  Touched known = {};  // by steps that are known to be waited for
+  for (std::uint32_t i = run.begin; i < run.end; ++i) {
+    Touched& cell = touched_[i];
+    if (cell == known) {
+      cell = {.writer = step_};
+      continue;
+    }
+    const Touched before = cell;
+    if (const std::uint32_t other = write(i); other != nobody) return other;
+    if (before.earlier == nobody) known = before;
+  }
+  return nobody;
 }
 
 bool Races::is_shifted(const CellRuns& source, const CellRuns& target) noexcept {

@@ -27,6 +27,8 @@ class Races {
     std::uint32_t writer = nobody;
     std::uint32_t reader = nobody;   // the last one since then
     std::uint32_t earlier = nobody;  // readers since then, but for the last: a place in readers_
+
+    friend bool operator==(const Touched&, const Touched&) = default;
   };
   struct Reader {
     std::uint32_t step;
@@ -39,6 +41,9 @@ class Races {
   // Each gives a step that touched the cell before and that this one does not wait for.
   [[nodiscard]] std::uint32_t read(std::uint32_t at);
   [[nodiscard]] std::uint32_t write(std::uint32_t at);
+  // The same of all cells of a run.
+  [[nodiscard]] std::uint32_t read_run(const plan::CellRun& run);
+  [[nodiscard]] std::uint32_t write_run(const plan::CellRun& run);
   [[nodiscard]] Status race_with(std::uint32_t other) const;
 
   void begin(std::uint32_t number, std::span<const std::uint32_t> awaited);
