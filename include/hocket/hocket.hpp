@@ -5,6 +5,8 @@
 #include <span>
 #include <string_view>
 
+#include "hocket/collective.hpp"
+#include "hocket/communicator.hpp"
 #include "hocket/export.h"
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"

@@ -112,7 +112,8 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &tls,           &tls_certificate_file,
                                                  &tls_key_file,  &tls_ca_file,
                                                  &interface,     &algorithm,
-                                                 &tuning_file};
+                                                 &tuning_file,   &tcp_streams,
+                                                 &transport,     &transport_path};
   return list;
 }
 

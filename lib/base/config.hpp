@@ -152,6 +152,22 @@ inline constexpr Variable<std::string> tuning_file{{
     .help = "the file of the network's numbers and of rules by which algorithms are chosen; the "
             "same on all ranks",
 }};
+inline constexpr Variable<std::string> transport{{
+    .name = "HOCKET_TRANSPORT",
+    .help =
+        "the transport that carries messages, as `hocket info` lists them; without it the first "
+        "that can serve; the same on all ranks",
+}};
+inline constexpr Variable<std::int64_t> tcp_streams{{
+    .name = "HOCKET_TCP_STREAMS",
+    .fallback = "1",
+    .help = "connections for each lane between two ranks over TCP, from 1 to 64; the same for all "
+            "ranks",
+}};
+inline constexpr Variable<std::string> transport_path{{
+    .name = "HOCKET_TRANSPORT_PATH",
+    .help = "transports to load: files, or folders of them, separated by colons",
+}};
 
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;

@@ -48,6 +48,9 @@ inline constexpr std::uint64_t proof_blocks_max = std::uint64_t{1} << 27;
 /// Blocks that steps touch, counted for each step.
 inline constexpr std::uint64_t proof_touched_blocks_max = std::uint64_t{1} << 29;
 
+/// Plans that a communicator keeps for operations to come.
+inline constexpr std::size_t plans_kept_max = 64;
+
 // One request to a store.
 inline constexpr std::size_t store_key_bytes_max = 8 << 10;
 inline constexpr std::size_t store_keys_per_request_max = 128 << 10;
@@ -70,6 +73,17 @@ inline constexpr std::size_t store_partial_bytes_max = std::size_t{1} << 30;
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 /// Of one connection: replies that it does not read. Past that, the server reads no more of it.
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
+
+/// Ops that a transport has taken, and of which it has not said yet that they are over.
+inline constexpr std::uint64_t transport_ops_max = 1 << 20;
+
+// Data connections of a rank.
+/// Of a channel; HOCKET_TCP_STREAMS.
+inline constexpr std::int64_t tcp_streams_max = 64;
+/// As store_strangers_max.
+inline constexpr std::size_t data_strangers_max = 1024;
+/// Made by other ranks for channels that this rank has not opened yet.
+inline constexpr std::size_t parked_links_max = 16 << 10;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};

@@ -5,17 +5,12 @@
 
 #include "hocket/hocket.hpp"
 
-#include "base/config.hpp"
 #include "base/log.hpp"
+#include "comm/instructions.hpp"
 #include "reduce/reduction.hpp"
 
 namespace hocket::inline v0 {
 namespace {
-
-const reduce::InstructionSet& allowed_instruction_set() {
-  const std::size_t limit = process_config().get(variables::simd).index;
-  return reduce::widest_within(variables::simd_levels[limit], reduce::instruction_sets());
-}
 
 bool overlaps(const void* out, const void* in, std::size_t bytes) noexcept {
   const auto a = reinterpret_cast<std::uintptr_t>(out);
@@ -32,7 +27,7 @@ void set_log_sink(hocket_log_sink sink, void* context) noexcept { log::set_sink(
 void reduce_local(void* out, const void* a, const void* b, std::size_t count, DataType type,
                   ReduceOp op) {
   const auto reduction =
-      reduce::Reduction::make({.type = type, .op = op}, allowed_instruction_set());
+      reduce::Reduction::make({.type = type, .op = op}, comm::allowed_instruction_set());
   const bool is_custom = op == ReduceOp::custom;  // which fails for want of a function
   if (!reduction.ok() && !is_custom) throw_error(reduction.status().with_operation("reduce_local"));
   if (is_custom || op == ReduceOp::average || op == ReduceOp::premul_sum) {

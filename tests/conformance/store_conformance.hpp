@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "store/store.hpp"
-#include "support/catch.hpp"
+#include "support/require.hpp"
 
 namespace hocket::testing {
 
@@ -52,29 +52,9 @@ std::unique_ptr<store::Store> reach(const std::string& address);
 
 std::unique_ptr<store::Store> clone(store::Store& store);
 
-/// The value, or the end of the test with the reason.
-template <class T>
-T require(Result<T> result) {
-  INFO(result.status().to_string());
-  REQUIRE(result.ok());
-  return std::move(*result);
-}
-inline void require(const Status& status) {
-  INFO(status.to_string());
-  REQUIRE(status.ok());
-}
-
 /// Requires this failure, told by whom it happened to and doing what.
 void require_failure(const store::Store& store, const Status& status, StatusCode code,
                      const std::vector<std::string>& words);
-
-class Stopwatch {
- public:
-  [[nodiscard]] Duration elapsed() const { return monotonic_clock().now() - start_; }
-
- private:
-  Instant start_ = monotonic_clock().now();
-};
 
 /// Runs `work(i)` in `count` threads at once; the texts that are not empty are what went wrong.
 std::vector<std::string> in_threads(int count, const std::function<std::string(int)>& work);
@@ -105,9 +85,6 @@ class Background {
 
 /// Long enough for a thread to have begun to wait, almost always; no test depends on it.
 inline void let_others_wait() { std::this_thread::sleep_for(std::chrono::milliseconds(30)); }
-
-// A machine under load may take this long for what should happen at once.
-inline constexpr Duration soon = std::chrono::seconds(20);
 
 }  // namespace hocket::testing
 

@@ -29,6 +29,8 @@ VARIABLES = {
     "HOCKET_INTERFACE",
     "HOCKET_ALGORITHM",
     "HOCKET_TUNING_FILE",
+    "HOCKET_TCP_STREAMS",
+    "HOCKET_TRANSPORT", "HOCKET_TRANSPORT_PATH",
 }
 
 
@@ -92,6 +94,12 @@ class Info(unittest.TestCase):
         for each in transports.values():
             self.assertTrue(each["available"] or each["reason"])
 
+    def test_what_can_not_be_loaded_says_why(self) -> None:
+        document = self.document(HOCKET_TRANSPORT_PATH="/nowhere.so")
+        self.assertIn("/nowhere.so", document["transport_complaints"][0])
+        self.assertEqual(self.document()["transport_complaints"], [])
+        self.assertIn("/nowhere.so", run("info", HOCKET_TRANSPORT_PATH="/nowhere.so").stdout)
+
     def test_the_interfaces_are_listed(self) -> None:
         listed = self.document()["interfaces"]
         loopback = [each for each in listed if each["loopback"] and ":" not in each["address"]]
@@ -125,7 +133,7 @@ class Info(unittest.TestCase):
             document["build"]["compiler"],
             document["machine"]["processor"],
             ", ".join(document["simd"]["available"]),
-            document["transports"][0]["reason"],
+            document["transports"][0]["summary"] or document["transports"][0]["reason"],
         ):
             self.assertIn(shown, ran.stdout)
         self.assertNotIn("\x1b", ran.stdout)

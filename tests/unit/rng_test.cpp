@@ -13,6 +13,7 @@
 
 using hocket::random_bytes;
 using hocket::random_hex;
+using hocket::SeededRandom;
 
 TEST_CASE("random bytes fill what they are given and nothing beside it") {
   constexpr std::size_t margin = 8;
@@ -52,4 +53,29 @@ TEST_CASE("random hex has two digits for each byte") {
   REQUIRE(text.size() == 64);
   REQUIRE(text.find_first_not_of("0123456789abcdef") == std::string::npos);
   REQUIRE(random_hex(32) != text);
+}
+
+TEST_CASE("a seed decides all numbers, on every machine") {
+  SeededRandom random(1234567);  // as the authors of splitmix64 print them
+  CHECK(random.next() == 6457827717110365317u);
+  CHECK(random.next() == 3203168211198807973u);
+  CHECK(random.next() == 9817491932198370423u);
+}
+
+TEST_CASE("seeded numbers lie where they shall") {
+  SeededRandom random(1);
+  std::set<std::uint64_t> below;
+  std::set<std::uint64_t> between;
+  int often = 0;
+  for (int i = 0; i < 1000; ++i) {
+    below.insert(random.below(3));
+    between.insert(random.between(7, 9));
+    often += random.chance(0.25) ? 1 : 0;
+    REQUIRE_FALSE(random.chance(0));
+    REQUIRE(random.chance(1));
+  }
+  CHECK(below == std::set<std::uint64_t>{0, 1, 2});
+  CHECK(between == std::set<std::uint64_t>{7, 8, 9});
+  CHECK(std::abs(often - 250) < 70);  // 5 standard deviations
+  CHECK(random.between(0, UINT64_MAX) != random.between(0, UINT64_MAX));
 }

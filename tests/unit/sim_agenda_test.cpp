@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/agenda.hpp"
+#include "simulator/agenda.hpp"
 #include "support/catch.hpp"
 
 using namespace hocket::sim;

@@ -4,7 +4,7 @@
 
 #include "plan/catalog.hpp"
 #include "sim/cost.hpp"
-#include "sim/simulate.hpp"
+#include "simulator/simulate.hpp"
 #include "support/catch.hpp"
 
 using namespace hocket::plan;

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/selector.hpp"
-#include "sim/simulate.hpp"
+#include "simulator/simulate.hpp"
 #include "support/catch.hpp"
 
 using hocket::plan::Operation;

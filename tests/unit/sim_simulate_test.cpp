@@ -5,7 +5,7 @@
 
 #include "plan/catalog.hpp"
 #include "proof/schedule.hpp"
-#include "sim/simulate.hpp"
+#include "simulator/simulate.hpp"
 #include "support/catch.hpp"
 
 using namespace hocket::plan;

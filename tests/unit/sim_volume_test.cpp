@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "plan/catalog.hpp"
-#include "sim/volume.hpp"
+#include "simulator/volume.hpp"
 #include "support/catch.hpp"
 
 using namespace hocket::plan;

@@ -19,6 +19,7 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "engine/transports.hpp"
 #include "net/interfaces.hpp"
 #include "page.hpp"
 #include "reduce/kernel.hpp"
@@ -45,10 +46,10 @@ struct Machine {
   int cpus_usable = 0;  // fewer where this process was bound to some of them
 };
 
-struct Transport {
-  std::string_view name;
-  bool is_available = false;
-  std::string_view reason;  // why not
+struct TransportState {
+  std::string name = {};
+  std::string summary = {};
+  std::string reason = {};  // why it is not available; empty when it is
 };
 
 std::string processor_name() {
@@ -75,12 +76,26 @@ Machine machine() {
   };
 }
 
-std::vector<Transport> transports() {
-  constexpr std::string_view reason = "this version of Hocket does not have it yet";
-  return {{"tcp", false, reason},
-          {"shm", false, reason},
-          {"verbs", false, reason},
-          {"nccl", false, reason}};
+const engine::FoundTransports& found_transports() {
+  static const auto found =
+      engine::find_transports(process_config().get(variables::transport_path));
+  return found;
+}
+
+std::vector<TransportState> transports() {
+  std::vector<TransportState> states;
+  for (const TransportKind* kind : found_transports().kinds) {
+    const Status status = kind->available();
+    states.push_back({.name = std::string(kind->name),
+                      .summary = std::string(kind->summary),
+                      .reason = status.ok() ? "" : status.to_string()});
+  }
+  for (const char* name : {"tcp", "shm", "verbs", "nccl"}) {
+    if (std::ranges::find(states, name, &TransportState::name) == states.end()) {
+      states.push_back({.name = name, .reason = "this build of Hocket does not have it"});
+    }
+  }
+  return states;
 }
 
 std::vector<net::Interface> interfaces() {
@@ -150,10 +165,11 @@ void print_overview() {
               {"used", fmt::format("{} (HOCKET_SIMD={})", simd_used(), simd_wanted())}});
   page.heading("Transports");
   std::vector<std::vector<std::string>> rows;
-  for (const Transport& each : transports()) {
-    rows.push_back(
-        {std::string(each.name), each.is_available ? "yes" : fmt::format("no: {}", each.reason)});
+  for (const TransportState& each : transports()) {
+    rows.push_back({each.name, each.reason.empty() ? fmt::format("yes: {}", each.summary)
+                                                   : fmt::format("no: {}", each.reason)});
   }
+  for (const std::string& each : found_transports().complaints) rows.push_back({"but", each});
   page.table(rows);
   page.heading("Interfaces");
   rows.clear();
@@ -220,9 +236,11 @@ void print_json() {
   const Build build;
   const Machine here = machine();
   Json list = Json::array();
-  for (const Transport& each : transports()) {
-    list.push_back(
-        {{"name", each.name}, {"available", each.is_available}, {"reason", each.reason}});
+  for (const TransportState& each : transports()) {
+    list.push_back({{"name", each.name},
+                    {"available", each.reason.empty()},
+                    {"summary", each.summary},
+                    {"reason", each.reason}});
   }
   const Json document = {
       {"version", build.version},
@@ -237,6 +255,7 @@ void print_json() {
         {"cpus_usable", here.cpus_usable}}},
       {"simd", {{"available", simd_available()}, {"used", simd_used()}, {"wanted", simd_wanted()}}},
       {"transports", list},
+      {"transport_complaints", found_transports().complaints},
       {"interfaces", interfaces_json()},
       {"launcher", launcher_json()},
       {"environment", environment_json()},

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sim/cost.hpp"
-#include "sim/simulate.hpp"
+#include "simulator/simulate.hpp"
 
 namespace hocket::cli {
 namespace {

@@ -39,9 +39,10 @@ ARROWS = {
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
     "bench": f"hocket/* {LIB}",
-    "tools": f"hocket/* {LIB} tools/proof",
+    "tools": f"hocket/* {LIB} tools/*",
     "tools/proof": f"{COMMON} base plan",
-    "tests": f"hocket/* {LIB} transports/* bench tools tools/proof",
+    "tools/simulator": f"{COMMON} base plan sim",
+    "tests": f"hocket/* {LIB} transports/* bench tools tools/*",
     "examples": "hocket/*",
     "bindings": "hocket/*",
 }
@@ -51,7 +52,7 @@ THIRD_PARTY = {
     "Asio": ("asio.hpp asio/*", "store transports/tcp"),
     "verbs": ("infiniband/* rdma/*", "transports/verbs"),
     "CUDA": ("cuda* nccl* nvml*", "transports/nccl"),
-    "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/proof tests"),
+    "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/* tests"),
     "Highway": ("hwy/*", "reduce"),
     "OpenSSL": ("openssl/*", "wire store"),
     "CLI11": ("CLI/*", "bench tools"),
@@ -70,7 +71,7 @@ SYSTEM = (
 )
 
 # Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them).
-PURE_ROOMS = "wire reduce plan tools/proof sim"
+PURE_ROOMS = "wire reduce plan sim tools/proof tools/simulator"
 PURE_BAN = (
     "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
     "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "
@@ -86,7 +87,7 @@ def row(here: str) -> str | None:
 
 def resolve(root: Path, path: str, spelled: str) -> str | None:
     """The project file that an include means; a generated one is known by its first folder."""
-    for folder in (dirname(path), "lib", "include", ".", "tools", path.split("/")[0]):
+    for folder in (dirname(path), "lib", "include", ".", "tools", path.split("/")[0], "tests"):
         found = normpath(f"{folder}/{spelled}")
         if not found.startswith("..") and (root / found).is_file():
             return found

@@ -23,7 +23,7 @@ BELOW_COMM = (
     "lib/base/* lib/wire/* lib/store/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* "
     "lib/engine/* transports/* include/hocket/transport.hpp"
 )
-PURE = "lib/wire/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/*"
+PURE = "lib/wire/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* tools/simulator/*"
 UNFINISHED = "|".join(("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK"))
 
 

@@ -1,4 +1,4 @@
-#include "sim/volume.hpp"
+#include "simulator/volume.hpp"
 
 #include <algorithm>
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sim/network.hpp"
-#include "sim/time.hpp"
+#include "simulator/time.hpp"
 
 namespace hocket::sim {
 

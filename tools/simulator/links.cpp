@@ -1,4 +1,4 @@
-#include "sim/links.hpp"
+#include "simulator/links.hpp"
 
 #include <algorithm>
 

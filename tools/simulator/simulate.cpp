@@ -1,4 +1,4 @@
-#include "sim/simulate.hpp"
+#include "simulator/simulate.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "plan/lanes.hpp"
-#include "sim/agenda.hpp"
-#include "sim/links.hpp"
-#include "sim/volume.hpp"
+#include "simulator/agenda.hpp"
+#include "simulator/links.hpp"
+#include "simulator/volume.hpp"
 
 namespace hocket::sim {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/time.hpp"
+#include "simulator/time.hpp"
 
 namespace hocket::sim {
 

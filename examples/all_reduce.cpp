@@ -1,0 +1,12 @@
+// Every rank of a world adds its number to those of the others.
+#include <cstdio>
+#include <vector>
+
+#include "hocket/hocket.hpp"
+
+int main() {
+  hocket::Communicator world = hocket::join();
+  std::vector<float> values(4, static_cast<float>(world.rank() + 1));
+  world.all_reduce<float>(values);
+  std::printf("rank %d of %d: the sum is %g\n", world.rank(), world.size(), values[0]);
+}

@@ -1,0 +1,258 @@
+// Collective operations as data: a Communicator runs them, now or in the background, once or many
+// times (communicator.hpp).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hocket/export.h"
+#include "hocket/status.hpp"
+#include "hocket/types.hpp"
+
+namespace hocket::inline v0 {
+
+enum class CollectiveKind : std::int32_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  barrier,
+};
+
+/// "all_reduce", …; "unknown" for a value that is not one of the enumerators.
+[[nodiscard]] HOCKET_API std::string_view name(CollectiveKind kind) noexcept;
+
+/// How values of several ranks become one.
+struct Reduce {
+  ReduceOp op = ReduceOp::sum;
+  double factor = 1.0;  // premul_sum's; a whole number for integers
+  /// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b. It
+  /// is called from any thread, and must not throw.
+  void (*custom)(void* context, void* out, const void* a, const void* b, std::size_t count,
+                 DataType type) = nullptr;
+  void* context = nullptr;
+
+  constexpr Reduce() noexcept = default;
+  constexpr Reduce(ReduceOp which) noexcept : op(which) {}
+};
+
+struct Options {
+  /// Past it the operation fails, and the communicator with it; zero for the communicator's own.
+  std::chrono::nanoseconds timeout = {};
+};
+
+namespace detail {
+
+/// One rank's part of `whole` elements.
+inline std::size_t part(std::size_t whole, std::size_t part, std::string_view what) {
+  if (part == 0 ? whole == 0 : whole % part == 0) return part;
+  throw_error(Status(StatusCode::invalid_argument,
+                     std::string(what) + ": the larger span is no multiple of the smaller"));
+}
+
+inline void check_same_size(std::size_t one, std::size_t other, std::string_view what) {
+  if (one == other) return;
+  throw_error(
+      Status(StatusCode::invalid_argument, std::string(what) + ": spans of different sizes"));
+}
+
+}  // namespace detail
+
+/// An operation that all ranks of a communicator call with the same kind, count, type, op and root.
+/// in and out may be one buffer, or the part of the larger that the smaller is a copy of; any other
+/// overlap is an error. The memory is borrowed until the operation is over.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::barrier;
+  const void* in = nullptr;  // null where this rank gives nothing
+  void* out = nullptr;       // null where it gets nothing
+  DataType type = DataType::u8;
+  /// Elements: of the whole, or of one rank's part where ranks have parts (reduce_scatter,
+  /// all_gather, gather, scatter, all_to_all).
+  std::size_t count = 0;
+  /// In place of count, where parts differ: elements of each rank's part; of all_to_all, of the
+  /// part for each rank. The same on all ranks, but for all_to_all.
+  std::span<const std::size_t> counts = {};
+  std::span<const std::size_t> counts_from = {};  // of all_to_all: of the part from each rank
+  Reduce reduction = {};
+  int root = 0;
+  Options options = {};
+
+  /// out[i] = the values in[i] of all ranks, reduced; on every rank.
+  template <Element T>
+  [[nodiscard]] static Collective all_reduce(std::span<const T> in, std::span<T> out,
+                                             Reduce reduction = {}, Options options = {}) {
+    detail::check_same_size(in.size(), out.size(), "all_reduce");
+    return {.kind = CollectiveKind::all_reduce,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = in.size(),
+            .reduction = reduction,
+            .options = options};
+  }
+
+  /// Of as many parts as there are ranks, each rank gets its own, reduced.
+  template <Element T>
+  [[nodiscard]] static Collective reduce_scatter(std::span<const T> in, std::span<T> out,
+                                                 Reduce reduction = {}, Options options = {}) {
+    return {.kind = CollectiveKind::reduce_scatter,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = detail::part(in.size(), out.size(), "reduce_scatter"),
+            .reduction = reduction,
+            .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective reduce_scatter_v(std::span<const T> in, std::span<T> out,
+                                                   std::span<const std::size_t> counts,
+                                                   Reduce reduction = {}, Options options = {}) {
+    return {.kind = CollectiveKind::reduce_scatter,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .counts = counts,
+            .reduction = reduction,
+            .options = options};
+  }
+
+  /// The parts of all ranks, in their order, on every rank.
+  template <Element T>
+  [[nodiscard]] static Collective all_gather(std::span<const T> in, std::span<T> out,
+                                             Options options = {}) {
+    return {.kind = CollectiveKind::all_gather,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = detail::part(out.size(), in.size(), "all_gather"),
+            .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective all_gather_v(std::span<const T> in, std::span<T> out,
+                                               std::span<const std::size_t> counts,
+                                               Options options = {}) {
+    return {.kind = CollectiveKind::all_gather,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .counts = counts,
+            .options = options};
+  }
+
+  /// What the root has in `values`, on every rank.
+  template <Element T>
+  [[nodiscard]] static Collective broadcast(std::span<T> values, int root = 0,
+                                            Options options = {}) {
+    return {.kind = CollectiveKind::broadcast,
+            .in = values.data(),
+            .out = values.data(),
+            .type = data_type_of<T>,
+            .count = values.size(),
+            .root = root,
+            .options = options};
+  }
+
+  /// out[i] = the values in[i] of all ranks, reduced; on the root. `out` is empty elsewhere.
+  template <Element T>
+  [[nodiscard]] static Collective reduce(std::span<const T> in, std::span<T> out,
+                                         Reduce reduction = {}, int root = 0,
+                                         Options options = {}) {
+    return {.kind = CollectiveKind::reduce,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = in.size(),
+            .reduction = reduction,
+            .root = root,
+            .options = options};
+  }
+
+  /// The parts of all ranks, in their order, on the root. `out` is empty elsewhere.
+  template <Element T>
+  [[nodiscard]] static Collective gather(std::span<const T> in, std::span<T> out, int root = 0,
+                                         Options options = {}) {
+    return {.kind = CollectiveKind::gather,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = in.size(),
+            .root = root,
+            .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective gather_v(std::span<const T> in, std::span<T> out,
+                                           std::span<const std::size_t> counts, int root = 0,
+                                           Options options = {}) {
+    return {.kind = CollectiveKind::gather,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .counts = counts,
+            .root = root,
+            .options = options};
+  }
+
+  /// Each rank gets its part of what the root has. `in` is empty elsewhere.
+  template <Element T>
+  [[nodiscard]] static Collective scatter(std::span<const T> in, std::span<T> out, int root = 0,
+                                          Options options = {}) {
+    return {.kind = CollectiveKind::scatter,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = out.size(),
+            .root = root,
+            .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective scatter_v(std::span<const T> in, std::span<T> out,
+                                            std::span<const std::size_t> counts, int root = 0,
+                                            Options options = {}) {
+    return {.kind = CollectiveKind::scatter,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .counts = counts,
+            .root = root,
+            .options = options};
+  }
+
+  /// Part i of `in` goes to rank i; part i of `out` comes from it. Never in place.
+  template <Element T>
+  [[nodiscard]] static Collective all_to_all(std::span<const T> in, std::span<T> out,
+                                             std::size_t part, Options options = {}) {
+    detail::check_same_size(in.size(), out.size(), "all_to_all");
+    return {.kind = CollectiveKind::all_to_all,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .count = part,
+            .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective all_to_all_v(std::span<const T> in, std::span<T> out,
+                                               std::span<const std::size_t> counts_to,
+                                               std::span<const std::size_t> counts_from,
+                                               Options options = {}) {
+    return {.kind = CollectiveKind::all_to_all,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .counts = counts_to,
+            .counts_from = counts_from,
+            .options = options};
+  }
+
+  /// Over when all ranks have begun it.
+  [[nodiscard]] static Collective barrier(Options options = {}) { return {.options = options}; }
+};
+
+}  // namespace hocket::inline v0

@@ -1,0 +1,134 @@
+// A communicator: an ordered group of ranks, and the operations that they do together.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "hocket/collective.hpp"
+#include "hocket/export.h"
+#include "hocket/status.hpp"
+#include "hocket/types.hpp"
+
+// Inside the library.
+namespace hocket::comm {
+class Group;
+struct Started;
+struct Planned;
+}  // namespace hocket::comm
+
+namespace hocket::inline v0 {
+
+/// An operation under way. Its memory is borrowed until it is over, and so ~Work waits for it.
+class HOCKET_API Work {
+ public:
+  Work() noexcept;  // over already
+  explicit Work(std::unique_ptr<comm::Started> operation) noexcept;
+  Work(Work&& other) noexcept;
+  Work& operator=(Work&& other) noexcept;
+  ~Work();
+
+  /// Until it is over. Throws if it failed.
+  void wait();
+  /// Until it is over, at most so long. Whether it is over; throws if it failed. The operation goes
+  /// on in any case.
+  [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
+  /// Whether it is over, without waiting; whether it went well is what wait() says.
+  [[nodiscard]] bool is_over();
+  /// Of an operation that is over.
+  [[nodiscard]] Status status() const;
+
+ private:
+  friend std::size_t wait_any(std::span<Work> works);
+  friend void wait_all(std::span<Work> works);
+  std::unique_ptr<comm::Started> operation_;  // null: over
+};
+
+/// Until one of them is over: which. Throws InvalidArgument for none.
+HOCKET_API std::size_t wait_any(std::span<Work> works);
+/// Until all are over. Throws for the first that failed, when all are over.
+HOCKET_API void wait_all(std::span<Work> works);
+
+/// An operation that is planned once and run often, on the same memory.
+class HOCKET_API Prepared {
+ public:
+  explicit Prepared(std::unique_ptr<comm::Planned> operation) noexcept;
+  Prepared(Prepared&& other) noexcept;
+  Prepared& operator=(Prepared&& other) noexcept;
+  ~Prepared();
+
+  void run();
+  [[nodiscard]] Work start();
+
+ private:
+  std::unique_ptr<comm::Planned> operation_;
+};
+
+/// A handle: copies are the same communicator. Its operations run one after the other, in the order
+/// in which they are begun, which must be the same on all its ranks. Operations of different
+/// communicators never wait for each other, in however many threads they are begun. When one
+/// operation fails, so do all later ones.
+class HOCKET_API Communicator {
+ public:
+  Communicator() noexcept;  // of no ranks; only to be assigned to
+  explicit Communicator(std::shared_ptr<comm::Group> group) noexcept;
+  Communicator(const Communicator&) noexcept;
+  Communicator(Communicator&&) noexcept;
+  Communicator& operator=(const Communicator&) noexcept;
+  Communicator& operator=(Communicator&&) noexcept;
+  ~Communicator();
+
+  /// Whether this process is one of its ranks; else only to be assigned to.
+  [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
+  [[nodiscard]] int rank() const;
+  [[nodiscard]] int size() const;
+
+  // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
+  void run(const Collective& operation);
+  [[nodiscard]] Work start(const Collective& operation);
+  [[nodiscard]] Prepared prepare(const Collective& operation);
+
+  // All ranks of this communicator call these, in the same order as its operations.
+  /// The ranks that say the same color, ordered by key and then by rank. A negative color: none.
+  [[nodiscard]] Communicator split(int color, int key = 0);
+  /// These ranks, in this order; on the others, none.
+  [[nodiscard]] Communicator subgroup(std::span<const int> ranks);
+  [[nodiscard]] Communicator dup();
+
+  // The same in one word, for one operation now.
+  template <Element T>
+  void all_reduce(std::span<T> values, Reduce reduction = {}, Options options = {}) {
+    run(Collective::all_reduce(std::span<const T>(values), values, reduction, options));
+  }
+  template <Element T>
+  void broadcast(std::span<T> values, int root = 0, Options options = {}) {
+    run(Collective::broadcast(values, root, options));
+  }
+  template <Element T>
+  void all_gather(std::span<const T> in, std::span<T> out, Options options = {}) {
+    run(Collective::all_gather(in, out, options));
+  }
+  void barrier(Options options = {}) { run(Collective::barrier(options)); }
+
+ private:
+  std::shared_ptr<comm::Group> group_;
+};
+
+struct JoinOptions {
+  /// How the ranks meet: env://, tcp://HOST:PORT?rank=&size=, file:///PATH?rank=&size=; empty for
+  /// HOCKET_RENDEZVOUS, else what the launcher says.
+  std::string url = {};
+  /// For all ranks to be there; none for HOCKET_STORE_TIMEOUT.
+  std::optional<std::chrono::nanoseconds> timeout = {};
+  /// Of operations that name none.
+  std::chrono::nanoseconds operation_timeout = std::chrono::minutes(30);
+};
+
+/// Joins the world: returns when all its ranks are there. Throws, within the timeout, and names the
+/// ranks that are missing or wrong.
+[[nodiscard]] HOCKET_API Communicator join(const JoinOptions& options = {});
+
+}  // namespace hocket::inline v0

@@ -1,0 +1,150 @@
+// What carries messages between the ranks of a world. A transport is one class, for those that come
+// with Hocket as for those that a program loads (HOCKET_TRANSPORT_PATH); docs/transports.md is the
+// manual, and the conformance suite there decides what is one.
+//
+// A transport moves messages on *channels*. A channel is this rank's end of an ordered stream to
+// one peer; both ends know it by the same lane number. Messages keep their order and their
+// boundaries within a channel: the first receive posted gets the first message sent, whatever
+// happens on other channels. Both ends may send at once, and no channel waits for another.
+//
+// One thread at a time calls a transport, except where a function says otherwise. No function
+// blocks, throws or calls back.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "hocket/export.h"
+#include "hocket/status.hpp"
+
+namespace hocket::inline v0 {
+
+/// Of this end of a channel, as open() gave it: small numbers, not used again.
+using ChannelId = std::uint32_t;
+
+/// A stretch of memory; may be null when it is empty.
+struct MemoryPart {
+  std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// A message to be sent or received: its first part, and behind it the rest. The memory is borrowed
+/// until the completion: a send's is not to be written, a receive's is the transport's to write to,
+/// also behind the end of a message that is shorter.
+struct TransportOp {
+  enum class Kind : std::uint8_t { send, recv };
+
+  Kind kind = Kind::send;
+  /// Of a receive: the completion may lend the message where it arrived, and leave the memory
+  /// alone.
+  bool may_lend = false;
+  ChannelId channel = 0;
+  MemoryPart first = {};  // of a receive: room for the longest message that is expected
+  MemoryPart rest = {};
+  std::uint64_t token = 0;  // comes back with the completion
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return first.bytes + rest.bytes; }
+};
+
+/// What became of an op.
+struct TransportCompletion {
+  std::uint64_t token = 0;
+  std::uint64_t bytes = 0;  // of the message
+  /// The message, aligned to 16 bytes, until give_back(); null: it is in the op's memory.
+  const std::byte* lent = nullptr;
+  /// peer_lost: the other end is gone, or closed the channel; mismatch: a message was longer than
+  /// its receive; timeout: the peer could not be reached; whatever close() was told. A failure
+  /// names the peer, and every later op of the channel fails as well, except receives of what a
+  /// lost peer had sent before.
+  Status status = {};
+};
+
+struct TransportCaps {
+  /// Messages up to so many bytes cost about the same as an empty one.
+  std::uint64_t small_bytes_max = 0;
+  /// Large messages are best cut into pieces of about so many bytes.
+  std::uint64_t segment_bytes = 256 << 10;
+};
+
+class HOCKET_API Transport {
+ public:
+  Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+  /// Ends all connections. Ops without a completion get none any more; their memory is not touched
+  /// again.
+  virtual ~Transport() = default;
+
+  [[nodiscard]] virtual const TransportCaps& caps() const noexcept = 0;
+
+  /// By what the other ranks reach this one: any bytes, to be handed to their connect().
+  [[nodiscard]] virtual std::string address() const = 0;
+
+  /// The addresses of all ranks, this one's included; of a rank without this transport it is empty.
+  /// Called once, before open(). Does not wait for anybody: connections are made when they are
+  /// needed.
+  [[nodiscard]] virtual Status connect(std::span<const std::string> addresses) = 0;
+
+  /// Success if messages can go to another rank, else why not. After connect().
+  [[nodiscard]] virtual Status can_reach(std::uint32_t peer) const = 0;
+
+  /// This rank's end of the channel to a peer, another rank, which opens it by the same lane sooner
+  /// or later. Once for each peer and lane.
+  [[nodiscard]] virtual Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) = 0;
+
+  /// Takes the first so many ops, in order, and says how many; fewer than offered when it has no
+  /// room for more: the others are to be offered again after the next poll(). Each op that was
+  /// taken gives one completion, whatever happens.
+  [[nodiscard]] virtual std::size_t post(std::span<const TransportOp> ops) noexcept = 0;
+
+  /// Moves what can be moved, and says which ops are over. Those of one kind on one channel come in
+  /// the order in which they were posted.
+  [[nodiscard]] virtual std::size_t poll(std::span<TransportCompletion> completions) noexcept = 0;
+
+  /// Ends a loan.
+  virtual void give_back(const std::byte* lent) noexcept = 0;
+
+  /// To sleep until there is something to poll: call prepare_to_sleep(), and if it says true, wait
+  /// for the descriptor to be readable. False: poll again. -1 for a transport that must be polled.
+  [[nodiscard]] virtual int descriptor() const noexcept = 0;
+  [[nodiscard]] virtual bool prepare_to_sleep() noexcept = 0;
+
+  /// No further ops on a channel. Those that are under way fail for this reason, except receives
+  /// whose message is complete and sends that are on their way; the other end's fail with
+  /// peer_lost.
+  virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
+};
+
+/// What a transport is told of the world it is made for.
+struct TransportOptions {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::uint64_t epoch = 0;  // of the world's membership: ends of different epochs don't talk
+  std::string host = {};    // the address by which other hosts reach this one
+  std::chrono::nanoseconds connect_timeout = std::chrono::minutes(5);
+
+  // What all ranks share, to prove to each other who they are; an empty secret proves nothing.
+  std::string job = {};
+  std::string secret = {};
+  std::string tls = "off";  // or "psk", "certificate" with the files in PEM
+  std::string tls_certificate_file = {};
+  std::string tls_key_file = {};
+  std::string tls_ca_file = {};
+};
+
+/// A kind of transport. A loadable one exports `hocket_transport_v0`, a function without arguments
+/// that returns a pointer to one of these, which lives as long as the process.
+struct TransportKind {
+  std::string_view name;     // "tcp"
+  std::string_view summary;  // for people, in one line
+  /// Success where it can serve on this machine, else why not and what would help.
+  Status (*available)();
+  Result<std::unique_ptr<Transport>> (*make)(const TransportOptions& options);
+};
+
+}  // namespace hocket::inline v0

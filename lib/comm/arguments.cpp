@@ -1,0 +1,160 @@
+#include "comm/arguments.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "comm/instructions.hpp"
+
+namespace hocket::comm {
+namespace {
+
+constexpr std::array operations = {
+    plan::Operation::all_reduce, plan::Operation::reduce_scatter, plan::Operation::all_gather,
+    plan::Operation::broadcast,  plan::Operation::reduce,         plan::Operation::gather,
+    plan::Operation::scatter,    plan::Operation::all_to_all,     plan::Operation::barrier,
+};
+
+plan::Operation operation_of(CollectiveKind kind) noexcept {
+  return operations[static_cast<std::size_t>(kind)];
+}
+
+Status wrong(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
+
+/// Elements in `in` and `out` at this rank.
+struct Elements {
+  std::uint64_t in = 0;
+  std::uint64_t out = 0;
+};
+
+Elements elements_of(const Collective& c, const Place& place) noexcept {
+  const bool is_root = place.rank == static_cast<std::uint32_t>(c.root);
+  const std::uint64_t part = c.counts.empty() ? c.count : c.counts[place.rank];
+  const std::uint64_t all =
+      c.counts.empty() ? c.count * place.size
+                       : std::accumulate(c.counts.begin(), c.counts.end(), std::uint64_t{});
+  switch (c.kind) {
+    case CollectiveKind::all_reduce:
+      return {c.count, c.count};
+    case CollectiveKind::reduce_scatter:
+      return {all, part};
+    case CollectiveKind::all_gather:
+      return {part, all};
+    case CollectiveKind::broadcast:
+      return {is_root ? c.count : 0, c.count};
+    case CollectiveKind::reduce:
+      return {c.count, is_root ? c.count : 0};
+    case CollectiveKind::gather:
+      return {part, is_root ? all : 0};
+    case CollectiveKind::scatter:
+      return {is_root ? all : 0, part};
+    case CollectiveKind::all_to_all:
+      return {all, c.counts.empty() ? all
+                                    : std::accumulate(c.counts_from.begin(), c.counts_from.end(),
+                                                      std::uint64_t{})};
+    case CollectiveKind::barrier:
+      break;
+  }
+  return {};
+}
+
+bool has_parts(CollectiveKind kind) noexcept {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
+Status check_counts(const Collective& c, const Place& place) {
+  if (!c.counts.empty() && !has_parts(c.kind)) return wrong("it has no parts that may differ");
+  if (!c.counts.empty() && c.counts.size() != place.size) {
+    return wrong(fmt::format("{} counts for {} ranks", c.counts.size(), place.size));
+  }
+  const std::size_t from = c.kind == CollectiveKind::all_to_all ? c.counts.size() : 0;
+  if (c.counts_from.size() != from) {
+    return wrong(fmt::format("{} counts of parts from ranks, not {}", c.counts_from.size(), from));
+  }
+  std::uint64_t most = c.count;
+  for (const auto& counts : {c.counts, c.counts_from}) {
+    for (const std::size_t count : counts) most = std::max<std::uint64_t>(most, count);
+  }
+  if (most > INT64_MAX / size_of(c.type) / place.size) {
+    return wrong(fmt::format("{} elements do not fit in memory", most));
+  }
+  return {};
+}
+
+/// In place, the smaller buffer is the part of the larger one that it is a copy of.
+Status check_memory(const Collective& c, const Place& place) {
+  const Elements elements = elements_of(c, place);
+  if ((elements.in > 0 && c.in == nullptr) || (elements.out > 0 && c.out == nullptr)) {
+    return wrong(fmt::format("a null pointer for {} elements",
+                             c.in == nullptr ? elements.in : elements.out));
+  }
+  if (elements.in == 0 || elements.out == 0) return {};
+  const std::uint64_t element_bytes = size_of(c.type);
+  const auto in = reinterpret_cast<std::uintptr_t>(c.in);
+  const auto out = reinterpret_cast<std::uintptr_t>(c.out);
+  if (in + elements.in * element_bytes <= out || out + elements.out * element_bytes <= in)
+    return {};
+  if (c.kind == CollectiveKind::all_to_all)
+    return wrong("it can't be in place: in and out overlap");
+  const bool is_larger_in = elements.in > elements.out;
+  std::uint64_t before = 0;  // elements of the parts of lower ranks
+  if (elements.in != elements.out || (has_parts(c.kind) && place.size > 1)) {
+    for (std::uint32_t i = 0; i < place.rank; ++i) {
+      before += c.counts.empty() ? c.count : c.counts[i];
+    }
+  }
+  const std::uintptr_t larger = is_larger_in ? in : out;
+  const std::uintptr_t smaller = is_larger_in ? out : in;
+  if (smaller == larger + before * element_bytes) return {};
+  return wrong("in and out overlap")
+      .with_hint(before == 0 ? "in place, they are one buffer"
+                             : fmt::format("in place, the smaller one is {} elements behind the "
+                                           "beginning of the larger",
+                                           before));
+}
+
+}  // namespace
+
+Status check(const Collective& c, const Place& place) {
+  if (static_cast<std::size_t>(c.kind) >= operations.size()) return wrong("unknown kind");
+  if (size_of(c.type) == 0) return wrong("unknown data type");
+  if (c.root < 0 || static_cast<std::uint32_t>(c.root) >= place.size) {
+    return wrong(fmt::format("root {} is none of {} ranks", c.root, place.size));
+  }
+  if (c.options.timeout.count() < 0) return wrong("a timeout below zero");
+  if (Status status = check_counts(c, place); !status.ok()) return status;
+  return check_memory(c, place);
+}
+
+void write_signature(const Collective& c, Signature& to) {
+  to.operation = operation_of(c.kind);
+  to.root = plan::has_root(to.operation) ? static_cast<std::uint32_t>(c.root) : 0;
+  to.element_bytes = to.operation == plan::Operation::barrier ? 1 : size_of(c.type);
+  to.count = to.operation == plan::Operation::barrier ? 1 : c.count;
+  to.counts.assign(c.counts.begin(), c.counts.end());
+  to.counts.insert(to.counts.end(), c.counts_from.begin(), c.counts_from.end());
+  if (!to.counts.empty()) to.count = 0;
+}
+
+std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexcept {
+  const std::uint32_t chunks =
+      plan::shape_of({.operation = signature.operation, .size = size}, 1).chunks;
+  if (signature.counts.empty()) return signature.count * chunks * signature.element_bytes;
+  const auto end = signature.counts.begin() + size;
+  return std::accumulate(signature.counts.begin(), end, std::uint64_t{}) * signature.element_bytes;
+}
+
+Result<reduce::Reduction> make_reduction(const Collective& c, std::uint32_t size) {
+  return reduce::Reduction::make({.type = c.type,
+                                  .op = c.reduction.op,
+                                  .contributions = static_cast<int>(size),
+                                  .factor = c.reduction.factor,
+                                  .custom = {c.reduction.custom, c.reduction.context}},
+                                 allowed_instruction_set());
+}
+
+}  // namespace hocket::comm

@@ -1,0 +1,47 @@
+// Whether a collective operation can be, as far as one rank can tell, and what of it the plan must
+// know.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "hocket/collective.hpp"
+#include "hocket/status.hpp"
+
+#include "plan/problem.hpp"
+#include "reduce/reduction.hpp"
+
+namespace hocket::comm {
+
+/// Operations that are alike in all of this have the same plans and move the same bytes.
+struct Signature {
+  plan::Operation operation = plan::Operation::barrier;
+  std::uint32_t root = 0;
+  std::uint64_t element_bytes = 1;
+  std::uint64_t count = 0;  // elements of each chunk, if they are alike
+  std::vector<std::uint64_t> counts =
+      {};  // else by chunk; of all_to_all for each rank, then from each
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+/// A rank's place in its communicator.
+struct Place {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+};
+
+/// Fails with what is wrong and what it should be; says nothing of other ranks.
+[[nodiscard]] Status check(const Collective& collective, const Place& place);
+
+/// Of a collective that passed check(). Writes into `to`, whose memory it uses again.
+void write_signature(const Collective& collective, Signature& to);
+
+/// Bytes of the vector: what the choice of an algorithm goes by.
+[[nodiscard]] std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexcept;
+
+[[nodiscard]] Result<reduce::Reduction> make_reduction(const Collective& collective,
+                                                       std::uint32_t size);
+
+}  // namespace hocket::comm

@@ -1,0 +1,38 @@
+// What the ranks of a world tell each other before they talk: how to reach each, and what all must
+// have in common.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "store/store.hpp"
+
+namespace hocket::comm {
+
+/// Of one rank.
+struct Card {
+  std::string transport = {};
+  std::string address = {};  // on that transport
+  std::uint32_t local_rank = 0;
+  std::uint32_t local_size = 1;
+  std::string tuning = {};  // by which algorithms are chosen
+
+  friend bool operator==(const Card&, const Card&) = default;
+};
+
+/// Puts this rank's card into the store and waits for those of all ranks.
+[[nodiscard]] Result<std::vector<Card>> exchange(const Card& ours, std::uint32_t rank,
+                                                 std::uint32_t size, store::Store& store);
+
+/// Fails where another rank has another transport or tuning, and says both.
+[[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
+
+/// How many ranks each host has, where they have numbers in a row and only the last host may have
+/// fewer; else 1.
+[[nodiscard]] std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept;
+
+}  // namespace hocket::comm

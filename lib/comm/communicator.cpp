@@ -1,0 +1,82 @@
+#include "hocket/communicator.hpp"
+
+#include <array>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "comm/context.hpp"
+#include "comm/group.hpp"
+
+namespace hocket::inline v0 {
+namespace {
+
+constexpr std::array<std::string_view, 9> kinds = {"all_reduce", "reduce_scatter", "all_gather",
+                                                   "broadcast",  "reduce",         "gather",
+                                                   "scatter",    "all_to_all",     "barrier"};
+
+template <class T>
+T value_of(Result<T> result, std::string_view operation) {
+  if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
+  return std::move(*result);
+}
+
+}  // namespace
+
+std::string_view name(CollectiveKind kind) noexcept {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kinds.size() ? kinds[index] : "unknown";
+}
+
+Communicator::Communicator() noexcept = default;
+Communicator::Communicator(std::shared_ptr<comm::Group> group) noexcept
+    : group_(std::move(group)) {}
+Communicator::Communicator(const Communicator&) noexcept = default;
+Communicator::Communicator(Communicator&&) noexcept = default;
+Communicator& Communicator::operator=(const Communicator&) noexcept = default;
+Communicator& Communicator::operator=(Communicator&&) noexcept = default;
+Communicator::~Communicator() = default;
+
+int Communicator::rank() const { return static_cast<int>(group_->place().rank); }
+int Communicator::size() const { return static_cast<int>(group_->place().size); }
+
+void Communicator::run(const Collective& collective) {
+  Status status = group_->run(collective);
+  if (!status.ok()) throw_error(std::move(status));
+}
+
+Communicator Communicator::split(int color, int key) {
+  return Communicator(value_of(group_->split(color, key), "split"));
+}
+
+Communicator Communicator::subgroup(std::span<const int> ranks) {
+  int place = -1;
+  std::vector<bool> is_named(group_->place().size);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(ranks[i]);
+    if (rank >= is_named.size() || is_named[rank]) {
+      throw_error(Status(
+          StatusCode::invalid_argument,
+          fmt::format("subgroup: rank {} is {}", ranks[i],
+                      rank >= is_named.size() ? "none of this communicator" : "named twice")));
+    }
+    is_named[rank] = true;
+    if (ranks[i] == this->rank()) place = static_cast<int>(i);
+  }
+  return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));
+}
+
+Communicator Communicator::dup() { return Communicator(value_of(group_->split(0, rank()), "dup")); }
+
+Communicator join(const JoinOptions& options) {
+  const auto context = value_of(comm::make_context(options), "join");
+  std::vector<std::uint32_t> members(static_cast<std::size_t>(context->world.size));
+  std::iota(members.begin(), members.end(), 0U);
+  return Communicator(std::make_shared<comm::Group>(context, 0, std::move(members),
+                                                    static_cast<std::uint32_t>(context->world.rank),
+                                                    options.operation_timeout));
+}
+
+}  // namespace hocket::inline v0

@@ -1,0 +1,122 @@
+#include "comm/context.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "comm/card.hpp"
+#include "comm/tuning.hpp"
+#include "engine/transports.hpp"
+#include "sim/parameters.hpp"
+
+namespace hocket::comm {
+namespace {
+
+// What a network is taken for until a tuning file says what it is.
+constexpr std::string_view usual_network = "ethernet-10g";
+constexpr Duration spin = std::chrono::microseconds(50);
+
+/// The one that is asked for, else the first that can serve.
+Result<const TransportKind*> choose_transport(const Config& config) {
+  const std::string wanted = config.get(variables::transport);
+  const engine::FoundTransports found =
+      engine::find_transports(config.get(variables::transport_path));
+  for (const std::string& complaint : found.complaints) {
+    log::line(log::Level::warning, "{}", complaint);
+  }
+  std::string why;
+  for (const TransportKind* const kind : found.kinds) {
+    if (!wanted.empty() && wanted != kind->name) continue;
+    const Status available = kind->available();
+    if (available.ok()) return kind;
+    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", kind->name, available.what());
+  }
+  if (why.empty()) why = fmt::format("there is none called {}", quote(wanted));
+  return Status(StatusCode::unsupported, fmt::format("no transport can serve: {}", why))
+      .with_hint("`hocket info` lists those that there are; HOCKET_TRANSPORT names one");
+}
+
+TransportOptions transport_options(const world::World& world, const Config& config) {
+  return {.rank = static_cast<std::uint32_t>(world.rank),
+          .size = static_cast<std::uint32_t>(world.size),
+          .epoch = static_cast<std::uint64_t>(world.attempt),
+          .host = world.address,
+          .connect_timeout = world.store->timeout(),
+          .job = world.job,
+          .secret = world.credentials.secret,
+          .tls = std::string(variables::tls_modes[config.get(variables::tls).index]),
+          .tls_certificate_file = config.get(variables::tls_certificate_file),
+          .tls_key_file = config.get(variables::tls_key_file),
+          .tls_ca_file = config.get(variables::tls_ca_file)};
+}
+
+/// All that algorithms are chosen by, so that ranks can compare it.
+std::string describe(const sim::Tuning& tuning) {
+  std::string text;
+  for (const sim::Rule& rule : tuning.rules) text += fmt::format("{},", rule.text);
+  for (const sim::Parameter& each : sim::parameters(tuning.network)) {
+    text += fmt::format("{}={} ", each.name, each.value);
+  }
+  return text;
+}
+
+/// Every rank's, or where they don't fit together.
+Result<std::vector<Card>> meet(const world::World& world, Card ours) {
+  const auto rank = static_cast<std::uint32_t>(world.rank);
+  const auto size = static_cast<std::uint32_t>(world.size);
+  auto cards = exchange(ours, rank, size, *world.store);
+  if (!cards.ok()) return cards;
+  if (Status status = check_agreement(*cards, rank); !status.ok()) return status;
+  return cards;
+}
+
+/// Nothing where ranks outnumber processors: it would burn what a peer needs.
+Duration spin_time(const world::World& world) noexcept {
+  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
+  return static_cast<unsigned>(world.local_size) > processors ? Duration::zero() : spin;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
+  const Config& config = process_config();
+  auto network = sim::find_preset(usual_network);
+  auto tuning = read_tuning(config, *network);
+  if (!tuning.ok()) return tuning.status();
+  auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
+  if (!world.ok()) return world.status();
+  const auto kind = choose_transport(config);
+  if (!kind.ok()) return kind.status();
+  auto transport = (*kind)->make(transport_options(*world, config));
+  if (!transport.ok()) return transport.status();
+  const auto cards = meet(*world, {.transport = std::string((*kind)->name),
+                                   .address = (*transport)->address(),
+                                   .local_rank = static_cast<std::uint32_t>(world->local_rank),
+                                   .local_size = static_cast<std::uint32_t>(world->local_size),
+                                   .tuning = describe(*tuning)});
+  if (!cards.ok()) return cards.status();
+  std::vector<std::string> addresses;
+  for (const Card& card : *cards) addresses.push_back(card.address);
+  if (Status status = (*transport)->connect(addresses); !status.ok()) return status;
+  const std::uint64_t segment_bytes = (*transport)->caps().segment_bytes;
+  auto engine = engine::Engine::make(
+      std::move(*transport),
+      {.executor = {.segment_bytes = segment_bytes}, .spin = spin_time(*world)});
+  if (!engine.ok()) return engine.status();
+  const std::uint32_t per_host = ranks_per_host(*cards);
+  tuning->network.ranks_per_host = per_host;
+  return std::make_shared<Context>(std::move(*world), per_host,
+                                   sim::Selector(tuning->network, std::move(tuning->rules)),
+                                   std::move(*engine));
+}
+
+}  // namespace hocket::comm

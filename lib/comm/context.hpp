@@ -1,0 +1,35 @@
+// What all communicators of a world share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "hocket/communicator.hpp"
+#include "hocket/status.hpp"
+
+#include "engine/engine.hpp"
+#include "sim/selector.hpp"
+#include "world/rendezvous.hpp"
+
+namespace hocket::comm {
+
+/// In the order in which they are made; the engine goes before the store that others may serve.
+struct Context {
+  Context(world::World its_world, std::uint32_t per_host, sim::Selector its_selector,
+          std::unique_ptr<engine::Engine> its_engine)
+      : world(std::move(its_world)),
+        ranks_per_host(per_host),
+        selector(std::move(its_selector)),
+        engine(std::move(its_engine)) {}
+
+  world::World world;
+  std::uint32_t ranks_per_host;  // 1 where hosts are not alike
+  sim::Selector selector;
+  std::unique_ptr<engine::Engine> engine;
+};
+
+/// Meets the others, and tells them how to reach this rank.
+[[nodiscard]] Result<std::shared_ptr<Context>> make_context(const JoinOptions& options);
+
+}  // namespace hocket::comm

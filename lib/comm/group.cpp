@@ -1,0 +1,134 @@
+#include "comm/group.hpp"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace hocket::comm {
+namespace {
+
+constexpr unsigned plan_lane_bits = 8;
+
+/// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
+std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
+  const bool is_world = members == static_cast<std::size_t>(context.world.size);
+  return is_world ? context.ranks_per_host : 1;
+}
+
+}  // namespace
+
+Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std::uint32_t> members,
+             std::uint32_t rank, Duration timeout)
+    : context_(std::move(context)),
+      id_(id),
+      members_(std::move(members)),
+      place_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())},
+      timeout_(timeout),
+      planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
+               [this](const engine::Port& port) { return open(port); }) {}
+
+Group::~Group() { engine().close(group_); }
+
+Result<ChannelId> Group::open(const engine::Port& port) {
+  const std::uint64_t key = std::uint64_t{port.peer} << plan_lane_bits | port.lane;
+  if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
+  const std::uint64_t lane = id_ << plan_lane_bits | port.lane;
+  const auto channel = engine().open(group_, members_[port.peer], lane);
+  if (channel.ok()) channels_.emplace(key, *channel);
+  return channel;
+}
+
+Status Group::set_up(const Collective& collective, Operation& operation) {
+  const auto refused = [&](Status why) {
+    return std::move(why).with_operation(std::string(name(collective.kind)));
+  };
+  if (Status status = comm::check(collective, place_); !status.ok()) return refused(status);
+  auto plan = planner_.find(collective);
+  if (!plan.ok()) return refused(plan.status());
+  operation.plan = std::move(*plan);
+  const bool is_barrier = collective.kind == CollectiveKind::barrier;
+  operation.task = {
+      .binding = operation.plan->binding.get(),
+      .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
+      .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
+      .group = &group_,
+  };
+  if (!is_barrier && !plan::reduces(operation.plan->signature.operation)) return {};
+  auto reduction = is_barrier
+                       ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
+                       : make_reduction(collective, place_.size);
+  if (!reduction.ok()) return refused(reduction.status());
+  operation.task.reduction = *reduction;
+  return {};
+}
+
+void Group::number(const Collective& collective, Operation& operation) {
+  operation.number = ++operations_;
+  const Duration timeout =
+      collective.options.timeout.count() > 0 ? collective.options.timeout : timeout_;
+  operation.task.deadline = Deadline::after(monotonic_clock(), timeout);
+}
+
+Status Group::run(const Collective& collective) {
+  Operation operation;
+  if (Status status = set_up(collective, operation); !status.ok()) return status;
+  return run(collective, operation);
+}
+
+Status Group::run(const Collective& collective, Operation& operation) {
+  number(collective, operation);
+  engine::Work work;
+  operation.task.work = &work;
+  engine().start(operation.task);
+  engine().wait(work);
+  return work.status().ok() ? Status() : explain(operation, work.status());
+}
+
+Status Group::explain(const Operation& operation, const Status& why) const {
+  const std::string_view kind = plan::name(operation.plan->signature.operation);
+  return Status(why.code(),
+                fmt::format("{} by {} failed on rank {} of {}", kind,
+                            operation.plan->choice.algorithm->name, place_.rank, place_.size))
+      .with_rank(static_cast<int>(place_.rank))
+      .with_peer(why.peer())
+      .with_step(why.step())
+      .with_operation(fmt::format("{} #{}", kind, operation.number))
+      .caused_by(why);
+}
+
+Result<std::shared_ptr<Group>> Group::split(int color, int key) {
+  struct Wish {
+    std::int64_t color;
+    std::int64_t key;
+    std::int64_t id;
+  };
+  Wish ours{color, key, 0};
+  if (place_.rank == 0) {
+    const auto id = context_->world.store->add("communicators", 1);
+    if (!id.ok()) return id.status();
+    ours.id = *id;
+  }
+  std::vector<Wish> wishes(place_.size);
+  Status status = run({.kind = CollectiveKind::all_gather,
+                       .in = &ours,
+                       .out = wishes.data(),
+                       .type = DataType::u8,
+                       .count = sizeof ours});
+  if (!status.ok()) return status;
+  if (color < 0) return std::shared_ptr<Group>();
+  std::vector<std::uint32_t> chosen;  // ranks of this communicator
+  for (std::uint32_t i = 0; i < place_.size; ++i) {
+    if (wishes[i].color == color) chosen.push_back(i);
+  }
+  std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
+  const auto place =
+      static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
+  for (std::uint32_t& rank : chosen) rank = members_[rank];
+  return std::make_shared<Group>(context_, static_cast<std::uint64_t>(wishes[0].id),
+                                 std::move(chosen), place, timeout_);
+}
+
+}  // namespace hocket::comm

@@ -1,0 +1,78 @@
+#include "comm/planner.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/limits.hpp"
+#include "plan/catalog.hpp"
+
+namespace hocket::comm {
+
+Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
+                 OpenChannel open)
+    : place_(place), ranks_per_host_(ranks_per_host), selector_(selector), open_(std::move(open)) {}
+
+Result<std::shared_ptr<const Plan>> Planner::find(const Collective& collective) {
+  write_signature(collective, wanted_);
+  const auto found =
+      std::ranges::find_if(plans_, [&](const auto& each) { return each->signature == wanted_; });
+  if (found != plans_.end()) {
+    plans_.splice(plans_.begin(), plans_, found);
+    return plans_.front();
+  }
+  auto made = make();
+  if (!made.ok()) return made;
+  plans_.push_front(*made);
+  if (plans_.size() > limits::plans_kept_max) plans_.pop_back();
+  return made;
+}
+
+Result<std::shared_ptr<const Plan>> Planner::make() {
+  plan::Problem problem{.operation = wanted_.operation,
+                        .size = place_.size,
+                        .root = wanted_.root,
+                        .ranks_per_host = ranks_per_host_};
+  auto result = std::make_shared<Plan>();
+  result->signature = wanted_;
+  result->choice =
+      selector_.choose(problem, vector_bytes(wanted_, place_.size), !wanted_.counts.empty());
+  problem.pieces = result->choice.pieces;
+  const auto same = std::ranges::find_if(plans_, [&](const auto& each) {
+    return each->choice.algorithm == result->choice.algorithm &&
+           each->program->plan().problem == problem;
+  });
+  result->program = same != plans_.end() ? (*same)->program
+                                         : std::make_shared<const engine::Program>(plan::build(
+                                               *result->choice.algorithm, problem, place_.rank));
+  auto channels = channels_of(*result->program);
+  if (!channels.ok()) return channels.status();
+  result->binding = std::make_unique<engine::Binding>(*result->program, chunk_sizes(),
+                                                      wanted_.element_bytes, std::move(*channels));
+  return std::shared_ptr<const Plan>(std::move(result));
+}
+
+Result<std::vector<ChannelId>> Planner::channels_of(const engine::Program& program) const {
+  std::vector<ChannelId> channels;
+  for (const engine::Port& port : program.ports()) {
+    const auto channel = open_(port);
+    if (!channel.ok()) return channel.status();
+    channels.push_back(*channel);
+  }
+  return channels;
+}
+
+std::vector<std::uint64_t> Planner::chunk_sizes() const {
+  const plan::Problem problem{.operation = wanted_.operation, .size = place_.size};
+  if (wanted_.counts.empty()) return plan::even_sizes(problem, wanted_.count);
+  if (wanted_.operation != plan::Operation::all_to_all) return wanted_.counts;
+  // By rank and rank, of which only what this one has and gets is known and looked at.
+  const std::size_t size = place_.size;
+  std::vector<std::uint64_t> sizes(size * size);
+  for (std::size_t i = 0; i < size; ++i) {
+    sizes[place_.rank * size + i] = wanted_.counts[i];
+    sizes[i * size + place_.rank] = wanted_.counts[size + i];
+  }
+  return sizes;
+}
+
+}  // namespace hocket::comm

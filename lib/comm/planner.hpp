@@ -1,0 +1,53 @@
+// From an operation to what the engine runs: chosen, built and bound once, and kept.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "comm/arguments.hpp"
+#include "engine/binding.hpp"
+#include "engine/program.hpp"
+#include "sim/selector.hpp"
+
+namespace hocket::comm {
+
+/// What the engine runs for operations of one signature.
+struct Plan {
+  Signature signature = {};
+  sim::Choice choice = {};
+  std::shared_ptr<const engine::Program> program = {};
+  std::unique_ptr<engine::Binding> binding = {};
+};
+
+/// Opens the channel of a port, the first time, and then knows it.
+using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port)>;
+
+class Planner {
+ public:
+  /// Borrows the selector.
+  Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
+          OpenChannel open);
+
+  /// The plan for a collective that passed check(): the one used last time if it fits, which takes
+  /// no memory. Whoever uses it keeps it alive.
+  [[nodiscard]] Result<std::shared_ptr<const Plan>> find(const Collective& collective);
+
+ private:
+  [[nodiscard]] Result<std::shared_ptr<const Plan>> make();
+  [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program) const;
+  [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
+
+  Place place_;
+  std::uint32_t ranks_per_host_;
+  const sim::Selector& selector_;
+  OpenChannel open_;
+  Signature wanted_;                              // of the operation at hand
+  std::list<std::shared_ptr<const Plan>> plans_;  // those used last come first
+};
+
+}  // namespace hocket::comm

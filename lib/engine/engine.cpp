@@ -1,0 +1,209 @@
+#include "engine/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+namespace hocket::engine {
+namespace {
+
+constexpr Duration background_spin = std::chrono::microseconds(10);
+
+}  // namespace
+
+/// Takes the mutex from a leader that looks again and again without a pause.
+class Engine::Entry {
+ public:
+  explicit Entry(Engine& engine) : engine_(engine) {
+    engine_.entering_.fetch_add(1, std::memory_order_relaxed);
+    lock_ = std::unique_lock(engine_.mutex_);
+    engine_.entering_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::unique_lock<std::mutex>& lock() noexcept { return lock_; }
+
+ private:
+  Engine& engine_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+Result<std::unique_ptr<Engine>> Engine::make(std::unique_ptr<Transport> transport,
+                                             const EngineOptions& options) {
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) {
+    return Status(StatusCode::system_error, "no eventfd to wake a sleeping thread by")
+        .with_system_error(errno);
+  }
+  return std::unique_ptr<Engine>(new Engine(std::move(transport), options, std::move(wake)));
+}
+
+Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake)
+    : transport_(std::move(transport)),
+      spin_(options.spin),
+      wake_(std::move(wake)),
+      executor_(*transport_, options.executor) {}
+
+Engine::~Engine() {
+  {
+    Entry entry(*this);
+    is_ending_ = true;
+    needed_.notify_all();
+    wake_leader();
+  }
+  if (background_.joinable()) background_.join();
+  executor_.fail_all(Status(StatusCode::aborted, "the world was left"));
+  while (executor_.active() > 0) executor_.progress();
+}
+
+void Engine::start(const Task& task) {
+  const Entry entry(*this);
+  executor_.start(task);
+  wake_leader();
+}
+
+void Engine::start_in_background(const Task& task) {
+  const Entry entry(*this);
+  executor_.start(task);
+  wake_leader();
+  call_background();
+}
+
+bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
+  const auto is_over = [&] {
+    return std::ranges::any_of(works, [](const Work* work) { return work->is_over(); });
+  };
+  Entry entry(*this);
+  std::unique_lock<std::mutex>& lock = entry.lock();
+  while (!is_over()) {
+    if (leader_ == Leader::waiter) {
+      follow(lock, deadline);
+    } else {
+      lead(lock, Leader::waiter, deadline, is_over);
+    }
+    if (deadline.passed(monotonic_clock().now())) break;
+  }
+  call_background();
+  return is_over();
+}
+
+bool Engine::test(const Work& work) {
+  if (work.is_over()) return true;
+  const Entry entry(*this);
+  if (leader_ != Leader::waiter) executor_.progress();
+  return work.is_over();
+}
+
+void Engine::fail(Group& group, const Status& why) {
+  const Entry entry(*this);
+  executor_.fail(group, why);
+  wake_leader();
+}
+
+Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t lane) {
+  const Entry entry(*this);
+  auto channel = transport_->open(peer, lane);
+  if (channel.ok()) group.channels.push_back(*channel);
+  return channel;
+}
+
+void Engine::close(const Group& group) {
+  const Entry entry(*this);
+  const Status reason(StatusCode::aborted, "the communicator was left");
+  for (const ChannelId channel : group.channels) transport_->close(channel, reason);
+}
+
+template <class IsOver>
+void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline,
+                  IsOver&& is_over) {
+  leader_ = as;
+  is_leader_asleep_ = false;
+  const std::uint64_t term = ++term_;
+  Instant idle_since = Instant::max();
+  while (true) {
+    const bool moved = executor_.progress();
+    if (moved && followers_ > 0) changed_.notify_all();
+    if (is_over()) break;
+    if (entering_.load(std::memory_order_relaxed) > 0) {
+      let_enter(lock);
+      if (term != term_) return;
+    }
+    if (moved) {
+      idle_since = Instant::max();
+      continue;
+    }
+    const Instant now = monotonic_clock().now();
+    executor_.expire(now);
+    if (is_over() || deadline.passed(now)) break;
+    idle_since = std::min(idle_since, now);
+    if (now - idle_since < (as == Leader::background ? background_spin : spin_)) continue;
+    sleep(lock, deadline);
+    if (term != term_) return;
+  }
+  resign();
+}
+
+void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  if (!transport_->prepare_to_sleep()) return;
+  const Duration most = deadline.or_sooner(executor_.deadline()).remaining(monotonic_clock().now());
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
+  const timespec timeout = {.tv_sec = seconds.count(), .tv_nsec = (most - seconds).count()};
+  std::array<pollfd, 2> sources = {
+      {{transport_->descriptor(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
+  const std::uint64_t term = term_;
+  is_leader_asleep_ = true;
+  lock.unlock();
+  ::ppoll(sources.data(), sources.size(), most == Duration::max() ? nullptr : &timeout, nullptr);
+  lock.lock();
+  if (term != term_) return;  // the call to wake up is for who leads now
+  is_leader_asleep_ = false;
+  std::uint64_t calls = 0;
+  if (sources[1].revents != 0) (void)!::read(wake_.get(), &calls, sizeof calls);
+}
+
+void Engine::let_enter(std::unique_lock<std::mutex>& lock) {
+  lock.unlock();
+  while (entering_.load(std::memory_order_relaxed) > 0) std::this_thread::yield();
+  lock.lock();
+}
+
+void Engine::resign() {
+  leader_ = Leader::nobody;
+  if (followers_ > 0) changed_.notify_all();
+}
+
+void Engine::follow(std::unique_lock<std::mutex>& lock, Deadline deadline) {
+  ++followers_;
+  if (deadline.is_never()) {
+    changed_.wait(lock);
+  } else {
+    changed_.wait_until(lock, deadline.at());
+  }
+  --followers_;
+}
+
+void Engine::wake_leader() {
+  if (!is_leader_asleep_) return;
+  const std::uint64_t call = 1;
+  (void)!::write(wake_.get(), &call, sizeof call);
+}
+
+void Engine::call_background() {
+  if (leader_ != Leader::nobody || executor_.active() == 0) return;
+  if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
+  needed_.notify_one();
+}
+
+void Engine::run_in_background() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    needed_.wait(
+        lock, [&] { return is_ending_ || (leader_ == Leader::nobody && executor_.active() > 0); });
+    if (is_ending_) return;
+    lead(lock, Leader::background, {}, [&] { return is_ending_ || executor_.active() == 0; });
+  }
+}
+
+}  // namespace hocket::engine

@@ -1,0 +1,97 @@
+// Keeps operations moving for all threads of a process. The thread that waits does the work itself;
+// where several wait, one of them, the leader, does it for all. A thread of our own leads when
+// operations are under way and nobody waits.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+
+#include "hocket/status.hpp"
+#include "hocket/transport.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "engine/executor.hpp"
+
+namespace hocket::engine {
+
+struct EngineOptions {
+  ExecutorOptions executor = {};
+  /// How long a leader looks again and again before it sleeps; nothing where more ranks run on this
+  /// host than it has processors.
+  Duration spin = std::chrono::microseconds(50);
+};
+
+/// Any thread may call anything.
+class Engine {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> make(std::unique_ptr<Transport> transport,
+                                                            const EngineOptions& options = {});
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  /// Operations that are not over fail.
+  ~Engine();
+
+  /// Begins an operation that wait() is called for at once.
+  void start(const Task& task);
+  /// Begins an operation and keeps it moving.
+  void start_in_background(const Task& task);
+
+  /// Until one of the works is over, or the deadline. Whether one is.
+  bool wait_any(std::span<const Work* const> works, Deadline deadline = {});
+  bool wait(const Work& work, Deadline deadline = {}) {
+    const Work* const one = &work;
+    return work.is_over() || wait_any({&one, 1}, deadline);
+  }
+  /// Moves things on once, if nobody else does. Whether the work is over.
+  bool test(const Work& work);
+
+  void fail(Group& group, const Status& why);
+
+  /// This rank's end of a channel, which becomes the group's.
+  [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);
+  /// Ends the channels of a group that has no operations any more.
+  void close(const Group& group);
+
+ private:
+  enum class Leader : std::uint8_t { nobody, waiter, background };
+  class Entry;
+
+  Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake);
+
+  /// Until `is_over` says so, the deadline has passed, or another thread leads. Begins and ends
+  /// with the lock, and sleeps without.
+  template <class IsOver>
+  void lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
+  void sleep(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  void let_enter(std::unique_lock<std::mutex>& lock);
+  void resign();
+  void follow(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  void call_background();
+  void run_in_background();
+  void wake_leader();
+
+  const std::unique_ptr<Transport> transport_;
+  const Duration spin_;
+  const Fd wake_;  // an eventfd: to end a leader's sleep
+
+  std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex
+  std::mutex mutex_;                         // of all below
+  Executor executor_;
+  Leader leader_ = Leader::nobody;
+  std::uint64_t term_ = 0;  // of the leader
+  bool is_leader_asleep_ = false;
+  std::uint32_t followers_ = 0;
+  std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
+  std::condition_variable needed_;   // for the background: operations are under way, nobody leads
+  bool is_ending_ = false;
+  std::thread background_;  // from the first need on
+};
+
+}  // namespace hocket::engine

@@ -1,0 +1,88 @@
+// Runs plans over a transport: any number at once, in one thread, without waiting.
+//
+// A step begins when all that it waits for is done; its bytes go as messages of one segment each,
+// so that the far end of a pipeline works while its beginning still sends. A step that is abreast
+// of another (Program) follows it segment by segment.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "hocket/transport.hpp"
+
+#include "engine/run.hpp"
+#include "engine/slots.hpp"
+
+namespace hocket::engine {
+
+struct ExecutorOptions {
+  /// All ranks cut messages alike. A multiple of 16, the largest element.
+  std::uint64_t segment_bytes = 256 << 10;
+  /// Of one step, under way at once.
+  std::uint32_t segments_max = 4;
+};
+
+class Executor {
+ public:
+  /// Borrows the transport.
+  explicit Executor(Transport& transport, const ExecutorOptions& options = {});
+
+  /// Runs it behind those that its group has already. The task's work is over when all its steps
+  /// are, and no part of its memory is touched any more.
+  void start(const Task& task);
+
+  /// Moves on what can be moved on. Whether anything was.
+  bool progress();
+
+  /// Every operation of the group fails for this reason, now and later.
+  void fail(Group& group, const Status& why);
+
+  void fail_all(const Status& why);
+  /// Fails the groups of all operations whose deadline has passed.
+  void expire(Instant now);
+  /// The next one, of operations that run.
+  [[nodiscard]] Deadline deadline() const noexcept;
+
+  /// Operations that run.
+  [[nodiscard]] std::size_t active() const noexcept { return runs_.size() - free_runs_.size(); }
+
+ private:
+  struct StepId {
+    std::uint32_t run = 0;
+    std::uint32_t step = 0;
+  };
+
+  void begin(const Task& task);
+  [[nodiscard]] std::uint32_t take_run();
+  void begin_next();
+  void finish_if_over(std::uint32_t id);
+  void drop_unposted(std::uint32_t id);
+
+  void drain();
+  void advance(StepId id);
+  void post_messages(StepId id, std::uint64_t limit);
+  void post_message(StepId id, std::uint64_t begin, std::uint64_t bytes);
+  void work_locally(StepId id, std::uint64_t limit);
+  void moved_on(StepId id);
+  void end_step(StepId id);
+
+  void complete(TransportCompletion& completion);
+  bool flush();
+
+  Transport& transport_;
+  ExecutorOptions options_;
+  Slots slots_;
+  std::vector<std::unique_ptr<Run>> runs_;
+  std::vector<std::uint32_t> free_runs_;
+  std::vector<Group*> free_groups_;  // whose next operation may begin; empty between calls
+  std::vector<StepId> ready_;        // to be looked at; empty between calls
+  std::vector<StepId> local_;        // with local work left: a segment at a time
+  std::vector<TransportOp> outgoing_;
+  std::vector<TransportOp> refused_;
+  std::array<TransportCompletion, 64> completions_ = {};  // of one poll
+};
+
+}  // namespace hocket::engine

@@ -1,0 +1,65 @@
+// One connection that we make: tried until the other end lets us in or refuses for good, or the
+// time is over.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "net/socket.hpp"
+#include "transports/tcp/greeting.hpp"
+#include "transports/tcp/link.hpp"
+#include "transports/tcp/poller.hpp"
+
+namespace hocket::tcp {
+
+struct DialOptions {
+  std::uint32_t peer = 0;
+  net::Address to = {};
+  net::Address from = {};
+  LinkHello hello = {};
+  Duration timeout = Duration::zero();
+};
+
+class Dial final : public Pollee {
+ public:
+  enum class State : std::uint8_t { going, connected, failed };
+
+  /// Borrows the terms and the poller.
+  Dial(DialOptions options, const Terms& terms, Poller& poller);
+  Dial(const Dial&) = delete;
+  Dial& operator=(const Dial&) = delete;
+  ~Dial() { hang_up(); }
+
+  /// Does what can be done now. To be called at first, for events, and when next() has passed.
+  [[nodiscard]] State advance(Instant now);
+  [[nodiscard]] Deadline next() const noexcept;
+  /// Once connected.
+  [[nodiscard]] int socket() const noexcept { return greeting_->socket(); }
+  [[nodiscard]] Link take() noexcept { return greeting_->take(); }
+  [[nodiscard]] const DialOptions& options() const noexcept { return options_; }
+  /// Once failed.
+  [[nodiscard]] const Status& failure() const noexcept { return failure_; }
+
+ private:
+  [[nodiscard]] State connect(Instant now);
+  [[nodiscard]] State greet(Instant now);
+  [[nodiscard]] State try_again(Status why, Instant now);
+  [[nodiscard]] State fail(Status why);
+  void hang_up() noexcept;
+
+  const DialOptions options_;
+  const Terms& terms_;
+  Poller& poller_;
+  const Deadline give_up_;
+  Deadline next_try_ = Deadline(Instant());
+  Duration pause_;
+  Fd connecting_ = {};
+  std::unique_ptr<DialGreeting> greeting_ = {};
+  Status failure_ = {};
+};
+
+}  // namespace hocket::tcp

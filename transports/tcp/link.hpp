@@ -1,0 +1,79 @@
+// What two ends say to each other before a connection becomes part of a channel: who dials whom,
+// and for what. Inside the handshake of lib/wire, each of one fixed size:
+//
+//   LinkHello   dialler   version 4, epoch 8, world size 4, rank 4, lane 8, stream 4, streams 4,
+//                         instance of the one who is dialled 16
+//   LinkAnswer  listener  version 4, verdict 1, epoch 8, world size 4, streams 4
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hocket/status.hpp"
+
+#include "net/endpoint.hpp"
+
+namespace hocket::tcp {
+
+inline constexpr std::uint32_t link_version = 1;
+inline constexpr std::size_t instance_bytes = 16;
+inline constexpr std::size_t link_hello_bytes = 52;
+inline constexpr std::size_t link_answer_bytes = 21;
+
+/// Where a transport listens, and which one it is: random bytes, in hexadecimal digits.
+struct Address {
+  net::Endpoint endpoint = {};
+  std::string instance = {};
+
+  /// "10.0.0.7:4711 00f3…"
+  [[nodiscard]] std::string to_string() const;
+};
+[[nodiscard]] Result<Address> parse_address(std::string_view text);
+[[nodiscard]] std::string new_instance();
+
+struct LinkHello {
+  std::uint32_t version = link_version;
+  std::uint64_t epoch = 0;
+  std::uint32_t size = 1;
+  std::uint32_t rank = 0;  // the dialler's
+  std::uint64_t lane = 0;
+  std::uint32_t stream = 0;
+  std::uint32_t streams = 1;
+  std::string instance = {};
+
+  [[nodiscard]] std::string encode() const;
+  /// Of exactly link_hello_bytes.
+  [[nodiscard]] static LinkHello decode(std::string_view bytes);
+};
+
+enum class LinkVerdict : std::uint8_t {
+  welcome = 0,
+  version_differs = 1,
+  other_instance = 2,
+  epoch_differs = 3,
+  world_differs = 4,
+  streams_differ = 5,
+  later = 6,   // the listener dials itself, or has no room: try again
+  closed = 7,  // the channel is over
+  taken = 8,
+};
+
+struct LinkAnswer {
+  std::uint32_t version = link_version;
+  LinkVerdict verdict = LinkVerdict::welcome;
+  std::uint64_t epoch = 0;
+  std::uint32_t size = 1;
+  std::uint32_t streams = 1;
+
+  [[nodiscard]] std::string encode() const;
+  /// Of exactly link_answer_bytes.
+  [[nodiscard]] static LinkAnswer decode(std::string_view bytes);
+
+  /// Success for welcome, else why not, as the dialler sees it.
+  [[nodiscard]] Status status(const LinkHello& ours, std::uint32_t listener) const;
+};
+
+}  // namespace hocket::tcp

@@ -1,0 +1,333 @@
+#include "transports/tcp/links.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/limits.hpp"
+#include "base/log.hpp"
+#include "net/interfaces.hpp"
+#include "transports/tcp/sockets.hpp"
+
+namespace hocket::tcp {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration accept_pause = 100ms;
+constexpr Duration farewell_time = 5s;
+
+/// The name of this host may have to be looked up; after that all addresses are numbers.
+Result<net::Address> resolve(const net::Endpoint& endpoint) {
+  const auto found =
+      net::resolve(endpoint, Deadline::after(monotonic_clock(), limits::handshake_timeout));
+  if (!found.ok()) return found.status();
+  return found->front();
+}
+
+Result<wire::TlsMode> tls_mode(const std::string& name) {
+  const auto& modes = variables::tls_modes;
+  const auto found = std::ranges::find(modes, name);
+  if (found != std::end(modes)) return static_cast<wire::TlsMode>(found - std::begin(modes));
+  return Status(StatusCode::invalid_argument, fmt::format("\"{}\" is no mode of TLS", name));
+}
+
+std::string name_of(int socket) {
+  net::Address there;
+  if (::getpeername(socket, there.get(), &there.bytes) != 0) return "one who has gone";
+  return there.endpoint().to_string();
+}
+
+}  // namespace
+
+Links::Stranger::Stranger(Fd socket, const Terms& terms, Instant now)
+    : Pollee(Role::stranger),
+      greeting(std::move(socket), terms),
+      expiry(Deadline(now + limits::handshake_timeout)) {}
+
+// --- before the first connection ---
+
+Status Links::make_terms(const TransportOptions& options) {
+  terms_.credentials = {.job = options.job, .secret = options.secret};
+  const auto mode = tls_mode(options.tls);
+  if (!mode.ok()) return mode.status();
+  if (*mode == wire::TlsMode::off) return {};
+  const wire::TlsOptions tls = {
+      .mode = *mode,
+      .certificate_file = options.tls_certificate_file,
+      .key_file = options.tls_key_file,
+      .ca_file = options.tls_ca_file,
+  };
+  for (const auto& [role, context] : {std::pair(wire::TlsContext::Role::client, &terms_.dialling),
+                                      {wire::TlsContext::Role::server, &terms_.listening}}) {
+    auto made = wire::TlsContext::make(role, tls, terms_.credentials);
+    if (!made.ok()) return made.status();
+    *context = std::move(*made);
+  }
+  return {};
+}
+
+Status Links::open(const TransportOptions& options, std::uint32_t streams) {
+  rank_ = options.rank;
+  size_ = options.size;
+  epoch_ = options.epoch;
+  streams_ = streams;
+  connect_timeout_ = options.connect_timeout;
+  if (Status status = make_terms(options); !status.ok()) return status;
+  const std::string host = options.host.empty() ? "127.0.0.1" : options.host;
+  const auto local = resolve({.host = host, .port = 0});
+  if (!local.ok()) return local.status();
+  if (options.secret.empty() && !local->is_loopback() &&
+      !process_config().get(variables::allow_without_secret)) {
+    return Status(StatusCode::permission_denied,
+                  fmt::format("without a secret, everybody could connect to {}", host))
+        .with_hint("set HOCKET_SECRET, or HOCKET_ALLOW_WITHOUT_SECRET=1 if that is meant");
+  }
+  auto listener = listen_at(*local);
+  if (!listener.ok()) return listener.status();
+  listener_ = std::move(*listener);
+  local_ = net::local_address(listener_.get());
+  here_ = {.endpoint = local_.endpoint(), .instance = new_instance()};
+  return poller_.add(listener_.get(), door_);
+}
+
+Status Links::connect(std::span<const std::string> addresses) {
+  const auto bad = [](std::size_t rank, const Status& why) {
+    return Status(why.code(), fmt::format("the address of rank {}: {}", rank, why.what()))
+        .with_peer(static_cast<int>(rank));
+  };
+  if (addresses.size() != size_) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("{} addresses for a world of {}", addresses.size(), size_));
+  }
+  std::vector<Peer> peers(size_);
+  for (std::size_t i = 0; i < size_; ++i) {
+    if (addresses[i].empty()) continue;
+    const auto parsed = parse_address(addresses[i]);
+    if (!parsed.ok()) return bad(i, parsed.status());
+    const auto address = resolve(parsed->endpoint);
+    if (!address.ok()) return bad(i, address.status());
+    peers[i] = {.instance = parsed->instance, .address = *address};
+  }
+  peers_ = std::move(peers);
+  return {};
+}
+
+Status Links::can_reach(std::uint32_t peer) const {
+  if (peer < peers_.size() && peer != rank_ && !peers_[peer].instance.empty()) return {};
+  std::string why = fmt::format("rank {} has no TCP transport", peer);
+  if (peer >= size_) why = fmt::format("there is no rank {} in a world of {}", peer, size_);
+  if (peer == rank_) why = fmt::format("rank {} sends nothing to itself over TCP", peer);
+  if (peers_.empty()) why = "the addresses of the other ranks are not known yet: call connect()";
+  return Status(StatusCode::unsupported, std::move(why)).with_peer(static_cast<int>(peer));
+}
+
+// --- what the transport wants ---
+
+bool Links::claim(const LinkKey& key, std::optional<Link>& link) {
+  Entry& entry = entries_[key];
+  if (entry.claim != Claim::none) return false;
+  link = std::exchange(entry.parked, std::nullopt);
+  if (link) --parked_;
+  entry.claim = link ? Claim::linked : Claim::claimed;
+  return true;
+}
+
+void Links::dial(const LinkKey& key) {
+  if (entries_[key].claim != Claim::claimed || dials_.contains(key)) return;
+  const Peer& peer = peers_[key.peer];
+  DialOptions options = {
+      .peer = key.peer,
+      .to = peer.address,
+      .from = local_,
+      .hello = {.epoch = epoch_,
+                .size = size_,
+                .rank = rank_,
+                .lane = key.lane,
+                .stream = key.stream,
+                .streams = streams_,
+                .instance = peer.instance},
+      .timeout = connect_timeout_,
+  };
+  auto& dial = dials_[key];
+  dial = std::make_unique<Dial>(std::move(options), terms_, poller_);
+  advance(*dial, monotonic_clock().now());
+}
+
+void Links::close(const LinkKey& key) {
+  entries_[key].claim = Claim::closed;
+  dials_.erase(key);
+}
+
+void Links::see_off(Fd socket) {
+  const Deadline until = Deadline::after(monotonic_clock(), farewell_time);
+  Leaver& leaver = leavers_.emplace_back(std::move(socket), until);
+  // From now on it is told, and now it is: what has come is dropped then.
+  if (!poller_.add(leaver.socket.get(), leaver).ok()) leavers_.pop_back();
+}
+
+// --- what happens ---
+
+void Links::handle(const Event& event) {
+  switch (event.pollee->role) {
+    case Pollee::Role::listener:
+      return accept_all();
+    case Pollee::Role::stranger:
+      return advance(static_cast<Stranger&>(*event.pollee));
+    case Pollee::Role::dial:
+      return advance(static_cast<Dial&>(*event.pollee), monotonic_clock().now());
+    case Pollee::Role::leaver:
+      return send_off(static_cast<Leaver&>(*event.pollee));
+    case Pollee::Role::stream:
+      break;
+  }
+}
+
+void Links::accept_all() {
+  accepts_again_ = false;
+  while (Fd socket = accept_next(listener_.get())) {
+    if (strangers_.size() >= limits::data_strangers_max) {
+      drop(*strangers_.front(), Status(StatusCode::limit_exceeded, "too many strangers are here"));
+    }
+    const int file = socket.get();
+    auto& stranger = strangers_.emplace_back(
+        std::make_unique<Stranger>(std::move(socket), terms_, monotonic_clock().now()));
+    // Told of what has come already, too.
+    if (!poller_.add(file, *stranger).ok()) strangers_.pop_back();
+  }
+  if (errno == EAGAIN) return;
+  accepts_again_ = true;
+  accepts_at_ = Deadline::after(monotonic_clock(), accept_pause);
+  log::line(log::Level::warning, "rank {}: the TCP transport can't accept connections: errno {}",
+            rank_, errno);
+}
+
+/// Members are refused for a reason that somebody should know, but for those that pass by
+/// themselves: they try again, or have been told all they need.
+void Links::drop(const Stranger& stranger, const Status& why) {
+  const bool is_usual = why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
+  const bool is_member = stranger.greeting.is_member();
+  log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
+            "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
+            why.what());
+  poller_.forget(stranger, stranger.greeting.socket());
+  std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
+}
+
+void Links::advance(Stranger& stranger) {
+  ListenGreeting& greeting = stranger.greeting;
+  const auto is_over = greeting.advance();
+  if (!is_over.ok()) return drop(stranger, is_over.status());
+  if (greeting.stage() != stranger.stage) {
+    stranger.stage = greeting.stage();
+    stranger.expiry = Deadline::after(monotonic_clock(), limits::handshake_timeout);
+  }
+  if (!*is_over) return;
+  const LinkHello& hello = greeting.hello();
+  const LinkAnswer answer = {
+      .verdict = judge(hello), .epoch = epoch_, .size = size_, .streams = streams_};
+  Status status = greeting.answer(answer);
+  if (status.ok()) status = answer.status(hello, rank_);
+  if (!status.ok()) {
+    return drop(stranger,
+                Status(status.code(), fmt::format("rank {} of {}, lane {}: {}", hello.rank,
+                                                  hello.size, hello.lane, status.what())));
+  }
+  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+  poller_.forget(stranger, greeting.socket());
+  Link link = greeting.take();
+  std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
+  welcome(key, std::move(link));
+}
+
+LinkVerdict Links::judge(const LinkHello& hello) const {
+  if (hello.version != link_version) return LinkVerdict::version_differs;
+  if (hello.instance != here_.instance) return LinkVerdict::other_instance;
+  if (hello.epoch != epoch_) return LinkVerdict::epoch_differs;
+  if (hello.size != size_ || hello.rank >= size_ || hello.rank == rank_) {
+    return LinkVerdict::world_differs;
+  }
+  if (hello.streams != streams_ || hello.stream >= streams_) return LinkVerdict::streams_differ;
+  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+  const auto found = entries_.find(key);
+  const Claim claim = found == entries_.end() ? Claim::none : found->second.claim;
+  switch (claim) {
+    case Claim::none:
+      return parked_ < limits::parked_links_max ? LinkVerdict::welcome : LinkVerdict::later;
+    case Claim::claimed:
+      return dials_.contains(key) && rank_ < hello.rank ? LinkVerdict::later : LinkVerdict::welcome;
+    case Claim::closed:
+      return LinkVerdict::closed;
+    case Claim::linked:
+      break;
+  }
+  return LinkVerdict::taken;
+}
+
+void Links::welcome(const LinkKey& key, Link link) {
+  dials_.erase(key);
+  Entry& entry = entries_[key];
+  if (entry.claim == Claim::none) {
+    if (!entry.parked) ++parked_;
+    entry.parked = std::move(link);  // a former one of this rank is gone: it came again
+    return;
+  }
+  entry.claim = Claim::linked;
+  news_.push_back({.key = key, .link = std::move(link)});
+}
+
+void Links::advance(Dial& dial, Instant now) {
+  const Dial::State state = dial.advance(now);
+  if (state == Dial::State::going) return;
+  const LinkHello& hello = dial.options().hello;
+  const LinkKey key = {.peer = dial.options().peer, .lane = hello.lane, .stream = hello.stream};
+  if (state == Dial::State::connected) {
+    poller_.forget(dial, dial.socket());
+    return welcome(key, dial.take());
+  }
+  news_.push_back({.key = key, .failure = dial.failure()});
+  dials_.erase(key);
+}
+
+void Links::send_off(Leaver& leaver) {
+  if (discard_input(leaver.socket.get())) return;
+  poller_.forget(leaver, leaver.socket.get());
+  leavers_.remove_if([&](const Leaver& each) { return &each == &leaver; });
+}
+
+// --- time ---
+
+void Links::expire() {
+  const Instant now = monotonic_clock().now();
+  if (accepts_again_ && accepts_at_.passed(now)) accept_all();
+  while (!strangers_.empty()) {
+    const auto late = std::ranges::find_if(
+        strangers_, [now](const auto& each) { return each->expiry.passed(now); });
+    if (late == strangers_.end()) break;
+    drop(**late, Status(StatusCode::timeout, "it did not say in time who it is"));
+  }
+  for (auto next = dials_.begin(); next != dials_.end();) {
+    Dial& dial = *(next++)->second;  // which may be over after this
+    if (dial.next().passed(now)) advance(dial, now);
+  }
+  leavers_.remove_if([&](const Leaver& each) {
+    if (!each.expiry.passed(now)) return false;
+    poller_.forget(each, each.socket.get());
+    return true;
+  });
+}
+
+Deadline Links::next() const noexcept {
+  Deadline next = accepts_again_ ? accepts_at_ : Deadline::never();
+  for (const auto& each : strangers_) next = next.or_sooner(each->expiry);
+  for (const auto& [key, dial] : dials_) next = next.or_sooner(dial->next());
+  for (const Leaver& each : leavers_) next = next.or_sooner(each.expiry);
+  return next;
+}
+
+}  // namespace hocket::tcp

@@ -1,0 +1,134 @@
+// Where the connections of all channels come from: the listener and the strangers who come to it,
+// the ones that we dial, and those that are told goodbye.
+//
+// Either end dials when it has something to post. When both do, the dial of the lower rank counts:
+// it tells the other to try again later, which finds itself dialled before that.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hocket/status.hpp"
+#include "hocket/transport.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "net/socket.hpp"
+#include "transports/tcp/dial.hpp"
+#include "transports/tcp/greeting.hpp"
+#include "transports/tcp/link.hpp"
+#include "transports/tcp/poller.hpp"
+
+namespace hocket::tcp {
+
+struct LinkKey {
+  std::uint32_t peer = 0;
+  std::uint64_t lane = 0;
+  std::uint32_t stream = 0;
+  auto operator<=>(const LinkKey&) const = default;
+};
+
+/// A connection that has been made, or a failure that is final.
+struct LinkNews {
+  LinkKey key = {};
+  Link link = {};
+  Status failure = {};
+};
+
+class Links {
+ public:
+  /// Borrows the poller.
+  explicit Links(Poller& poller) : poller_(poller) {}
+
+  [[nodiscard]] Status open(const TransportOptions& options, std::uint32_t streams);
+  [[nodiscard]] std::string address() const { return here_.to_string(); }
+  [[nodiscard]] std::uint32_t streams() const noexcept { return streams_; }
+  [[nodiscard]] Status connect(std::span<const std::string> addresses);
+  [[nodiscard]] Status can_reach(std::uint32_t peer) const;
+
+  /// This end is there from now on. Gives the connection if the other has dialled already. False
+  /// when it has been claimed before.
+  [[nodiscard]] bool claim(const LinkKey& key, std::optional<Link>& link);
+  /// Makes the connection of a key that was claimed, unless it is there.
+  void dial(const LinkKey& key);
+  /// From now on the other end is told that it is closed.
+  void close(const LinkKey& key);
+  /// Closes it when the other end does, so that nothing that was sent is lost, or after a while.
+  void see_off(Fd socket);
+
+  void handle(const Event& event);
+  /// Does what is due.
+  void expire();
+  [[nodiscard]] Deadline next() const noexcept;
+  /// Nothing goes on, and nobody but the listener waits for anything.
+  [[nodiscard]] bool is_quiet() const noexcept {
+    return strangers_.empty() && dials_.empty() && leavers_.empty() && news_.empty() &&
+           !accepts_again_;
+  }
+  [[nodiscard]] std::vector<LinkNews> take_news() { return std::exchange(news_, {}); }
+
+ private:
+  struct Stranger : Pollee {
+    Stranger(Fd socket, const Terms& terms, Instant now);
+    ListenGreeting greeting;
+    Deadline expiry;
+    int stage = 0;
+  };
+  struct Leaver : Pollee {
+    Leaver(Fd of, Deadline until) : Pollee(Role::leaver), socket(std::move(of)), expiry(until) {}
+    Fd socket;
+    Deadline expiry;
+  };
+  enum class Claim : std::uint8_t { none, claimed, linked, closed };
+  struct Entry {
+    Claim claim = Claim::none;
+    std::optional<Link> parked = {};  // of none: came before this end
+  };
+  using Strangers = std::list<std::unique_ptr<Stranger>>;
+
+  [[nodiscard]] Status make_terms(const TransportOptions& options);
+  void accept_all();
+  void advance(Stranger& stranger);
+  void drop(const Stranger& stranger, const Status& why);
+  [[nodiscard]] LinkVerdict judge(const LinkHello& hello) const;
+  void welcome(const LinkKey& key, Link link);
+  void advance(Dial& dial, Instant now);
+  void send_off(Leaver& leaver);
+
+  Poller& poller_;
+  Terms terms_ = {};
+  std::uint32_t rank_ = 0;
+  std::uint32_t size_ = 1;
+  std::uint64_t epoch_ = 0;
+  std::uint32_t streams_ = 1;
+  Duration connect_timeout_ = Duration::zero();
+
+  Pollee door_{Pollee::Role::listener};
+  Fd listener_ = {};
+  net::Address local_ = {};
+  Address here_ = {};
+  bool accepts_again_ = false;  // after the system had no room
+  Deadline accepts_at_ = {};
+
+  struct Peer {
+    std::string instance = {};  // empty: it has no address
+    net::Address address = {};
+  };
+  std::vector<Peer> peers_ = {};
+  std::map<LinkKey, Entry> entries_ = {};
+  std::size_t parked_ = 0;
+  Strangers strangers_ = {};  // the oldest first
+  std::map<LinkKey, std::unique_ptr<Dial>> dials_ = {};
+  std::list<Leaver> leavers_ = {};
+  std::vector<LinkNews> news_ = {};
+};
+
+}  // namespace hocket::tcp

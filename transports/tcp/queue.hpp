@@ -1,0 +1,64 @@
+// The ops of a channel, and how a message looks on the wire: a header of its length (64 bits), its
+// number on the channel (32 bits) and a mark (32 bits), then its bytes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "hocket/transport.hpp"
+
+#include "base/bytes.hpp"
+#include "transports/tcp/ring.hpp"
+
+namespace hocket::tcp {
+
+inline constexpr std::size_t header_bytes = 16;
+using Header = std::array<std::byte, header_bytes>;
+
+inline constexpr std::uint32_t message_mark = 0x4B'43'4F'48;
+/// In place of a length: the channel is closed, and nothing comes behind this.
+inline constexpr std::uint64_t farewell_length = ~std::uint64_t{0};
+
+inline Header make_header(std::uint64_t length, std::uint64_t number) noexcept {
+  Header header;
+  store_little_endian(header.data(), length);
+  store_little_endian(header.data() + 8, static_cast<std::uint32_t>(number));
+  store_little_endian(header.data() + 12, message_mark);
+  return header;
+}
+
+/// An op that was taken, until its completion.
+struct Slot {
+  MemoryPart first = {};
+  MemoryPart rest = {};
+  std::uint64_t token = 0;
+  std::uint64_t bytes = 0;  // of the message; of a receive once its header is there
+  Header header = {};
+  bool is_done = false;
+
+  [[nodiscard]] std::uint64_t room() const noexcept { return first.bytes + rest.bytes; }
+
+  /// Calls visit(data, bytes) for each piece of memory between two places in the message.
+  template <class Visit>
+  void visit(std::uint64_t begin, std::uint64_t end, Visit visit) const {
+    if (begin < first.bytes && begin < end) {
+      visit(first.data + begin, std::min(end, first.bytes) - begin);
+    }
+    if (end > first.bytes) {
+      const std::uint64_t from = std::max(begin, first.bytes) - first.bytes;
+      if (from < end - first.bytes) visit(rest.data + from, end - first.bytes - from);
+    }
+  }
+};
+
+/// Message i travels on stream i mod `streams`.
+struct Queues {
+  std::uint32_t peer = 0;
+  std::uint32_t streams = 1;
+  Ring<Slot> sends = {};
+  Ring<Slot> receives = {};
+};
+
+}  // namespace hocket::tcp

@@ -1,0 +1,91 @@
+#include "transports/tcp/sockets.hpp"
+
+#include <cerrno>
+#include <utility>
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+namespace hocket::tcp {
+namespace {
+
+constexpr int socket_type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+constexpr std::size_t discarded_at_once = 1 << 20;
+
+Status failure(std::string what) {
+  return Status(StatusCode::system_error, std::move(what)).with_system_error(errno);
+}
+
+net::Address with_any_port(net::Address address) noexcept {
+  if (address.storage.ss_family == AF_INET) {
+    reinterpret_cast<sockaddr_in*>(&address.storage)->sin_port = 0;
+  } else {
+    reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port = 0;
+  }
+  return address;
+}
+
+bool is_same(const net::Address& a, const net::Address& b) {
+  return a.endpoint().to_string() == b.endpoint().to_string();
+}
+
+}  // namespace
+
+Result<Fd> listen_at(const net::Address& address) {
+  Fd socket(::socket(address.storage.ss_family, socket_type, 0));
+  if (!socket || ::bind(socket.get(), address.get(), address.bytes) != 0 ||
+      ::listen(socket.get(), SOMAXCONN) != 0) {
+    return failure(fmt::format("can't listen at {}", address.endpoint().host))
+        .with_hint("is it an address of this host? HOCKET_INTERFACE chooses another");
+  }
+  return socket;
+}
+
+Fd accept_next(int listener) noexcept {
+  for (;;) {
+    Fd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (socket) {
+      net::set_options(socket.get());
+      return socket;
+    }
+    if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) return socket;
+  }
+}
+
+Result<Fd> begin_connecting(const net::Address& to, const net::Address& from) {
+  Fd socket(::socket(to.storage.ss_family, socket_type, 0));
+  if (!socket) return failure("can't make a socket");
+  net::set_options(socket.get());
+  if (from.storage.ss_family == to.storage.ss_family) {
+    const int is_late = 1;  // the port is chosen when the other end is known
+    static_cast<void>(
+        ::setsockopt(socket.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &is_late, sizeof is_late));
+    const net::Address ours = with_any_port(from);
+    if (::bind(socket.get(), ours.get(), ours.bytes) != 0) return failure("can't bind a socket");
+  }
+  if (::connect(socket.get(), to.get(), to.bytes) == 0 || errno == EINPROGRESS) return socket;
+  return failure("can't connect");
+}
+
+/// A port that nobody listens on may be given to our own end, which then answers itself.
+int connect_error(int socket, const net::Address& to) noexcept {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes);
+  if (error != 0 || !is_same(net::local_address(socket), to)) return error;
+  const linger reset = {.l_onoff = 1, .l_linger = 0};
+  static_cast<void>(::setsockopt(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
+  return ECONNREFUSED;
+}
+
+bool discard_input(int socket) noexcept {
+  for (;;) {
+    const ssize_t count = ::recv(socket, nullptr, discarded_at_once, MSG_TRUNC | MSG_DONTWAIT);
+    if (count == 0) return false;
+    if (count < 0 && errno != EINTR) return errno == EAGAIN;
+  }
+}
+
+}  // namespace hocket::tcp

@@ -1,0 +1,397 @@
+#include "transports/tcp/stream.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+namespace hocket::tcp {
+namespace {
+
+/// A receive that is not longer is read through scratch memory: copying is cheaper than describing
+/// to the kernel where its parts are.
+constexpr std::uint64_t small_bytes_max = 2048;
+/// In one call of the system; more it would not do either.
+constexpr std::uint64_t call_bytes_max = 1 << 30;
+constexpr std::size_t pieces_max = 60;
+/// A message has a header and up to two parts.
+constexpr std::size_t message_pieces_max = 3;
+
+struct Pieces {
+  std::array<iovec, pieces_max + 1> list;
+  std::size_t count = 0;
+  std::uint64_t bytes = 0;
+
+  void add(std::byte* data, std::uint64_t size) noexcept {
+    if (size == 0) return;
+    list[count++] = {.iov_base = data, .iov_len = size};
+    bytes += size;
+  }
+  void add(Slot& slot, std::uint64_t begin, std::uint64_t end) noexcept {
+    slot.visit(begin, end, [this](std::byte* data, std::uint64_t size) { add(data, size); });
+  }
+  [[nodiscard]] bool has_room() const noexcept {
+    return count + message_pieces_max <= pieces_max && bytes < call_bytes_max;
+  }
+
+  /// Copies the bytes from `begin` to `end` of all to `to`.
+  void gather(std::uint64_t begin, std::uint64_t end, std::byte* to) const noexcept {
+    std::uint64_t place = 0;
+    for (std::size_t i = 0; i < count && place < end; ++i) {
+      const std::uint64_t from = std::max(begin, place);
+      const std::uint64_t upto = std::min(end, place + list[i].iov_len);
+      if (from < upto) {
+        std::memcpy(to, static_cast<std::byte*>(list[i].iov_base) + (from - place), upto - from);
+        to += upto - from;
+      }
+      place += list[i].iov_len;
+    }
+  }
+};
+
+}  // namespace
+
+/// Where a read puts what comes.
+struct Stream::Reach {
+  Pieces pieces;
+  std::uint64_t direct = 0;                         // bytes before the overflow
+  std::array<std::uint64_t, pieces_max> stretches;  // of each message's bytes, in place
+};
+
+void Stream::adopt(Link link) {
+  const auto bytes = std::as_bytes(std::span(link.surplus));
+  surplus_.assign(bytes.begin(), bytes.end());
+  link_ = std::move(link);
+  sealed_ = sending_;
+  is_readable_ = true;
+  is_writable_ = true;
+}
+
+void Stream::note(const Event& event) noexcept {
+  if (event.may_read()) is_readable_ = true;
+  if (event.may_write()) is_writable_ = true;
+  if (event.is_ending()) has_ended_ = is_ending_ = true;
+}
+
+Status Stream::lost(std::string_view how, int error) const {
+  return Status(StatusCode::peer_lost, fmt::format("rank {} is lost: {}", queues_.peer, how))
+      .with_peer(static_cast<int>(queues_.peer))
+      .with_system_error(error)
+      .with_hint("see why its process has ended, or whether the network between is whole");
+}
+
+Status Stream::farewell() const {
+  return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", queues_.peer))
+      .with_peer(static_cast<int>(queues_.peer));
+}
+
+// --- receiving ---
+
+Status Stream::receive(Scratch& scratch) {
+  if (has_surplus()) {
+    if (Status status = take_surplus(); !status.ok()) return status;
+  }
+  if (!is_readable_ || !wants_input()) return {};
+  if (link_.tls != nullptr) return receive_encrypted(scratch);
+  const bool is_small = received_ < header_bytes && incoming().room() <= small_bytes_max;
+  return is_small ? receive_small(scratch) : receive_scattered(scratch);
+}
+
+/// A read that got less than it asked for has emptied the socket, unless its end has come.
+Status Stream::note_read(ssize_t count, std::size_t asked) {
+  if (count == 0) return lost("its connection ended");
+  if (count < 0) {
+    if (errno == EINTR) return {};
+    is_readable_ = false;
+    return errno == EAGAIN ? Status() : lost("its connection broke", errno);
+  }
+  if (static_cast<std::size_t>(count) < asked && !has_ended_) is_readable_ = false;
+  return {};
+}
+
+Status Stream::receive_small(Scratch& scratch) {
+  const std::span<std::byte> room(scratch.overflow(), overflow_bytes);
+  const ssize_t count = ::recv(socket(), room.data(), room.size(), 0);
+  Status status = note_read(count, room.size());
+  if (count <= 0 || !status.ok()) return status;
+  return take(room.first(static_cast<std::size_t>(count)));
+}
+
+Status Stream::receive_scattered(Scratch& scratch) {
+  Reach reach;
+  std::uint64_t ahead = ahead_bytes_max;
+  bool is_open = true;  // every receive so far is read to its end
+  for (std::uint64_t i = receiving_, message = 0;
+       is_open && i < queues_.receives.end() && reach.pieces.has_room();
+       i += queues_.streams, ++message) {
+    Slot& slot = queues_.receives[i];
+    const std::uint64_t begun = i == receiving_ ? received_ : 0;
+    const bool is_known = begun >= header_bytes;
+    const std::uint64_t from = is_known ? begun - header_bytes : 0;
+    const std::uint64_t wanted = is_known ? slot.bytes : slot.room();
+    const std::uint64_t stretch = std::min(wanted - from, is_known ? call_bytes_max : ahead);
+    if (!is_known) {
+      reach.pieces.add(slot.header.data() + begun, header_bytes - begun);
+      ahead -= stretch;
+    }
+    reach.pieces.add(slot, from, from + stretch);
+    reach.stretches[message] = stretch;
+    is_open = stretch == wanted - from;
+  }
+  reach.direct = reach.pieces.bytes;
+  if (is_open) reach.pieces.add(scratch.overflow(), overflow_bytes);
+  const ssize_t count =
+      ::readv(socket(), reach.pieces.list.data(), static_cast<int>(reach.pieces.count));
+  Status status = note_read(count, reach.pieces.bytes);
+  if (count <= 0 || !status.ok()) return status;
+  return settle(reach, static_cast<std::uint64_t>(count), scratch);
+}
+
+Status Stream::settle(const Reach& reach, std::uint64_t count, Scratch& scratch) {
+  const std::uint64_t direct = std::min(count, reach.direct);
+  std::uint64_t place = 0;
+  if (Status status = settle_in_place(reach, direct, place); !status.ok()) return status;
+  const std::uint64_t moving = direct - place;
+  std::byte* const begin = scratch.overflow() - moving;
+  reach.pieces.gather(place, direct, begin);
+  return take({begin, static_cast<std::size_t>(moving + (count - direct))});
+}
+
+/// Takes note of what lies where it belongs: the first `place` bytes of `count`.
+Status Stream::settle_in_place(const Reach& reach, std::uint64_t count, std::uint64_t& place) {
+  for (std::size_t message = 0; place < count; ++message) {
+    if (received_ < header_bytes) {
+      const std::uint64_t more = std::min(header_bytes - received_, count - place);
+      received_ += more;
+      place += more;
+      if (received_ < header_bytes) return {};
+      if (Status status = open_message(); !status.ok()) return status;
+    }
+    const std::uint64_t left = header_bytes + incoming().bytes - received_;
+    const std::uint64_t more = std::min(left, count - place);
+    received_ += more;
+    place += more;
+    if (more < left) return {};
+    close_message();
+    if (left < reach.stretches[message]) return {};  // what comes behind it is not in its place
+  }
+  return {};
+}
+
+Status Stream::take_surplus() {
+  std::size_t used = 0;
+  Status status = consume(std::span(surplus_).subspan(surplus_begin_), used);
+  surplus_begin_ += used;
+  if (!has_surplus()) {
+    surplus_.clear();
+    surplus_begin_ = 0;
+  }
+  return status;
+}
+
+/// Puts bytes where they belong, and keeps those for which there is no receive. There is no older
+/// surplus.
+Status Stream::take(std::span<const std::byte> bytes) {
+  std::size_t used = 0;
+  Status status = consume(bytes, used);
+  surplus_.assign(bytes.begin() + static_cast<std::ptrdiff_t>(used), bytes.end());
+  surplus_begin_ = 0;
+  return status;
+}
+
+Status Stream::consume(std::span<const std::byte> bytes, std::size_t& used) {
+  while (used < bytes.size() && wants_input()) {
+    const auto rest = bytes.subspan(used);
+    Slot& slot = incoming();
+    if (received_ < header_bytes) {
+      const std::size_t more = std::min<std::size_t>(header_bytes - received_, rest.size());
+      std::memcpy(slot.header.data() + received_, rest.data(), more);
+      received_ += more;
+      used += more;
+      if (received_ < header_bytes) return {};
+      if (Status status = open_message(); !status.ok()) return status;
+    } else {
+      const std::uint64_t begin = received_ - header_bytes;
+      const std::uint64_t end = std::min<std::uint64_t>(slot.bytes, begin + rest.size());
+      const std::byte* from = rest.data();
+      slot.visit(begin, end, [&from](std::byte* to, std::uint64_t size) {
+        std::memcpy(to, from, size);
+        from += size;
+      });
+      received_ += end - begin;
+      used += end - begin;
+    }
+    if (received_ == header_bytes + slot.bytes) close_message();
+  }
+  const auto rest = bytes.subspan(used);
+  const bool is_farewell = received_ == 0 && rest.size() == header_bytes &&
+                           load_little_endian<std::uint64_t>(rest.data()) == farewell_length;
+  return is_farewell ? farewell() : Status();
+}
+
+/// The header of the message is there.
+Status Stream::open_message() {
+  Slot& slot = incoming();
+  slot.bytes = load_little_endian<std::uint64_t>(slot.header.data());
+  if (slot.header != make_header(slot.bytes, receiving_)) {
+    return Status(StatusCode::protocol_error,
+                  fmt::format("rank {} sent what is no message where number {} should begin",
+                              queues_.peer, receiving_))
+        .with_peer(static_cast<int>(queues_.peer))
+        .with_hint("is something between that alters the traffic? HOCKET_TLS would tell");
+  }
+  if (slot.bytes == farewell_length) return farewell();
+  if (slot.bytes <= slot.room()) return {};
+  return Status(StatusCode::mismatch, fmt::format("rank {} sent {} bytes to a receive of {}",
+                                                  queues_.peer, slot.bytes, slot.room()))
+      .with_peer(static_cast<int>(queues_.peer))
+      .with_hint("do all ranks call the same operation with the same count?");
+}
+
+void Stream::close_message() noexcept {
+  incoming().is_done = true;
+  receiving_ += queues_.streams;
+  received_ = 0;
+}
+
+Status Stream::receive_encrypted(Scratch& scratch) {
+  const std::span<std::byte> room = scratch.all();
+  const ssize_t count = ::recv(socket(), room.data(), room.size(), 0);
+  Status status = note_read(count, room.size());
+  if (count <= 0 || !status.ok()) return status;
+  std::string plain;
+  status = link_.tls->receive(as_text(room.first(static_cast<std::size_t>(count))), plain);
+  encrypted_ += link_.tls->take_output();
+  Status taken = take(std::as_bytes(std::span(plain)));
+  if (!taken.ok()) return taken;
+  return status.ok() ? status : lost(status.what());
+}
+
+Status Stream::look_for_end() {
+  is_ending_ = false;
+  if (wants_input() || has_surplus() || !is_linked()) return {};
+  std::array<std::byte, header_bytes + 1> next;
+  const ssize_t count = ::recv(socket(), next.data(), next.size(), MSG_PEEK);
+  if (count == 0) return lost("its connection ended");
+  if (count < 0) return errno == EAGAIN ? Status() : lost("its connection broke", errno);
+  const bool is_farewell = link_.tls == nullptr && count == header_bytes && received_ == 0 &&
+                           load_little_endian<std::uint64_t>(next.data()) == farewell_length;
+  return is_farewell ? farewell() : Status();
+}
+
+// --- sending ---
+
+Status Stream::send() {
+  if (!is_writable_) return {};
+  if (link_.tls != nullptr) return send_encrypted();
+  Pieces pieces;
+  for (std::uint64_t i = sending_; i < queues_.sends.end() && pieces.has_room();
+       i += queues_.streams) {
+    Slot& slot = queues_.sends[i];
+    const std::uint64_t begun = i == sending_ ? sent_ : 0;
+    if (begun < header_bytes) {
+      pieces.add(slot.header.data() + begun, header_bytes - begun);
+    }
+    const std::uint64_t from = std::max<std::uint64_t>(begun, header_bytes) - header_bytes;
+    pieces.add(slot, from, std::min(slot.bytes, from + call_bytes_max));
+    if (from + call_bytes_max < slot.bytes) break;
+  }
+  msghdr message = {};
+  message.msg_iov = pieces.list.data();
+  message.msg_iovlen = pieces.count;
+  const ssize_t count = ::sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count < 0) {
+    if (errno == EINTR) return {};
+    if (errno != EAGAIN) return broke_sending(errno);
+    is_writable_ = false;
+    return {};
+  }
+  const auto bytes = static_cast<std::uint64_t>(count);
+  if (bytes < std::min(pieces.bytes, call_bytes_max)) is_writable_ = false;
+  note_sent(bytes);
+  return {};
+}
+
+/// What came before that can be read still, to its end.
+Status Stream::broke_sending(int error) {
+  has_ended_ = is_readable_ = true;
+  return lost("its connection broke", error);
+}
+
+void Stream::note_sent(std::uint64_t count) noexcept {
+  while (count > 0) {
+    Slot& slot = queues_.sends[sending_];
+    const std::uint64_t left = header_bytes + slot.bytes - sent_;
+    if (count < left) {
+      sent_ += count;
+      return;
+    }
+    count -= left;
+    slot.is_done = link_.tls == nullptr;
+    sending_ += queues_.streams;
+    sent_ = 0;
+  }
+}
+
+/// A message is over when what it was encrypted to is sent.
+Status Stream::send_encrypted() {
+  if (encrypted_.empty()) {
+    if (Status status = encrypt(); !status.ok()) return status;
+  }
+  const ssize_t count =
+      ::send(socket(), encrypted_.data(), encrypted_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (count < 0) {
+    if (errno == EINTR) return {};
+    if (errno != EAGAIN) return broke_sending(errno);
+    is_writable_ = false;
+    return {};
+  }
+  encrypted_.erase(0, static_cast<std::size_t>(count));
+  if (!encrypted_.empty()) return {};
+  for (; sealed_ < sending_; sealed_ += queues_.streams) queues_.sends[sealed_].is_done = true;
+  return {};
+}
+
+Status Stream::encrypt() {
+  std::size_t room = ahead_bytes_max;
+  while (room > 0 && sending_ < queues_.sends.end()) {
+    Slot& slot = queues_.sends[sending_];
+    const std::uint64_t end = std::min(header_bytes + slot.bytes, sent_ + room);
+    Status status;
+    const auto seal = [&](const std::byte* data, std::uint64_t size) {
+      if (status.ok()) status = link_.tls->send({reinterpret_cast<const char*>(data), size});
+    };
+    if (sent_ < header_bytes) {
+      seal(slot.header.data() + sent_, std::min<std::uint64_t>(end, header_bytes) - sent_);
+    }
+    if (end > header_bytes) {
+      slot.visit(std::max<std::uint64_t>(sent_, header_bytes) - header_bytes, end - header_bytes,
+                 seal);
+    }
+    if (!status.ok()) return lost(status.what());
+    room -= end - sent_;
+    note_sent(end - sent_);
+  }
+  encrypted_ += link_.tls->take_output();
+  return {};
+}
+
+Fd Stream::leave(bool has_farewell) {
+  if (has_farewell && sent_ == 0 && encrypted_.empty()) {
+    const Header header = make_header(farewell_length, sending_);
+    std::string words(as_text(header));
+    if (link_.tls != nullptr) {
+      words = link_.tls->send(words).ok() ? link_.tls->take_output() : std::string();
+    }
+    // As far as it can go without waiting: who does not read it sees the end of the connection.
+    static_cast<void>(::send(socket(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
+  }
+  ::shutdown(socket(), SHUT_WR);
+  return std::move(link_.socket);
+}
+
+}  // namespace hocket::tcp

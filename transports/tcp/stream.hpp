@@ -1,0 +1,155 @@
+// One connection of a channel: carries every K-th of its messages, straight between the socket and
+// the memory of the ops.
+//
+// What is read goes to where the receives that are posted would have it if each message filled its
+// receive, and behind them into scratch memory. A message that turns out shorter makes what was
+// read behind it move. Nothing is read that is more than a little beyond the receives, so that the
+// kernel holds back the sender.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "hocket/status.hpp"
+
+#include "base/fd.hpp"
+#include "transports/tcp/greeting.hpp"
+#include "transports/tcp/poller.hpp"
+#include "transports/tcp/queue.hpp"
+#include "wire/tls.hpp"
+
+namespace hocket::tcp {
+
+/// Read into memory of which the message may turn out shorter: at most so much at once.
+inline constexpr std::size_t ahead_bytes_max = 64 << 10;
+/// Read behind all receives that are posted.
+inline constexpr std::size_t overflow_bytes = 16 << 10;
+
+/// Memory to read into, for whoever reads just now: room for bytes that must move, and directly
+/// behind it that for the overflow.
+class Scratch {
+ public:
+  Scratch() : memory_(moved_bytes + overflow_bytes) {}
+  [[nodiscard]] std::byte* overflow() noexcept { return memory_.data() + moved_bytes; }
+  [[nodiscard]] std::span<std::byte> all() noexcept { return memory_; }
+
+ private:
+  static constexpr std::size_t moved_bytes = ahead_bytes_max + 64 * header_bytes;
+  std::vector<std::byte> memory_;
+};
+
+class Stream final : public Pollee {
+ public:
+  /// Borrows the queues of its channel. Its first message is number `index`.
+  Stream(ChannelId of, Queues& queues, std::uint32_t index)
+      : Pollee(Role::stream), channel(of), queues_(queues), sending_(index), receiving_(index) {}
+
+  void adopt(Link link);
+  [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
+  [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
+
+  void note(const Event& event) noexcept;
+  /// Reads at the next turn, whether or not there was an event.
+  void try_to_read() noexcept { is_readable_ = true; }
+
+  /// Of the ops that are posted, some are not over.
+  [[nodiscard]] bool has_receives() const noexcept { return receiving_ < queues_.receives.end(); }
+  [[nodiscard]] bool has_sends() const noexcept {
+    return sending_ < queues_.sends.end() || !encrypted_.empty();
+  }
+  /// And it can do something about them.
+  [[nodiscard]] bool wants_input() const noexcept {
+    return is_linked() && has_receives() && !has_end();
+  }
+  [[nodiscard]] bool wants_output() const noexcept {
+    return is_linked() && has_sends() && !has_end();
+  }
+  /// Number of the message that it is to receive next.
+  [[nodiscard]] std::uint64_t receiving() const noexcept { return receiving_; }
+  [[nodiscard]] bool is_blocked() const noexcept { return wants_output() && !is_writable_; }
+  /// There is something to do.
+  [[nodiscard]] bool is_ready() const noexcept {
+    return (wants_input() && (is_readable_ || has_surplus())) || (wants_output() && is_writable_) ||
+           (is_linked() && is_ending_ && !has_end());
+  }
+
+  /// Moves what one call of the system can. A failure is final.
+  [[nodiscard]] Status receive(Scratch& scratch);
+  [[nodiscard]] Status send();
+  /// Whether nothing will come any more, when the other end seems to have gone.
+  [[nodiscard]] Status look_for_end();
+
+  /// Says farewell if no message is half sent, and gives the connection away.
+  [[nodiscard]] Fd leave(bool has_farewell);
+
+  /// The other end is gone, for this reason; nothing moves any more.
+  void end(Status why) noexcept { end_ = std::move(why); }
+  [[nodiscard]] bool has_end() const noexcept { return !end_.ok(); }
+  [[nodiscard]] const Status& why() const noexcept { return end_; }
+
+  /// It has been seen that the other end goes.
+  [[nodiscard]] bool is_ending() const noexcept { return is_ending_; }
+
+  // For the transport's lists.
+  static constexpr std::size_t nowhere = ~std::size_t{0};
+  const ChannelId channel;
+  bool is_in_turn = false;
+  bool counts_as_blocked = false;
+  std::size_t waiting_at = nowhere;
+
+ private:
+  struct Reach;
+
+  [[nodiscard]] bool has_surplus() const noexcept { return surplus_begin_ < surplus_.size(); }
+  [[nodiscard]] Slot& incoming() noexcept { return queues_.receives[receiving_]; }
+  [[nodiscard]] Status lost(std::string_view how, int error = 0) const;
+  [[nodiscard]] Status farewell() const;
+
+  [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
+  [[nodiscard]] Status receive_small(Scratch& scratch);
+  [[nodiscard]] Status receive_scattered(Scratch& scratch);
+  [[nodiscard]] Status receive_encrypted(Scratch& scratch);
+  [[nodiscard]] Status settle(const Reach& reach, std::uint64_t count, Scratch& scratch);
+  [[nodiscard]] Status settle_in_place(const Reach& reach, std::uint64_t count,
+                                       std::uint64_t& place);
+  [[nodiscard]] Status take_surplus();
+  [[nodiscard]] Status take(std::span<const std::byte> bytes);
+  [[nodiscard]] Status consume(std::span<const std::byte> bytes, std::size_t& used);
+  [[nodiscard]] Status open_message();
+  void close_message() noexcept;
+
+  [[nodiscard]] Status send_encrypted();
+  [[nodiscard]] Status encrypt();
+  [[nodiscard]] Status broke_sending(int error);
+  void note_sent(std::uint64_t count) noexcept;
+
+  Queues& queues_;
+  Link link_ = {};
+  bool is_readable_ = false;  // as far as we know
+  bool is_writable_ = false;
+  bool has_ended_ = false;  // the other end sends no more, beyond what there is to read
+  bool is_ending_ = false;  // that is news
+  Status end_ = {};
+
+  std::uint64_t sending_;    // number of the message that is being sent
+  std::uint64_t sent_ = 0;   // of it and its header
+  std::uint64_t receiving_;  // and of the one that is being received
+  std::uint64_t received_ = 0;
+
+  std::vector<std::byte> surplus_ = {};  // came, and no receive is there for it
+  std::size_t surplus_begin_ = 0;
+
+  // With TLS: on its way out, for messages from `sealed_` on up to `sending_`.
+  std::string encrypted_ = {};
+  std::uint64_t sealed_ = 0;
+};
+
+}  // namespace hocket::tcp

@@ -1,0 +1,325 @@
+#include "transports/tcp/transport.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include <sys/socket.h>
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+#include "base/limits.hpp"
+#include "transports/tcp/sockets.hpp"
+
+namespace hocket::tcp {
+namespace {
+
+/// With so few streams to wait for, it is cheaper to try them than to ask which has something.
+constexpr std::size_t tried_max = 2;
+/// For the others, that are not tried.
+constexpr unsigned polls_between_looks = 16;
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& options,
+                                                      std::uint32_t streams) {
+  raise_open_files_max();
+  std::unique_ptr<TcpTransport> made(new TcpTransport);
+  Status status = made->poller_.open();
+  if (status.ok()) status = made->links_.open(options, streams);
+  if (!status.ok()) return status;
+  return std::unique_ptr<Transport>(std::move(made));
+}
+
+/// Input that nobody has read would make the system drop what it has not delivered yet.
+TcpTransport::~TcpTransport() {
+  for (const auto& channel : channels_) {
+    for (const auto& stream : channel->streams) {
+      if (!stream->is_linked()) continue;
+      const Fd socket = stream->leave(false);
+      static_cast<void>(discard_input(socket.get()));
+    }
+  }
+}
+
+Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
+  if (Status status = can_reach(peer); !status.ok()) return status;
+  const auto id = static_cast<ChannelId>(channels_.size());
+  if (!by_lane_.try_emplace({peer, lane}, id).second) {
+    return Status(StatusCode::already_exists,
+                  fmt::format("lane {} to rank {} is open already", lane, peer))
+        .with_peer(static_cast<int>(peer));
+  }
+  Channel& channel = *channels_.emplace_back(std::make_unique<Channel>());
+  channel.lane = lane;
+  channel.queues.peer = peer;
+  channel.queues.streams = links_.streams();
+  for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
+    channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
+    std::optional<Link> link;
+    static_cast<void>(links_.claim({.peer = peer, .lane = lane, .stream = i}, link));
+    if (!link) continue;
+    Stream& stream = *channel.streams.back();
+    stream.adopt(std::move(*link));
+    if (Status status = poller_.add(stream.socket(), stream); !status.ok()) return status;
+  }
+  return id;
+}
+
+// --- ops ---
+
+std::size_t TcpTransport::post(std::span<const TransportOp> ops) noexcept {
+  std::size_t count = 0;
+  for (; count < ops.size() && outstanding_ < limits::transport_ops_max; ++count) {
+    ++outstanding_;
+    take_op(ops[count]);
+  }
+  send_what_is_new();
+  return count;
+}
+
+void TcpTransport::take_op(const TransportOp& op) {
+  if (op.channel >= channels_.size()) {
+    Status why(StatusCode::invalid_argument, fmt::format("there is no channel {}", op.channel));
+    return failures_.push({.token = op.token, .status = std::move(why)});
+  }
+  Channel& channel = *channels_[op.channel];
+  if (channel.is_over()) return failures_.push({.token = op.token, .status = channel.failure});
+  if (!channel.has_dialled) begin(channel);
+  const bool is_send = op.kind == TransportOp::Kind::send;
+  Ring<Slot>& queue = is_send ? channel.queues.sends : channel.queues.receives;
+  const std::uint64_t number = queue.end();
+  Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
+  if (is_send) {
+    slot.bytes = op.bytes();
+    slot.header = make_header(slot.bytes, number);
+  }
+  queue.push(slot);
+  place(*channel.streams[number % channel.streams.size()]);
+  judge_end(op.channel);
+}
+
+void TcpTransport::begin(Channel& channel) {
+  channel.has_dialled = true;
+  for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
+    links_.dial({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
+  }
+}
+
+void TcpTransport::send_what_is_new() {
+  for (Stream* const stream : turns_) {
+    if (!stream->wants_output() || stream->is_blocked()) continue;
+    if (Status status = stream->send(); status.ok()) {
+      finish(stream->channel);
+      place(*stream);
+    }
+    // A failure is met again by the next turn, which reads what has come before.
+  }
+}
+
+std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexcept {
+  if (should_look()) {
+    look();
+  } else {
+    for (Stream* const stream : waiting_) {
+      stream->try_to_read();
+      place(*stream);
+    }
+  }
+  take_turns();
+  return emit(completions);
+}
+
+bool TcpTransport::prepare_to_sleep() noexcept {
+  while (look()) {
+  }
+  std::erase_if(turns_, [](Stream* stream) {
+    stream->is_in_turn = stream->is_ready();
+    return !stream->is_in_turn;
+  });
+  if (!turns_.empty() || !finishing_.empty() || !failures_.empty()) return false;
+  poller_.wake_at(links_.next());
+  return true;
+}
+
+void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
+  if (channel >= channels_.size() || channels_[channel]->is_over()) return;
+  Status why = reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
+  if (why.peer() < 0) {
+    why = std::move(why).with_peer(static_cast<int>(channels_[channel]->queues.peer));
+  }
+  fail(channel, std::move(why), true);
+}
+
+// --- what happens ---
+
+bool TcpTransport::should_look() noexcept {
+  return waiting_.empty() || waiting_.size() > tried_max || blocked_ > 0 || !links_.is_quiet() ||
+         ++polls_ % polls_between_looks == 0;
+}
+
+bool TcpTransport::look() {
+  const std::span<Event> events = poller_.look();
+  for (const Event& event : events) {
+    if (event.pollee == nullptr) continue;
+    if (event.pollee->role != Pollee::Role::stream) {
+      links_.handle(event);
+      continue;
+    }
+    auto& stream = static_cast<Stream&>(*event.pollee);
+    stream.note(event);
+    place(stream);
+  }
+  if (!links_.is_quiet()) links_.expire();
+  take_news();
+  return events.size() == Poller::events_at_once;
+}
+
+void TcpTransport::take_news() {
+  for (LinkNews& news : links_.take_news()) {
+    const ChannelId id = by_lane_.at({news.key.peer, news.key.lane});
+    if (channels_[id]->is_over()) continue;
+    Stream& stream = *channels_[id]->streams[news.key.stream];
+    if (news.failure.ok()) {
+      stream.adopt(std::move(news.link));
+      news.failure = poller_.add(stream.socket(), stream);
+    }
+    if (news.failure.ok()) {
+      place(stream);
+    } else {
+      fail(id, std::move(news.failure), false);
+    }
+  }
+}
+
+void TcpTransport::take_turns() {
+  now_.swap(turns_);
+  for (Stream* const stream : now_) {
+    stream->is_in_turn = false;
+    if (stream->is_linked()) take_turn(*stream);
+  }
+  now_.clear();
+}
+
+void TcpTransport::take_turn(Stream& stream) {
+  Status status = move(stream);
+  finish(stream.channel);
+  if (!status.ok() && status.code() != StatusCode::peer_lost) {
+    return fail(stream.channel, std::move(status), true);
+  }
+  if (!status.ok()) {
+    stream.end(std::move(status));
+    ++channels_[stream.channel]->ended;
+  }
+  place(stream);
+  judge_end(stream.channel);
+}
+
+/// What came before the end of a connection is received before the end is known to anybody.
+Status TcpTransport::move(Stream& stream) {
+  Status failure;
+  if (stream.is_ending()) failure = stream.look_for_end();
+  if (failure.ok() && stream.wants_output()) failure = stream.send();
+  do {
+    if (!stream.wants_input()) return failure;
+    if (Status status = stream.receive(scratch_); !status.ok()) return status;
+  } while (!failure.ok() && stream.is_ready());
+  return failure;
+}
+
+void TcpTransport::place(Stream& stream) {
+  if (stream.is_ready() && !stream.is_in_turn) {
+    stream.is_in_turn = true;
+    turns_.push_back(&stream);
+  }
+  if (stream.is_blocked() != stream.counts_as_blocked) {
+    stream.counts_as_blocked = !stream.counts_as_blocked;
+    stream.counts_as_blocked ? ++blocked_ : --blocked_;
+  }
+  const bool is_waiting = stream.waiting_at != Stream::nowhere;
+  if (stream.wants_input() == is_waiting) return;
+  if (!is_waiting) {
+    stream.waiting_at = waiting_.size();
+    waiting_.push_back(&stream);
+  } else {
+    waiting_.back()->waiting_at = stream.waiting_at;
+    waiting_[stream.waiting_at] = waiting_.back();
+    waiting_.pop_back();
+    stream.waiting_at = Stream::nowhere;
+  }
+}
+
+// --- ops that are over ---
+
+void TcpTransport::finish(ChannelId id) {
+  Channel& channel = *channels_[id];
+  const auto has_finished = [](Ring<Slot>& queue) {
+    return !queue.empty() && queue.front().is_done;
+  };
+  if (channel.is_finishing ||
+      (!has_finished(channel.queues.sends) && !has_finished(channel.queues.receives))) {
+    return;
+  }
+  channel.is_finishing = true;
+  finishing_.push(id);
+}
+
+/// Of several streams one may end while messages that came before are still on the others.
+void TcpTransport::judge_end(ChannelId id) {
+  const Channel& channel = *channels_[id];
+  if (channel.ended == 0 || channel.is_over()) return;
+  const Stream* next = nullptr;  // has the oldest receive that is not over
+  const Stream* last = nullptr;
+  bool has_sends = false;
+  for (const auto& stream : channel.streams) {
+    const bool is_older = next == nullptr || stream->receiving() < next->receiving();
+    if (stream->has_receives() && is_older) next = stream.get();
+    if (stream->has_end()) last = stream.get();
+    has_sends = has_sends || stream->has_sends();
+  }
+  const bool is_waited_for = has_sends || channel.ended == channel.streams.size();
+  if (next == nullptr && is_waited_for) next = last;
+  if (next != nullptr && next->has_end()) fail(id, next->why(), false);
+}
+
+void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
+  Channel& channel = *channels_[id];
+  channel.failure = std::move(why);
+  for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
+    Stream& stream = *channel.streams[i];
+    links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
+    if (!stream.is_linked()) continue;
+    poller_.forget(stream, stream.socket());
+    Fd socket = stream.leave(has_farewell);
+    place(stream);  // in no list any more
+    if (has_farewell) links_.see_off(std::move(socket));
+  }
+  for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
+    while (!queue->empty()) {
+      const Slot slot = queue->pop();
+      failures_.push({.token = slot.token,
+                      .bytes = slot.is_done ? slot.bytes : 0,
+                      .status = slot.is_done ? Status() : channel.failure});
+    }
+  }
+}
+
+std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) {
+  std::size_t count = 0;
+  while (!finishing_.empty() && count < completions.size()) {
+    Channel& channel = *channels_[finishing_.front()];
+    for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
+      while (count < completions.size() && !queue->empty() && queue->front().is_done) {
+        const Slot slot = queue->pop();
+        completions[count++] = {.token = slot.token, .bytes = slot.bytes};
+      }
+    }
+    channel.is_finishing = false;
+    finish(finishing_.pop());
+  }
+  while (!failures_.empty() && count < completions.size()) completions[count++] = failures_.pop();
+  outstanding_ -= count;
+  return count;
+}
+
+}  // namespace hocket::tcp

@@ -1,0 +1,99 @@
+// Channels over TCP, each a connection of its own (or HOCKET_TCP_STREAMS of them): so the kernel
+// holds back the sender of a channel whose receiver is slow, and no channel waits for another.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hocket/transport.hpp"
+
+#include "transports/tcp/links.hpp"
+#include "transports/tcp/poller.hpp"
+#include "transports/tcp/queue.hpp"
+#include "transports/tcp/ring.hpp"
+#include "transports/tcp/stream.hpp"
+
+namespace hocket::tcp {
+
+class TcpTransport final : public Transport {
+ public:
+  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const TransportOptions& options,
+                                                               std::uint32_t streams);
+  ~TcpTransport() override;
+
+  [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
+  [[nodiscard]] std::string address() const override { return links_.address(); }
+  [[nodiscard]] Status connect(std::span<const std::string> addresses) override {
+    return links_.connect(addresses);
+  }
+  [[nodiscard]] Status can_reach(std::uint32_t peer) const override {
+    return links_.can_reach(peer);
+  }
+  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
+  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
+  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
+  void give_back(const std::byte*) noexcept override {}  // nothing is ever lent
+  [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
+  [[nodiscard]] bool prepare_to_sleep() noexcept override;
+  void close(ChannelId channel, const Status& reason) noexcept override;
+
+ private:
+  struct Channel {
+    std::uint64_t lane = 0;
+    Queues queues = {};
+    std::vector<std::unique_ptr<Stream>> streams = {};
+    bool has_dialled = false;
+    bool is_finishing = false;  // in the list of those with ops that are over
+    std::size_t ended = 0;      // streams of which the other end is gone
+    Status failure = {};        // of every op from now on
+
+    [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
+  };
+
+  TcpTransport() : links_(poller_) {}
+
+  void take_op(const TransportOp& op);
+  void begin(Channel& channel);
+  void send_what_is_new();
+
+  /// Asks the system what has happened; true when there may be more to ask for.
+  bool look();
+  [[nodiscard]] bool should_look() noexcept;
+  void take_news();
+  void take_turns();
+  void take_turn(Stream& stream);
+  [[nodiscard]] Status move(Stream& stream);
+  /// Puts it into the lists in which it belongs by now.
+  void place(Stream& stream);
+
+  void finish(ChannelId id);
+  void judge_end(ChannelId id);
+  void fail(ChannelId id, Status why, bool has_farewell);
+  [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions);
+
+  TransportCaps caps_ = {.small_bytes_max = 1024, .segment_bytes = 256 << 10};
+  Poller poller_ = {};
+  Links links_;
+  Scratch scratch_ = {};
+  std::vector<std::unique_ptr<Channel>> channels_ = {};
+  std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> by_lane_ = {};
+
+  // Of streams.
+  std::vector<Stream*> turns_ = {};  // those with something to do
+  std::vector<Stream*> now_ = {};    // of them, those whose turn it is
+  std::vector<Stream*> waiting_ = {};
+  std::size_t blocked_ = 0;
+  unsigned polls_ = 0;
+
+  Ring<ChannelId> finishing_ = {};
+  Ring<TransportCompletion> failures_ = {};
+  std::uint64_t outstanding_ = 0;
+};
+
+}  // namespace hocket::tcp
