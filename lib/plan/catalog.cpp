@@ -95,6 +95,14 @@ Builder::Builder(const Algorithm& algorithm, const Problem& problem)
       writer_(algorithm.name, problem, 0, algorithm.blocks_per_chunk(problem)) {}
 
 Plan Builder::build(std::uint32_t rank, Plan memory) {
+  if (algorithm_.symmetry == Symmetry::none) return write(rank, std::move(memory));
+  if (!first_) first_ = write(0, {});
+  memory = *first_;
+  rotate(memory, algorithm_.symmetry, rank);
+  return memory;
+}
+
+Plan Builder::write(std::uint32_t rank, Plan memory) {
   writer_.restart(rank, std::move(memory));
   if (writer_.size() > 1 || writer_.problem().contributions > 1) {
     algorithm_.build(writer_);

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "plan/rotation.hpp"
 #include "plan/writer.hpp"
 
 namespace hocket::plan {
@@ -48,7 +50,7 @@ struct Algorithm {
   Operation operation;
   std::string_view summary;  // one line for people: what it does, and where it wins
   /// Writes the plan of the writer's rank: every size above 1, every root and number of pieces. Of
-  /// a canonical one also size 1.
+  /// a canonical one also size 1; of a symmetric one only that of rank 0.
   void (*build)(PlanWriter& plan);
   /// Into how many blocks a chunk is divided.
   std::uint32_t (*blocks_per_chunk)(const Problem& problem) = undivided;
@@ -60,6 +62,9 @@ struct Algorithm {
   /// Problem::contributions, for which it gives the same bits at every size.
   bool is_canonical = false;
   Reach reach = Reach::all;
+  /// Whether all ranks do the same, whatever their number; so not with a root. Others' plans are
+  /// then made of rank 0's, and one proof of that is one of all.
+  Symmetry symmetry = Symmetry::none;
 };
 
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;
@@ -81,8 +86,11 @@ class Builder {
   [[nodiscard]] Plan build(std::uint32_t rank, Plan memory = {});
 
  private:
+  [[nodiscard]] Plan write(std::uint32_t rank, Plan memory);
+
   const Algorithm& algorithm_;
   PlanWriter writer_;
+  std::optional<Plan> first_;  // rank 0's, of a symmetric one
 };
 
 [[nodiscard]] Plan build(const Algorithm& algorithm, const Problem& problem, std::uint32_t rank);

@@ -1,8 +1,24 @@
 #include "plan/hazards.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace hocket::plan {
+namespace {
+
+/// Each once, in rising order.
+void sort_from(std::size_t first, std::vector<std::uint32_t>& awaited) {
+  if (awaited.size() == first + 2) {  // as in many steps
+    if (awaited[first] > awaited[first + 1]) std::swap(awaited[first], awaited[first + 1]);
+    if (awaited[first] == awaited[first + 1]) awaited.pop_back();
+    return;
+  }
+  const auto begin = awaited.begin() + static_cast<std::ptrdiff_t>(first);
+  std::sort(begin, awaited.end());
+  awaited.erase(std::unique(begin, awaited.end()), awaited.end());
+}
+
+}  // namespace
 
 void Hazards::restart(const CellMap& cells) {
   cells_ = cells;
@@ -13,12 +29,34 @@ void Hazards::restart(const CellMap& cells) {
   if (cells_.vector() > 0) make_room(cells_.count(0) - 1);
 }
 
+inline Hazards::Stretch* Hazards::single(const Range& range) noexcept {
+  const std::uint32_t cell = cells_.first(range);
+  const bool is_stretch =
+      range.count == 1 && cell < cell_count_ && begins_.has(cell) && begins_.has(cell + 1);
+  return is_stretch ? &stretches_[cell] : nullptr;
+}
+
+inline void Hazards::read(Stretch& stretch, std::vector<std::uint32_t>& awaited) {
+  if (stretch.writer != nobody && stretch.writer != step_) awaited.push_back(stretch.writer);
+  if (stretch.reader != nobody) {
+    readers_.push_back({stretch.reader, stretch.earlier});
+    stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
+  }
+  stretch.reader = step_;
+}
+
+inline void Hazards::write(Stretch& stretch, std::vector<std::uint32_t>& awaited) {
+  // Who read it waits for who wrote it.
+  const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
+  if (last != nobody && last != step_) awaited.push_back(last);
+  for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
+    awaited.push_back(readers_[each].step);
+  }
+  stretch = {.writer = step_, .reader = nobody, .earlier = nobody};
+}
+
 template <class Visit>
 void Hazards::visit(const Range& range, Visit visit) {
-  const std::uint32_t begin = cells_.first(range);
-  const bool is_stretch =
-      range.count == 1 && begin < cell_count_ && begins_.has(begin) && begins_.has(begin + 1);
-  if (is_stretch) return visit(0, stretches_[begin]);  // as in most steps
   for (const CellRun& run : cells_.of(range)) {
     if (run.begin == run.end) return;
     if (run.end > cell_count_) make_room(run.begin);
@@ -35,37 +73,25 @@ void Hazards::visit(const Range& range, Visit visit) {
 
 void Hazards::add(const Step& step, std::vector<std::uint32_t>& awaited) {
   const std::size_t first = awaited.size();
-  if (step.has_source()) read(step.source(), awaited);
-  if (step.has_target()) write(step.target(), awaited);
+  if (step.has_source()) {
+    Stretch* const stretch = single(step.source());
+    stretch != nullptr ? read(*stretch, awaited) : read(step.source(), awaited);
+  }
+  if (step.has_target()) {
+    Stretch* const stretch = single(step.target());
+    stretch != nullptr ? write(*stretch, awaited) : write(step.target(), awaited);
+  }
   ++step_;
-  if (awaited.size() < first + 2) return;
-  const auto begin = awaited.begin() + static_cast<std::ptrdiff_t>(first);
-  std::sort(begin, awaited.end());
-  awaited.erase(std::unique(begin, awaited.end()), awaited.end());
+  if (awaited.size() >= first + 2) sort_from(first, awaited);
 }
 
 void Hazards::read(const Range& range, std::vector<std::uint32_t>& awaited) {
-  const std::uint32_t step = step_;
-  visit(range, [&](std::uint32_t /*first*/, Stretch& stretch) {
-    if (stretch.writer != nobody && stretch.writer != step) awaited.push_back(stretch.writer);
-    if (stretch.reader != nobody) {
-      readers_.push_back({stretch.reader, stretch.earlier});
-      stretch.earlier = static_cast<std::uint32_t>(readers_.size() - 1);
-    }
-    stretch.reader = step;
-  });
+  visit(range, [&](std::uint32_t /*first*/, Stretch& stretch) { read(stretch, awaited); });
 }
 
 void Hazards::write(const Range& range, std::vector<std::uint32_t>& awaited) {
-  const std::uint32_t step = step_;
   visit(range, [&](std::uint32_t first, Stretch& stretch) {
-    // Who read it waits for who wrote it.
-    const std::uint32_t last = stretch.reader == nobody ? stretch.writer : stretch.reader;
-    if (last != nobody && last != step) awaited.push_back(last);
-    for (std::uint32_t each = stretch.earlier; each != nobody; each = readers_[each].earlier) {
-      awaited.push_back(readers_[each].step);
-    }
-    stretch = {.writer = step, .reader = nobody, .earlier = nobody};
+    write(stretch, awaited);
     if (first > 0) begins_.unset(first);  // a part of the stretch before it from now on
   });
 }

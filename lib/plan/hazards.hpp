@@ -39,6 +39,10 @@ class Hazards {
 
   void read(const Range& range, std::vector<std::uint32_t>& awaited);
   void write(const Range& range, std::vector<std::uint32_t>& awaited);
+  void read(Stretch& stretch, std::vector<std::uint32_t>& awaited);
+  void write(Stretch& stretch, std::vector<std::uint32_t>& awaited);
+  /// The stretch that the range is, if that is one cell, as in most steps; else null.
+  [[nodiscard]] Stretch* single(const Range& range) noexcept;
   /// Calls visit(first cell, stretch) for the stretches that the range is cut into; 0 for the first
   /// one of a run.
   template <class Visit>

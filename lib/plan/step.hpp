@@ -58,6 +58,8 @@ struct Step {
   }
   [[nodiscard]] Range source() const noexcept { return {from_buffer, from, count}; }
   [[nodiscard]] Range target() const noexcept { return {to_buffer, to, count}; }
+
+  friend bool operator==(const Step&, const Step&) = default;
 };
 static_assert(sizeof(Step) <= 32);
 

@@ -80,17 +80,17 @@ void PlanWriter::reduce(const Range& from, const Range& to) {
 
 void PlanWriter::add(const Step& step) {
   if (step.count == 0) return;
-  count_copies(step.source());
-  count_copies(step.target());
+  if (step.from_buffer == Buffer::scratch) count_copies(step.from);
+  if (step.to_buffer == Buffer::scratch) count_copies(step.to);
   Step& added = plan_.steps.emplace_back(step);
   added.after_first = static_cast<std::uint32_t>(plan_.after.size());
   hazards_.add(step, plan_.after);
   added.after_count = static_cast<std::uint32_t>(plan_.after.size()) - added.after_first;
 }
 
-void PlanWriter::count_copies(const Range& range) noexcept {
-  if (range.buffer != Buffer::scratch || range.first < plan_.blocks(Buffer::scratch)) return;
-  plan_.scratch_copies = range.first / shape().vector_blocks() + 1;
+void PlanWriter::count_copies(std::uint32_t block) noexcept {
+  if (block < plan_.blocks(Buffer::scratch)) return;
+  plan_.scratch_copies = block / shape().vector_blocks() + 1;
 }
 
 }  // namespace hocket::plan

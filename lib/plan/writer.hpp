@@ -32,11 +32,12 @@ class PlanWriter {
     return around(rank() + size() - steps);
   }
 
-  /// What all ranks have in common: made of the number of ranks by the first that asks.
-  template <class Common>
-  [[nodiscard]] const Common& common() {
+  /// What all ranks have in common: made of these, which are the same for all, by the first that
+  /// asks.
+  template <class Common, class... Parts>
+  [[nodiscard]] const Common& common(const Parts&... parts) {
     const auto* made = std::any_cast<Common>(&common_);
-    return made != nullptr ? *made : common_.emplace<Common>(size());
+    return made != nullptr ? *made : common_.emplace<Common>(parts...);
   }
 
   // A step on no blocks is none, and so is a copy of a range to itself.
@@ -52,7 +53,8 @@ class PlanWriter {
 
  private:
   void add(const Step& step);
-  void count_copies(const Range& range) noexcept;
+  /// So many that the block of scratch is in one of them.
+  void count_copies(std::uint32_t block) noexcept;
   [[nodiscard]] std::uint32_t around(std::uint32_t rank) const noexcept {
     return rank < size() ? rank : rank - size();
   }

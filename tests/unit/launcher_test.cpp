@@ -51,12 +51,12 @@ Variables operator+(Variables a, const Variables& b) {
 }
 
 const Variables from_hocket_run = {"HOCKET_STORE=10.0.0.1:4000",
-                              "RANK=5",
-                              "WORLD_SIZE=8",
-                              "LOCAL_RANK=1",
-                              "HOCKET_JOB=j9",
-                              "LOCAL_WORLD_SIZE=4",
-                              "HOCKET_ATTEMPT=2"};
+                                   "RANK=5",
+                                   "WORLD_SIZE=8",
+                                   "LOCAL_RANK=1",
+                                   "HOCKET_JOB=j9",
+                                   "LOCAL_WORLD_SIZE=4",
+                                   "HOCKET_ATTEMPT=2"};
 const Variables torchrun = {"RANK=2",
                             "WORLD_SIZE=4",
                             "LOCAL_RANK=0",
@@ -219,7 +219,8 @@ TEST_CASE("launchers that agree are not warned of") {
 }
 
 TEST_CASE("a job and an attempt that are set by name hold under any launcher") {
-  for (const Variables& launcher : {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
+  for (const Variables& launcher :
+       {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
     const Place place = place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
     REQUIRE(place.job == "mine");
     REQUIRE(place.attempt == 7);

@@ -8,6 +8,7 @@
 #include "hocket/status.hpp"
 
 #include "plan/plan.hpp"
+#include "proof/races.hpp"
 
 namespace hocket::proof {
 
@@ -19,5 +20,7 @@ namespace hocket::proof {
 /// earlier ones only; and of two steps that touch one block, and not both only read it, one waits
 /// for the other, also where in and out are the same memory.
 [[nodiscard]] Status check_plan(const plan::Plan& plan);
+/// In memory that is kept.
+[[nodiscard]] Status check_plan(const plan::Plan& plan, Races& races);
 
 }  // namespace hocket::proof

@@ -19,6 +19,51 @@ constexpr std::uint32_t steps_ahead = 4;
 
 }  // namespace
 
+inline bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
+  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
+    const std::uint32_t over = rank.over[*turn.awaited];
+    if (over == 0) return false;
+    turn.over = std::max(turn.over, over);
+  }
+  return true;
+}
+
+/// When it can go, all other ranks have been looked at, and this one's memory is cold: so all that
+/// can be looked at is looked at now.
+inline void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
+  const Step& step = rank.steps[turn.step];
+  turn.peer = step.peer;
+  turn.lane = step.lane;
+  turn.first = step.receives() ? step.to : step.from;
+  turn.count = step.count;
+  turn.awaited = rank.after + step.after_first;
+  turn.awaited_end = turn.awaited + step.after_count;
+  __builtin_prefetch(&step + steps_ahead);
+  static_cast<void>(is_ready(rank, turn));
+}
+
+inline void OrderedRun::find_send(Rank& rank) noexcept {
+  Turn& turn = rank.send;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
+}
+
+inline void OrderedRun::find_receive(Rank& rank) noexcept {
+  Turn& turn = rank.receive;
+  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
+  if (turn.step < rank.step_count) come_to_step(rank, turn);
+}
+
+inline void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
+  rank.over[turn.step++] = over;
+  turn.over = over;
+  turn.peer = nobody;
+}
+
+inline void OrderedRun::make_due(std::uint32_t rank) {
+  if (!std::exchange(ranks_[rank].is_due, true)) due_.push_back(rank);
+}
+
 void OrderedRun::start(std::span<const Plan> plans) {
   blocks_per_chunk_ = plans.front().shape.blocks_per_chunk;
   steps_left_ = 0;
@@ -26,7 +71,6 @@ void OrderedRun::start(std::span<const Plan> plans) {
   over_.assign(steps_left_, 0);
   ranks_.assign(plans.size(), {});
   due_.clear();
-  due_next_.clear();
   std::uint32_t* over = over_.data();
   for (const Plan& plan : plans) {
     Rank& rank = ranks_[plan.rank];
@@ -45,16 +89,11 @@ void OrderedRun::start(std::span<const Plan> plans) {
 std::span<const Event> OrderedRun::next() {
   events_.resize(events_at_once);
   event_count_ = 0;
-  while (event_count_ + events_of_a_try <= events_at_once) {
-    if (due_.empty()) {
-      // Backwards, so that those that were due first come first.
-      due_.assign(due_next_.rbegin(), due_next_.rend());
-      due_next_.clear();
-    }
-    if (due_.empty()) break;
-    if (!go_on(due_.back())) continue;  // there is no room for more events now
-    ranks_[due_.back()].is_due = false;
+  while (!due_.empty() && event_count_ + events_of_a_try <= events_at_once) {
+    const std::uint32_t rank = due_.back();
     due_.pop_back();
+    ranks_[rank].is_due = !go_on(rank);
+    if (ranks_[rank].is_due) due_.push_back(rank);  // there is no room for more events now
   }
   return std::span(events_).first(event_count_);
 }
@@ -64,8 +103,10 @@ bool OrderedRun::go_on(std::uint32_t rank) {
   for (bool goes_on = true; goes_on;) {
     if (event_count_ + events_of_a_try > events_at_once) return false;
     goes_on = take_own(rank);
-    if (here.send.peer != nobody) goes_on |= pass_message(rank, here.send.peer);
-    if (here.receive.peer != nobody) goes_on |= pass_message(here.receive.peer, rank);
+    const std::uint32_t to = here.send.peer;
+    const std::uint32_t from = here.receive.peer;
+    if (to != nobody && ranks_[to].receive.peer == rank) goes_on |= pass_message(rank, to);
+    if (from != nobody && ranks_[from].send.peer == rank) goes_on |= pass_message(from, rank);
   }
   return true;
 }
@@ -93,12 +134,12 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   Rank& here = ranks_[receiver];
   Turn& send = there.send;
   Turn& receive = here.receive;
-  if (send.peer != receiver || receive.peer != sender || send.lane != receive.lane) return false;
+  if (send.lane != receive.lane) return false;
   if (!is_ready(there, send) || !is_ready(here, receive)) return false;
-  const Step& from = there.steps[send.step];
-  const Step& to = here.steps[receive.step];
-  if (from.count != to.count || !plan::have_same_sizes(blocks_per_chunk_, from.from, to.to))
+  if (send.count != receive.count ||
+      !plan::have_same_sizes(blocks_per_chunk_, send.first, receive.first)) {
     return false;
+  }
   const std::uint32_t over = std::max(send.over, receive.over) + 1;
   events_[event_count_++] = {.step = {sender, send.step},
                              .receive = {receiver, receive.step},
@@ -114,46 +155,6 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   rounds_ = std::max(rounds_, over - 1);
   steps_left_ -= 2;
   return true;
-}
-
-bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
-  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
-    const std::uint32_t over = rank.over[*turn.awaited];
-    if (over == 0) return false;
-    turn.over = std::max(turn.over, over);
-  }
-  return true;
-}
-
-void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
-  rank.over[turn.step++] = over;
-  turn.over = over;
-  turn.peer = nobody;
-}
-
-void OrderedRun::find_send(Rank& rank) noexcept {
-  Turn& turn = rank.send;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
-}
-
-void OrderedRun::find_receive(Rank& rank) noexcept {
-  Turn& turn = rank.receive;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
-}
-
-void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
-  const Step& step = rank.steps[turn.step];
-  turn.peer = step.peer;
-  turn.lane = step.lane;
-  turn.awaited = rank.after + step.after_first;
-  turn.awaited_end = turn.awaited + step.after_count;
-  __builtin_prefetch(&step + steps_ahead);
-}
-
-void OrderedRun::make_due(std::uint32_t rank) {
-  if (!std::exchange(ranks_[rank].is_due, true)) due_next_.push_back(rank);
 }
 
 }  // namespace hocket::proof

@@ -36,6 +36,8 @@ class OrderedRun {
     std::uint32_t peer = nobody;  // nobody: the step has not been looked for, or is none
     std::uint32_t over = 1;       // as in Rank::over: no earlier than that
     std::uint8_t lane = 0;
+    std::uint32_t first = 0;  // block, and how many, of what is sent or received
+    std::uint32_t count = 0;
     const std::uint32_t* awaited = nullptr;  // of what it waits for, what was not over yet
     const std::uint32_t* awaited_end = nullptr;
   };
@@ -51,6 +53,7 @@ class OrderedRun {
   /// As far as it can; false if there is no room for that.
   bool go_on(std::uint32_t rank);
   bool take_own(std::uint32_t rank);
+  /// Each of the two is whom the other comes to next.
   bool pass_message(std::uint32_t sender, std::uint32_t receiver);
   [[nodiscard]] static bool is_ready(const Rank& rank, Turn& turn) noexcept;
   static void pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept;
@@ -62,8 +65,7 @@ class OrderedRun {
   std::uint32_t blocks_per_chunk_ = 1;
   std::vector<Rank> ranks_;
   std::vector<std::uint32_t> over_;  // of all ranks
-  std::vector<std::uint32_t> due_;   // ranks that may be able to go on
-  std::vector<std::uint32_t> due_next_;
+  std::vector<std::uint32_t> due_;   // ranks that may be able to go on, the next one last
   std::vector<Event> events_;
   std::size_t event_count_ = 0;
   std::uint64_t steps_left_ = 0;

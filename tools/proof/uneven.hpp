@@ -1,35 +1,35 @@
 // Whether plans work where chunks differ in size.
 #pragma once
 
-#include <span>
+#include <cstdint>
 #include <vector>
 
 #include "plan/cell_map.hpp"
 #include "plan/plan.hpp"
-#include "proof/event.hpp"
 
 namespace hocket::proof {
 
-/// Follows all events. Everything must go only where what is of the same size is, however large
-/// each chunk may be: from a place in the vector to the same place, and of an all-to-all straight
-/// from the chunk for a rank to the chunk of a rank.
+/// Everything must go only where what is of the same size is, however large each chunk may be: from
+/// a place in the vector to the same place, and of an all-to-all straight from the chunk for a rank
+/// to the chunk of a rank.
 class Uneven {
  public:
-  void start(std::span<const plan::Plan> plans);
-  void run(std::span<const Event> events);
-  [[nodiscard]] bool allows() const noexcept { return allows_; }
+  /// Of the plans of all ranks.
+  void start(const plan::Problem& problem, const plan::Shape& shape);
+  /// Whether this holds of a step of a rank itself, which is both, or of a message.
+  [[nodiscard]] bool keeps_size(std::uint32_t sender, const plan::Step& from,
+                                std::uint32_t receiver, const plan::Step& to) const;
 
  private:
-  [[nodiscard]] bool keeps_size(const Event& event) const;
-  [[nodiscard]] bool are_at_one_place(const StepId& one, const plan::Range& first,
-                                      const StepId& other, const plan::Range& second) const;
+  [[nodiscard]] static bool are_at_one_place(const plan::CellMap& here, const plan::Range& first,
+                                             const plan::CellMap& there,
+                                             const plan::Range& second) noexcept;
   [[nodiscard]] bool is_chunk(const plan::Range& range, plan::Buffer buffer,
-                              std::uint32_t chunk) const;
+                              std::uint32_t chunk) const noexcept;
 
-  std::span<const plan::Plan> plans_;
   std::vector<plan::CellMap> cells_;  // by rank
+  std::uint32_t blocks_per_chunk_ = 1;
   bool is_all_to_all_ = false;
-  bool allows_ = true;
 };
 
 }  // namespace hocket::proof

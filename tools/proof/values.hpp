@@ -79,6 +79,7 @@ class Values {
   void combine_all();
   void add_up();
 
+  void prefetch(const Event& event) const noexcept;
   [[nodiscard]] Status run(const Event& event);
   [[nodiscard]] Status run_stretches(const Event& event);
   [[nodiscard]] Status run(const Event& event, const Stretch& stretch);

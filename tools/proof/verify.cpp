@@ -7,6 +7,7 @@
 
 #include "proof/check.hpp"
 #include "proof/schedule.hpp"
+#include "proof/symmetric.hpp"
 
 namespace hocket::proof {
 
@@ -37,6 +38,9 @@ Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions&
 Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Problem& problem,
                                          const VerifyOptions& options) {
   plan::Builder builder(algorithm, problem);
+  if (is_proved_by_one(algorithm, options)) {
+    return verify_symmetric(builder.build(0), algorithm.symmetry, options);
+  }
   plans_.resize(problem.size);
   Proof proof;
   for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
@@ -59,7 +63,7 @@ Status Verifier::check_place(std::span<const Plan> plans, std::size_t rank) {
 }
 
 Status Verifier::check_and_count(const Plan& plan, Proof& proof) {
-  if (Status status = check_plan(plan); !status.ok()) return status;
+  if (Status status = check_plan(plan, races_); !status.ok()) return status;
   std::uint64_t blocks_sent = 0;
   for (const Step& step : plan.steps) blocks_sent += step.sends() ? step.count : 0;
   proof.blocks_sent = std::max(proof.blocks_sent, blocks_sent);
@@ -71,20 +75,20 @@ Result<Proof> Verifier::prove_together(std::span<const Plan> plans, const Verify
                                        Proof proof) {
   start(plans, options);
   order_.start(plans);
-  Status status = run_in_order();
+  Status status = run_in_order(plans);
   proof.messages = order_.messages();
   proof.rounds = order_.rounds();
   if (!order_.is_over()) {  // they may be able to go in another order
     const auto schedule = make_schedule(plans);
     if (!schedule.ok()) return schedule.status();
     start(plans, options);
-    status = run(schedule->events);
+    status = run(plans, schedule->events);
     proof.messages = schedule->messages;
     proof.rounds = schedule->rounds;
   }
   if (status.ok()) status = check_results();
   if (!status.ok()) return status;
-  proof.allows_uneven = options.uneven && uneven_.allows();
+  proof.allows_uneven = options.uneven && allows_uneven_;
   proof.is_canonical = !is_barrier_ && apart_.are_canonical();
   return proof;
 }
@@ -94,25 +98,34 @@ void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) 
   options_ = options;
   options_.in_place = options.in_place && can_be_in_place(problem);
   is_barrier_ = problem.operation == Operation::barrier;
-  if (options.uneven) uneven_.start(plans);
+  allows_uneven_ = true;
+  if (options.uneven) uneven_.start(problem, plans.front().shape);
   if (is_barrier_) return heard_.start(plans);
   apart_.start(plans, {.canonical = options.canonical, .seed = options.seed});
   if (!options_.in_place) return;
   in_place_.start(plans, {.in_place = true, .canonical = false, .seed = options.seed});
 }
 
-Status Verifier::run(std::span<const Event> events) {
-  if (options_.uneven) uneven_.run(events);
+Status Verifier::run(std::span<const Plan> plans, std::span<const Event> events) {
+  if (options_.uneven && allows_uneven_) {
+    const auto step = [&](const StepId& id) -> const Step& {
+      return plans[id.rank].steps[id.step];
+    };
+    allows_uneven_ = std::ranges::all_of(events, [&](const Event& each) {
+      return uneven_.keeps_size(each.step.rank, step(each.step), each.last().rank,
+                                step(each.last()));
+    });
+  }
   if (is_barrier_) return heard_.run(events);
   Status status = apart_.run(events);
   if (status.ok() && options_.in_place) status = in_place_.run(events);
   return status;
 }
 
-Status Verifier::run_in_order() {
+Status Verifier::run_in_order(std::span<const Plan> plans) {
   Status status;
   for (auto events = order_.next(); !events.empty(); events = order_.next()) {
-    if (status.ok()) status = run(events);
+    if (status.ok()) status = run(plans, events);
   }
   return status;
 }

@@ -22,34 +22,17 @@
 #include "proof/amount.hpp"
 #include "proof/heard.hpp"
 #include "proof/ordered_run.hpp"
+#include "proof/proof.hpp"
+#include "proof/races.hpp"
 #include "proof/uneven.hpp"
 #include "proof/values.hpp"
 
 namespace hocket::proof {
 
-struct Proof {
-  std::uint64_t steps = 0;
-  std::uint64_t messages = 0;
-  std::uint64_t blocks_sent = 0;  // by the rank that sends most
-  std::uint64_t rounds = 0;       // as in Schedule
-  // If that was to be found out:
-  bool allows_uneven = false;  // chunks may differ in size
-  bool is_canonical = false;   // what is reduced is combined in the canonical tree
-};
-
 /// Whether the plans cost what the algorithm's bound says, take the chunks that it says, and
 /// combine in the tree that it says.
 [[nodiscard]] Status check_promises(const plan::Algorithm& algorithm, const plan::Problem& problem,
                                     const Proof& proof);
-
-struct VerifyOptions {
-  /// Also where in and out are the same memory, if the problem allows it.
-  bool in_place = false;
-  // What to find out besides:
-  bool uneven = true;
-  bool canonical = true;
-  std::uint64_t seed = 1;
-};
 
 /// Proves one world after the other in the same memory.
 class Verifier {
@@ -66,26 +49,27 @@ class Verifier {
   [[nodiscard]] Result<Proof> verify(std::span<const plan::Plan> plans,
                                      const VerifyOptions& options = {});
 
-  /// The same of plans from the catalog, of as much as memory allows.
+  /// The same of plans from the catalog, of as much as memory allows; by the plan of one rank, if
+  /// that is enough.
   [[nodiscard]] Result<Proof> build_and_verify(const plan::Algorithm& algorithm,
                                                const plan::Problem& problem,
                                                const VerifyOptions& options = {});
-  /// Those that were built last.
-  [[nodiscard]] std::span<const plan::Plan> plans() const noexcept { return plans_; }
 
  private:
   [[nodiscard]] static Status check_place(std::span<const plan::Plan> plans, std::size_t rank);
-  [[nodiscard]] static Status check_and_count(const plan::Plan& plan, Proof& proof);
+  [[nodiscard]] Status check_and_count(const plan::Plan& plan, Proof& proof);
   [[nodiscard]] Result<Proof> prove_together(std::span<const plan::Plan> plans,
                                              const VerifyOptions& options, Proof proof);
   void start(std::span<const plan::Plan> plans, const VerifyOptions& options);
-  [[nodiscard]] Status run(std::span<const Event> events);
-  [[nodiscard]] Status run_in_order();
+  [[nodiscard]] Status run(std::span<const plan::Plan> plans, std::span<const Event> events);
+  [[nodiscard]] Status run_in_order(std::span<const plan::Plan> plans);
   [[nodiscard]] Status check_results() const;
 
   std::vector<plan::Plan> plans_;
+  Races races_;
   OrderedRun order_;
   Uneven uneven_;
+  bool allows_uneven_ = true;
   Values apart_;
   Values in_place_;
   Heard heard_;

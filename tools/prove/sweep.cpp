@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "proof/rehearsal.hpp"
+#include "proof/symmetric.hpp"
 #include "proof/verify.hpp"
 
 namespace hocket::prove {
@@ -108,10 +109,18 @@ bool is_also_in_place(std::uint32_t size) {
   return size % (size <= often_in_place_size_max ? 8 : 64) == 0;
 }
 
-/// By the plans of the root and a few others: whether those of all ranks fit into memory.
+proof::VerifyOptions verify_options(const Algorithm& algorithm, std::uint32_t size) {
+  return {.in_place = is_also_in_place(size),
+          .uneven = algorithm.allows_uneven,
+          .canonical = algorithm.is_canonical};
+}
+
+/// By the plans of the root and a few others: whether those of all ranks, if they are needed, fit
+/// into memory.
 bool fits(const Algorithm& algorithm, const Problem& problem) {
   const std::uint32_t size = problem.size;
   if (size <= often_in_place_size_max) return true;
+  if (is_proved_by_one(algorithm, verify_options(algorithm, size))) return true;
   plan::Builder builder(algorithm, problem);
   const Plan root = builder.build(problem.root);
   std::uint64_t steps = 0;
@@ -129,16 +138,14 @@ bool fits(const Algorithm& algorithm, const Problem& problem) {
 
 Status prove_problem(const Algorithm& algorithm, const Problem& problem, Verifier& verifier,
                      Row& row) {
-  const auto proof = verifier.build_and_verify(algorithm, problem,
-                                               {.in_place = is_also_in_place(problem.size),
-                                                .uneven = algorithm.allows_uneven,
-                                                .canonical = algorithm.is_canonical});
+  const auto proof =
+      verifier.build_and_verify(algorithm, problem, verify_options(algorithm, problem.size));
   if (!proof.ok()) return proof.status();
   ++row.worlds;
   row.steps += proof->steps;
   if (Status status = check_promises(algorithm, problem, *proof); !status.ok()) return status;
   if (problem.size > rehearsed_size_max) return {};
-  return rehearse_all(algorithm, problem, verifier.plans());
+  return rehearse_all(algorithm, problem, build_all(algorithm, problem));
 }
 
 std::string describe(const Problem& problem) {

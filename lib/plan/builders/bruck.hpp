@@ -28,6 +28,7 @@ inline constexpr Algorithm bruck_all_gather_algorithm = {
     },
     .allows_uneven = true,
     .reach = Reach::halves,
+    .symmetry = Symmetry::rotated,
 };
 
 /// A block for the rank `distance` further on travels by the powers of two in `distance`. Between
@@ -75,6 +76,7 @@ inline constexpr Algorithm bruck_all_to_all_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = blocks};
     },
     .reach = Reach::powers,
+    .symmetry = Symmetry::rotated_but_scratch,
 };
 
 }  // namespace hocket::plan

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "plan/builders/phases.hpp"
@@ -23,10 +24,10 @@ class CanonicalTree {
  public:
   explicit CanonicalTree(const Problem& problem) noexcept : all_(all_contributions(problem)) {}
 
-  /// The highest node that begins with the first of these contributions and has no others. What has
+  /// The highest node that begins as this one does, and has no contribution from `end` on. What has
   /// no sibling is its parent.
-  [[nodiscard]] Node highest(std::uint64_t begin, std::uint64_t end) const noexcept {
-    Node node{begin};
+  [[nodiscard]] Node highest(Node node, std::uint64_t end) const noexcept {
+    const std::uint64_t begin = node.first;
     while (node.width < all_ && node.is_left() && end_of({begin, 2 * node.width}) <= end) {
       node.width *= 2;
     }
@@ -34,14 +35,13 @@ class CanonicalTree {
   }
   [[nodiscard]] Node parent(const Node& node) const noexcept {
     const Node above{node.first & ~node.width, 2 * node.width};
-    return highest(above.first, end_of(above));
+    return highest(above, end_of(above));
   }
-  /// The fewest nodes that a rank's contributions are: what it sends when it has combined all that
-  /// it can.
+  /// The fewest that these contributions are.
   [[nodiscard]] std::vector<Node> nodes(const Contributions& of) const {
     std::vector<Node> nodes;
     for (std::uint64_t begin = of.begin; begin < of.end; begin = end_of(nodes.back())) {
-      nodes.push_back(highest(begin, of.end));
+      nodes.push_back(highest({begin}, of.end));
     }
     return nodes;
   }
@@ -52,6 +52,29 @@ class CanonicalTree {
   }
 
   std::uint64_t all_;
+};
+
+/// What each rank sends, when it has combined all that it can: the fewest nodes that its
+/// contributions are.
+class SentNodes {
+ public:
+  explicit SentNodes(const Problem& problem) {
+    const CanonicalTree tree(problem);
+    for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+      const std::vector<Node> nodes = tree.nodes(contributions_of(problem, rank));
+      nodes_.insert(nodes_.end(), nodes.begin(), nodes.end());
+      ends_.push_back(nodes_.size());
+    }
+  }
+
+  [[nodiscard]] std::span<const Node> of(std::uint32_t rank) const noexcept {
+    const std::size_t begin = rank == 0 ? 0 : ends_[rank - 1];
+    return std::span(nodes_).subspan(begin, ends_[rank] - begin);
+  }
+
+ private:
+  std::vector<Node> nodes_;  // rank by rank
+  std::vector<std::size_t> ends_;
 };
 
 /// A vector of a buffer.
@@ -74,7 +97,7 @@ class CanonicalSum {
   }
   /// The next contribution of the rank.
   void add(std::uint32_t number, std::uint32_t vector) {
-    hold(tree_.highest(number, std::uint64_t{number} + 1), {Buffer::in, vector});
+    hold(tree_.highest({number}, std::uint64_t{number} + 1), {Buffer::in, vector});
   }
   void receive(std::uint32_t peer, const Node& node);
 
@@ -163,7 +186,7 @@ Place CanonicalSum::free_place() {
 /// Each rank gives all others their block of its nodes, and of its own block makes the sum.
 void canonical_reduce_scatter(PlanWriter& plan) {
   const Problem& problem = plan.problem();
-  const CanonicalTree tree(problem);
+  const auto& sent = plan.common<SentNodes>(problem);
   const Contributions own = contributions_of(problem, plan.rank());
   CanonicalSum sum(plan);
   for (std::uint32_t i = own.begin; i < own.end; ++i) sum.add(i, i - own.begin);
@@ -174,9 +197,7 @@ void canonical_reduce_scatter(PlanWriter& plan) {
       const std::uint32_t block = node.vector * plan.shape().vector_blocks() + plan.ahead(i);
       plan.send(plan.ahead(i), {node.buffer, block, 1});
     }
-    for (const Node& node : tree.nodes(contributions_of(problem, plan.behind(i)))) {
-      sum.receive(plan.behind(i), node);
-    }
+    for (const Node& node : sent.of(plan.behind(i))) sum.receive(plan.behind(i), node);
   }
   const Place all = sum.places().front();
   const std::uint32_t block = all.vector * plan.shape().vector_blocks() + plan.rank();

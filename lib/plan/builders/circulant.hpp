@@ -20,6 +20,7 @@ inline constexpr Algorithm circulant_all_reduce_algorithm = {
       return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
     },
     .reach = Reach::halves,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm circulant_reduce_scatter_algorithm = {
@@ -32,6 +33,7 @@ inline constexpr Algorithm circulant_reduce_scatter_algorithm = {
     },
     .allows_uneven = true,
     .reach = Reach::halves,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm circulant_all_gather_algorithm = {
@@ -48,6 +50,7 @@ inline constexpr Algorithm circulant_all_gather_algorithm = {
     },
     .allows_uneven = true,
     .reach = Reach::halves,
+    .symmetry = Symmetry::rotated,
 };
 
 }  // namespace hocket::plan

@@ -26,6 +26,7 @@ inline constexpr Algorithm direct_all_to_all_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm direct_all_gather_algorithm = {
@@ -41,6 +42,7 @@ inline constexpr Algorithm direct_all_gather_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm direct_reduce_scatter_algorithm = {
@@ -52,6 +54,7 @@ inline constexpr Algorithm direct_reduce_scatter_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm two_shot_all_reduce_algorithm = {
@@ -67,6 +70,7 @@ inline constexpr Algorithm two_shot_all_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U), .hops = 2};
     },
+    .symmetry = Symmetry::rotated,
 };
 
 /// All reduce in the order of the ranks, so that all get the same bits.

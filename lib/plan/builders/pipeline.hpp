@@ -75,7 +75,7 @@ struct TreeStep {
 
 /// All that a rank does to get the pieces and to hand them on, in the order of the rounds.
 [[nodiscard]] inline std::vector<TreeStep> tree_steps(PlanWriter& plan) {
-  const auto& trees = plan.common<TwoTrees>();
+  const auto& trees = plan.common<TwoTrees>(plan.size());
   const std::uint32_t root = plan.problem().root;
   const std::uint32_t self = plan.behind(root);
   std::vector<TreeStep> steps;

@@ -22,6 +22,7 @@ inline constexpr Algorithm ring_all_reduce_algorithm = {
       return {.rounds = 2 * others, .blocks_sent = 2 * others};
     },
     .reach = Reach::next,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm ring_reduce_scatter_algorithm = {
@@ -34,6 +35,7 @@ inline constexpr Algorithm ring_reduce_scatter_algorithm = {
     },
     .allows_uneven = true,
     .reach = Reach::next,
+    .symmetry = Symmetry::rotated,
 };
 
 inline constexpr Algorithm ring_all_gather_algorithm = {
@@ -50,6 +52,7 @@ inline constexpr Algorithm ring_all_gather_algorithm = {
     },
     .allows_uneven = true,
     .reach = Reach::next,
+    .symmetry = Symmetry::rotated,
 };
 
 }  // namespace hocket::plan

@@ -1,0 +1,190 @@
+// Plans of ranks that all do the same: made of that of rank 0, and proved by it. Both must be what
+// comes of looking at each rank.
+#include "proof/symmetric.hpp"
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/rng.hpp"
+#include "plan/mutate.hpp"
+#include "proof/expressions.hpp"
+#include "proof/verify.hpp"
+#include "support/catch.hpp"
+#include "support/plans.hpp"
+
+using namespace hocket::plan;
+using namespace hocket::proof;
+using hocket::test::below;
+using hocket::test::mutate;
+using hocket::test::plans_of;
+using hocket::test::Random;
+
+namespace {
+
+constexpr int mutations = 12'000;
+
+std::vector<const Algorithm*> symmetric_algorithms() {
+  std::vector<const Algorithm*> all;
+  for (const Algorithm& each : catalog()) {
+    if (each.symmetry != Symmetry::none) all.push_back(&each);
+  }
+  return all;
+}
+
+std::string title(const Algorithm& algorithm, std::uint32_t size) {
+  return std::string(name(algorithm.operation)) + " " + std::string(algorithm.name) + " of " +
+         std::to_string(size);
+}
+
+std::vector<Plan> rotations(const Plan& first, Symmetry symmetry) {
+  std::vector<Plan> plans(first.problem.size, first);
+  for (std::uint32_t rank = 0; rank < plans.size(); ++rank) rotate(plans[rank], symmetry, rank);
+  return plans;
+}
+
+/// By all ranks, as verify_symmetric does: not of plans that must go in another order than theirs.
+hocket::Result<Proof> verify_all(const std::vector<Plan>& plans, const VerifyOptions& options) {
+  auto proof = verify(plans, options);
+  if (!proof.ok() || proof->messages == 0 || proof->rounds > 0) return proof;
+  return hocket::Status(hocket::StatusCode::invalid_argument, "not in its own order");
+}
+
+std::string fault_of(const Plan& plan, Symmetry symmetry = Symmetry::rotated) {
+  const auto proof = verify_symmetric(plan, symmetry, {.in_place = true});
+  return proof.ok() ? "none" : std::string(proof.status().what());
+}
+
+}  // namespace
+
+TEST_CASE("a rotated plan is what the algorithm would have written for the rank") {
+  for (const Algorithm* algorithm : symmetric_algorithms()) {
+    CHECK_FALSE(has_root(algorithm->operation));
+    CHECK_FALSE(algorithm->is_canonical);
+    for (std::uint32_t size = 2; size <= 40; ++size) {
+      INFO(title(*algorithm, size));
+      const Problem problem{.operation = algorithm->operation, .size = size};
+      const auto plans = build_all(*algorithm, problem);
+      PlanWriter writer(algorithm->name, problem, 0, algorithm->blocks_per_chunk(problem));
+      for (const Plan& plan : plans) {
+        writer.restart(plan.rank);
+        algorithm->build(writer);
+        const Plan written = writer.take();
+        REQUIRE(plan.steps == written.steps);
+        REQUIRE(plan.after == written.after);
+        REQUIRE(plan.scratch_copies == written.scratch_copies);
+        REQUIRE(build(*algorithm, problem, plan.rank).steps == written.steps);
+      }
+    }
+  }
+}
+
+TEST_CASE("the proof by one rank tells what that by all ranks does") {
+  Verifier verifier;
+  for (const Algorithm* algorithm : symmetric_algorithms()) {
+    for (std::uint32_t size = 1; size <= 64; ++size) {
+      INFO(title(*algorithm, size));
+      const Problem problem{.operation = algorithm->operation, .size = size};
+      const auto plans = build_all(*algorithm, problem);
+      for (const bool in_place : {false, true}) {
+        const VerifyOptions options{.in_place = in_place, .canonical = false};
+        REQUIRE(is_proved_by_one(*algorithm, options));
+        const auto one = verifier.build_and_verify(*algorithm, problem, options);
+        const auto all = verify(plans, options);
+        REQUIRE(one.status().to_string() == "ok");
+        REQUIRE(*one == *all);
+        REQUIRE(check_promises(*algorithm, problem, *one).to_string() == "ok");
+      }
+    }
+  }
+}
+
+TEST_CASE("of thousands of mutations in all ranks alike, one rank tells what all do") {
+  std::uint64_t seed = 0;  // another one in each run; printed when something is wrong
+  hocket::random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  const auto algorithms = symmetric_algorithms();
+  int caught = 0;
+  int done = 0;
+  for (int i = 0; done < mutations; ++i) {
+    Random random(seed + static_cast<std::uint64_t>(i));
+    const Algorithm& algorithm = *algorithms[random() % algorithms.size()];
+    const std::uint32_t size = 2 + below(9, random);
+    Plan first = build(algorithm, {.operation = algorithm.operation, .size = size}, 0);
+    const std::string what = mutate(first, random);
+    if (what.empty()) continue;
+    ++done;
+    const VerifyOptions options{.in_place = i % 2 == 0, .canonical = false};
+    INFO("seed " << seed + static_cast<std::uint64_t>(i) << ": " << title(algorithm, size) << ": "
+                 << what);
+    const auto one = verify_symmetric(first, algorithm.symmetry, options);
+    const auto all = verify_all(rotations(first, algorithm.symmetry), options);
+    INFO("by one: " << one.status().to_string() << ", by all: " << all.status().to_string());
+    REQUIRE(one.ok() == all.ok());
+    if (!one.ok()) ++caught;
+    if (one.ok()) REQUIRE(*one == *all);
+  }
+  INFO(caught << " of " << mutations << " were caught");
+  CHECK(caught > mutations / 10 * 8);
+}
+
+// The ring's steps: 0, 2, 4 send and 1, 3, 5 reduce; 6, 8, 10 send and 7, 9, 11 receive.
+TEST_CASE("what is wrong with all ranks is said of rank 0") {
+  const Plan ring = plans_of(Operation::all_reduce, "ring", 4).front();
+  REQUIRE(fault_of(ring) == "none");
+  Plan plan = ring;
+  plan.steps[3].kind = StepKind::recv;
+  CHECK_THAT(fault_of(plan), Catch::Contains("rank 0, out[0]: not every rank's contribution is in "
+                                             "it exactly once"));
+  plan = ring;
+  plan.steps[0].from_buffer = Buffer::out;
+  CHECK_THAT(fault_of(plan), Catch::Contains("rank 0, step 0 (send out[3] to 1): block 0 of 1 "
+                                             "blocks of out is undefined here"));
+  plan = ring;
+  plan.steps[1].peer = 2;
+  CHECK_THAT(fault_of(plan), Catch::Contains("messages do not fit together"));
+  plan = ring;
+  plan.steps[2].after_count = 0;
+  CHECK_THAT(fault_of(plan), Catch::Contains("it touches what step 1"));
+  const Plan gather = plans_of(Operation::all_gather, "direct", 3).front();
+  REQUIRE(fault_of(gather) == "none");
+  plan = gather;
+  std::swap(plan.steps[2].to, plan.steps[4].to);
+  CHECK_THAT(fault_of(plan), Catch::Contains("it holds what belongs elsewhere"));
+}
+
+TEST_CASE("a plan that says nothing of the others' is refused") {
+  const auto plans = plans_of(Operation::all_reduce, "ring", 4);
+  const std::string refused = "says nothing of the others'";
+  CHECK_THAT(fault_of(plans[1]), Catch::Contains(refused));
+  CHECK_THAT(fault_of(plans[0], Symmetry::none), Catch::Contains(refused));
+  // Its blocks differ in size, and those of scratch would not go round with the others.
+  CHECK_THAT(fault_of(plans[0], Symmetry::rotated_but_scratch), Catch::Contains(refused));
+  CHECK_THAT(fault_of(plans_of(Operation::all_reduce, "recursive_doubling", 4).front()),
+             Catch::Contains(refused));
+  CHECK_THAT(fault_of(plans_of(Operation::gather, "direct", 4).front()), Catch::Contains(refused));
+  CHECK_THAT(fault_of(plans_of(Operation::barrier, "dissemination", 4).front()),
+             Catch::Contains(refused));
+}
+
+TEST_CASE("expressions are equal where trees are, whichever side is which") {
+  Expressions all(4, 8);  // two blocks of each rank
+  const auto leaf = [&](std::uint32_t rank) { return all.contribution(rank, 5); };
+  const auto pair = [&](std::uint32_t one, std::uint32_t other) {
+    return all.combine(leaf(one), leaf(other));
+  };
+  const auto sum = all.combine(pair(0, 1), pair(2, 3));
+  CHECK(sum == all.combine(pair(3, 2), pair(1, 0)));
+  CHECK(sum != all.combine(pair(0, 2), pair(1, 3)));
+  CHECK(all.has_each_once(sum, 5));
+  CHECK_FALSE(all.has_each_once(sum, 4));
+  CHECK(all.has_each_once(all.turned(sum, 3), 3));
+  CHECK_FALSE(all.has_each_once(all.combine(pair(0, 1), pair(1, 3)), 5));
+  CHECK_FALSE(all.has_each_once(all.combine(sum, leaf(1)), 5));
+  CHECK_FALSE(all.has_each_once(all.combine(pair(0, 1), leaf(3)), 5));
+  // What is twice as large with each step is not looked at to its end.
+  auto doubled = leaf(0);
+  for (int i = 0; i < 100; ++i) doubled = all.combine(doubled, doubled);
+  CHECK_FALSE(all.has_each_once(doubled, 5));
+}

@@ -1,0 +1,246 @@
+#include "proof/symmetric.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "plan/cell_map.hpp"
+#include "proof/check.hpp"
+#include "proof/describe.hpp"
+#include "proof/expressions.hpp"
+#include "proof/symmetric_run.hpp"
+#include "proof/uneven.hpp"
+
+namespace hocket::proof {
+
+using plan::Buffer;
+using plan::CellMap;
+using plan::CellRuns;
+using plan::Operation;
+using plan::Plan;
+using plan::Problem;
+using plan::Range;
+using plan::Rotation;
+using plan::Step;
+using plan::StepKind;
+using plan::Symmetry;
+using Value = Expressions::Value;
+
+namespace {
+
+/// What stands in the blocks of rank 0, and so in those of all others, while all take the same
+/// steps at once.
+class SymmetricValues {
+ public:
+  SymmetricValues(const Plan& plan, bool in_place);
+
+  [[nodiscard]] Status run(const Event& event);
+  [[nodiscard]] Status check_results();
+
+ private:
+  /// Blocks of a range as they are read or written, one after the other.
+  struct Place {
+    Buffer buffer;
+    CellRuns runs;
+
+    [[nodiscard]] std::uint32_t cell(std::uint32_t i) const noexcept {
+      const std::uint32_t before = runs[0].size();
+      return i < before ? runs[0].begin + i : runs[1].begin + (i - before);
+    }
+  };
+
+  [[nodiscard]] Place place_of(const Range& range) const noexcept {
+    return {range.buffer, cells_.of(range)};
+  }
+  [[nodiscard]] bool is_readable(const Place& place, std::uint32_t i) const noexcept;
+  [[nodiscard]] Status wrong_read(std::uint32_t step, const Range& range, std::uint32_t i) const;
+  void write(const Place& place, std::uint32_t i, Value value);
+  [[nodiscard]] Status check_block(std::uint32_t block);
+  [[nodiscard]] bool is_wanted(Value value, std::uint32_t block);
+
+  const Plan& plan_;
+  const bool is_in_place_;
+  const bool is_reduced_;
+  CellMap cells_;
+  Expressions expressions_;
+  std::vector<Value> values_;             // by cell, in and out apart
+  std::vector<std::uint8_t> is_changed_;  // by position: where in would be, if it were out
+};
+
+SymmetricValues::SymmetricValues(const Plan& plan, bool in_place)
+    : plan_(plan),
+      is_in_place_(in_place && can_be_in_place(plan.problem)),
+      is_reduced_(reduces(plan.problem.operation)),
+      cells_(plan.problem, plan.shape, 0, false),
+      expressions_(plan.problem.size, plan.shape.vector_blocks()),
+      values_(cells_.count(plan.scratch_copies)),
+      is_changed_(plan.shape.vector_blocks()) {
+  for (std::uint32_t i = 0; i < plan.blocks(Buffer::in); ++i) {
+    values_[cells_.first({Buffer::in, i, 1})] = expressions_.contribution(0, i);
+  }
+}
+
+Status SymmetricValues::run(const Event& event) {
+  const Step& from = plan_.steps[event.step.step];
+  const Step& to = plan_.steps[event.last().step];
+  // What rank 0 gets is what it sends, seen from as far behind.
+  const std::uint32_t size = plan_.problem.size;
+  const std::uint32_t turn = event.is_message ? size - event.receive.rank : 0;
+  const Range own_range = to.kind == StepKind::recv_reduce ? to.source() : to.target();
+  const Place incoming = place_of(from.source());
+  const Place own = place_of(own_range);
+  const Place target = place_of(to.target());
+  for (std::uint32_t i = 0; i < to.count; ++i) {
+    if (!is_readable(incoming, i)) return wrong_read(event.step.step, from.source(), i);
+    Value value = expressions_.turned(values_[incoming.cell(i)], turn);
+    if (to.combines()) {
+      if (!is_readable(own, i)) return wrong_read(event.last().step, own_range, i);
+      value = expressions_.combine(values_[own.cell(i)], value);
+    }
+    write(target, i, value);
+  }
+  return {};
+}
+
+/// In place, nothing may read `in` where it was changed as out. Then all is read as if they were
+/// apart, for out is read nowhere before it is written.
+bool SymmetricValues::is_readable(const Place& place, std::uint32_t i) const noexcept {
+  const std::uint32_t cell = place.cell(i);
+  const bool may_be_out = is_in_place_ && place.buffer == Buffer::in;
+  return values_[cell].is_defined() && (!may_be_out || is_changed_[cells_.position(cell)] == 0);
+}
+
+void SymmetricValues::write(const Place& place, std::uint32_t i, Value value) {
+  const std::uint32_t cell = place.cell(i);
+  values_[cell] = value;
+  if (place.buffer != Buffer::out) return;
+  const std::uint32_t position = cells_.position(cell);
+  if (value != expressions_.contribution(0, position)) is_changed_[position] = 1;
+}
+
+Status SymmetricValues::wrong_read(std::uint32_t step, const Range& range, std::uint32_t i) const {
+  const bool is_defined = values_[place_of(range).cell(i)].is_defined();
+  return Status(StatusCode::invalid_argument,
+                fmt::format("{}: block {} of {} blocks of {} {}", locate(plan_, step), i,
+                            range.count, name(range.buffer),
+                            is_defined ? "was changed as out, which may be the same memory"
+                                       : "is undefined here"));
+}
+
+Status SymmetricValues::check_results() {
+  for (std::uint32_t block = 0; block < plan_.blocks(Buffer::out); ++block) {
+    if (Status status = check_block(block); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status SymmetricValues::check_block(std::uint32_t block) {
+  const Value value = values_[cells_.first({Buffer::out, block, 1})];
+  const auto wrong = [&](std::string_view why) {
+    return Status(StatusCode::invalid_argument, fmt::format("rank 0, out[{}]: {}", block, why));
+  };
+  if (!value.is_defined()) return wrong("it is undefined at the end");
+  if (is_wanted(value, block)) return {};
+  if (!is_reduced_) return wrong("it holds what belongs elsewhere");
+  if (!expressions_.has_each_once(value, block)) {
+    return wrong("not every rank's contribution is in it exactly once");
+  }
+  return wrong("it was combined in another order than on other ranks");
+}
+
+/// Each rank has at the place in question what rank 0 has at another one, rotated: all have the
+/// same if what rank 0 has there is what it has here, rotated.
+bool SymmetricValues::is_wanted(Value value, std::uint32_t block) {
+  const std::uint32_t size = plan_.problem.size;
+  const std::uint32_t each = plan_.shape.vector_blocks() / size;  // blocks of a rank
+  switch (plan_.problem.operation) {
+    case Operation::all_reduce: {
+      const Value first = values_[cells_.first({Buffer::out, block % each, 1})];
+      if (block >= each) return value == expressions_.turned(first, block / each);
+      return expressions_.has_each_once(value, block);
+    }
+    case Operation::reduce_scatter:
+      return expressions_.has_each_once(value, block);
+    case Operation::all_gather:
+      return value == expressions_.contribution(block / each, block);
+    case Operation::all_to_all:
+      return value == expressions_.contribution(block / each, block % each);
+    default:
+      return false;
+  }
+}
+
+/// Whether the other ranks' plans follow from this one, each block going where blocks of its size
+/// are.
+Status check_symmetry(const Plan& plan, Symmetry symmetry) {
+  const std::uint32_t vector = plan.shape.vector_blocks();
+  const std::uint32_t size = plan.problem.size;
+  const bool is_divided = vector % size == 0 && plan.problem.contributions == 0;
+  const bool moves_by_chunks = vector / size % plan.shape.blocks_per_chunk == 0;
+  if (symmetry != Symmetry::none && plan.rank == 0 && !has_root(plan.problem.operation) &&
+      is_divided && (symmetry == Symmetry::rotated || moves_by_chunks)) {
+    return {};
+  }
+  return Status(StatusCode::invalid_argument,
+                fmt::format("the plan of rank {} of {}, of {} chunks of {} blocks, says nothing of "
+                            "the others'",
+                            plan.rank, size, plan.shape.chunks, plan.shape.blocks_per_chunk));
+}
+
+/// Whether what each step or message does is right where chunks differ in size.
+class SymmetricUneven {
+ public:
+  SymmetricUneven(const Plan& plan, Symmetry symmetry)
+      : plan_(plan),
+        symmetry_(symmetry),
+        // What stays in scratch where it is has another size on each rank.
+        allows_(symmetry == Symmetry::rotated || plan.scratch_copies == 0) {
+    uneven_.start(plan.problem, plan.shape);
+  }
+
+  void run(const Event& event) {
+    const std::uint32_t rank = event.last().rank;
+    const Rotation rotation(plan_.problem, plan_.shape, symmetry_, rank);
+    allows_ = allows_ && uneven_.keeps_size(0, plan_.steps[event.step.step], rank,
+                                            rotation.step(plan_.steps[event.last().step]));
+  }
+  [[nodiscard]] bool allows() const noexcept { return allows_; }
+
+ private:
+  const Plan& plan_;
+  Symmetry symmetry_;
+  Uneven uneven_;
+  bool allows_;
+};
+
+}  // namespace
+
+bool is_proved_by_one(const plan::Algorithm& algorithm, const VerifyOptions& options) noexcept {
+  return algorithm.symmetry != Symmetry::none && algorithm.operation != Operation::barrier &&
+         !options.canonical;
+}
+
+Result<Proof> verify_symmetric(const Plan& plan, Symmetry symmetry, const VerifyOptions& options) {
+  if (Status status = check_plan(plan); !status.ok()) return status;
+  if (Status status = check_symmetry(plan, symmetry); !status.ok()) return status;
+  SymmetricRun order(plan, symmetry);
+  SymmetricValues values(plan, options.in_place);
+  SymmetricUneven uneven(plan, symmetry);
+  Proof proof;
+  while (const auto event = order.next()) {
+    if (Status status = values.run(*event); !status.ok()) return status;
+    if (options.uneven) uneven.run(*event);
+    if (event->is_message) proof.blocks_sent += plan.steps[event->step.step].count;
+  }
+  if (!order.is_over()) return order.describe_stop();
+  if (Status status = values.check_results(); !status.ok()) return status;
+  proof.steps = plan.problem.size * plan.steps.size();
+  proof.messages = plan.problem.size * order.messages();
+  proof.rounds = order.rounds();
+  proof.allows_uneven = options.uneven && uneven.allows();
+  return proof;
+}
+
+}  // namespace hocket::proof
