@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "collectives.hpp"
 #include "kernels.hpp"
+#include "overlap.hpp"
 #include "start.hpp"
 #include "store.hpp"
 
@@ -56,7 +57,9 @@ int main(int argc, char** argv) {
   CLI::App program("Measures Hocket.", "hocket-bench");
   program.set_version_flag("--version", std::string(hocket::version()));
   program.require_subcommand(1);
-  hocket::bench::add_collective_commands(program, {argv + 1, argv + argc});
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  hocket::bench::add_collective_commands(program, words);
+  hocket::bench::add_overlap_command(program, words);
   hocket::bench::add_kernels_command(program);
   hocket::bench::add_store_command(program);
   hocket::bench::add_start_command(program);

@@ -23,8 +23,8 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "local_world.hpp"
 #include "measure.hpp"
+#include "ranks.hpp"
 #include "world/rendezvous.hpp"
 
 namespace hocket::bench {

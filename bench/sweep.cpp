@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "ranks.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -20,16 +21,6 @@ double seconds(Duration duration) { return std::chrono::duration<double>(duratio
 double quantile(const std::vector<Duration>& sorted, double share) {
   const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
   return seconds(sorted[std::min(index, sorted.size() - 1)]);
-}
-
-std::uint64_t sum_over_ranks(Communicator& world, std::uint64_t value) {
-  world.all_reduce<std::uint64_t>(std::span(&value, 1));
-  return value;
-}
-
-double max_over_ranks(Communicator& world, double value) {
-  world.all_reduce<double>(std::span(&value, 1), ReduceOp::max);
-  return value;
 }
 
 /// So many on every rank, by how long the last calls of the warm-up took.

@@ -37,22 +37,23 @@ double mean_bus_bandwidth(const std::vector<Row>& rows, int ranks) {
 }
 
 std::string describe(const Conditions& of) {
-  return fmt::format("hocket-bench {} {}: {} rank{} on {} host{}, transport {}{}{}", version(),
+  return fmt::format("hocket-bench {} {}: {} rank{} on {} host{}, transport {}{}{}{}{}", version(),
                      name(of.kind), of.ranks, of.ranks == 1 ? "" : "s", of.hosts,
                      of.hosts == 1 ? "" : "s", of.transport, of.in_place ? ", in place" : "",
+                     of.is_started ? ", in the background" : "", of.is_prepared ? ", prepared" : "",
                      of.algorithm.empty() ? "" : ", HOCKET_ALGORITHM=" + of.algorithm);
 }
 
 std::string describe_calls(const Conditions& of) {
-  return fmt::format(
-      "{} calls a size after {} to warm up; {}",
-      of.iterations == 0 ? "as many as fit into 0.2 s, at least 5," : std::to_string(of.iterations),
-      of.warmups, of.checks ? "the first result and one behind the last are checked" : "no checks");
+  return fmt::format("{}, after {} to warm up; {}",
+                     of.iterations == 0 ? "as many calls as fit into 0.2 s, at least 5"
+                                        : fmt::format("{} calls", of.iterations),
+                     of.warmups, of.checks ? "results are checked" : "no checks");
 }
 
 void print_table_head(const Conditions& of) {
   fmt::print(
-      "# {}\n# {} processors on rank 0's host; {}\n"
+      "# {}\n# {} processors; {}\n"
       "# time is the mean of all calls, p50 the median: each that of the slowest rank\n#\n",
       describe(of), of.processors, describe_calls(of));
   fmt::print("#{:>11} {:>12} {:>8} {:>11} {:>5} {:>10} {:>10} {:>10} {:>8} {:>8} {:>7}\n", "size",
@@ -116,6 +117,8 @@ void print_json(const std::vector<Row>& rows, const Conditions& of) {
         {"processors", of.processors},
         {"algorithm", of.algorithm.empty() ? Json() : Json(of.algorithm)},
         {"in_place", of.in_place},
+        {"in_background", of.is_started},
+        {"prepared", of.is_prepared},
         {"iterations", of.iterations == 0 ? Json("0.2 s, at least 5") : Json(of.iterations)},
         {"warmups", of.warmups},
         {"times", "of the slowest rank: mean, median, 99th percentile of its calls"}}},

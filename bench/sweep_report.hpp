@@ -20,6 +20,8 @@ struct Conditions {
   int hosts = 1;
   unsigned processors = 1;  // of rank 0's host
   bool in_place = false;
+  bool is_started = false;
+  bool is_prepared = false;
   bool checks = true;
   std::size_t iterations = 0;  // 0: chosen for each size
   std::size_t warmups = 0;

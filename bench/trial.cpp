@@ -75,6 +75,14 @@ Trial::Trial(Communicator& world, const Case& what, std::size_t count)
                  .reduction = what.op,
                  .root = what.root};
   collective_.reduction.factor = what.op == ReduceOp::premul_sum ? Pattern::factor : 1;
+  if (what.is_prepared) prepared_.emplace(world.prepare(collective_));
+}
+
+Work Trial::start() { return prepared_ ? prepared_->start() : world_.start(collective_); }
+
+void Trial::call() {
+  if (what_.is_started) return start().wait();
+  prepared_ ? prepared_->run() : world_.run(collective_);
 }
 
 std::size_t Trial::elements_in() const noexcept {
@@ -143,7 +151,7 @@ std::size_t Trial::check() {
   const auto rank = static_cast<std::uint32_t>(rank_);
   poison(out_);
   pattern.write(rank, 0, in_);
-  world_.run(collective_);
+  call();
   std::size_t wrong = count_wrong_out(pattern);
   if (!what_.in_place) wrong += pattern.count_wrong(rank, 0, in_);
   return wrong;
@@ -182,7 +190,7 @@ std::size_t Trial::check_barrier() {
     return static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
   };
   const std::uint64_t came = now();
-  world_.run(collective_);
+  call();
   const std::uint64_t left = now();
   return std::ranges::max(gather(world_, came)) > left ? 1 : 0;
 }
@@ -191,7 +199,7 @@ bool Trial::differs() {
   if (what_.kind != CollectiveKind::all_reduce || !is_rounded(what_.type)) return false;
   poison(out_);
   next_pattern().write_rough(static_cast<std::uint32_t>(rank_), in_);
-  world_.run(collective_);
+  call();
   const std::uint64_t ours = hash(out_);
   return gather(world_, ours).front() != ours;
 }
@@ -202,7 +210,7 @@ std::vector<Duration> Trial::time(std::size_t calls) {
   world_.barrier();
   Instant last = clock.now();
   for (Duration& each : times) {
-    world_.run(collective_);
+    call();
     const Instant now = clock.now();
     each = now - last;
     last = now;

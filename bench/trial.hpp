@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "hocket/hocket.hpp"
@@ -18,6 +20,8 @@ struct Case {
   ReduceOp op = ReduceOp::sum;
   int root = 0;
   bool in_place = false;
+  bool is_started = false;   // in the background, and then waited for
+  bool is_prepared = false;  // planned once
 };
 
 [[nodiscard]] bool reduces(CollectiveKind kind) noexcept;
@@ -39,7 +43,9 @@ class Trial {
   /// Borrows the communicator. All ranks make the same trials and call the same functions.
   Trial(Communicator& world, const Case& what, std::size_t count);
 
-  [[nodiscard]] const Collective& collective() const noexcept { return collective_; }
+  /// Once.
+  void call();
+  [[nodiscard]] Work start();
 
   /// Runs it once, on data that no call had before, into memory that is poisoned. How many elements
   /// are wrong at this rank: of what comes out, and of what went in and must stay as it is.
@@ -70,6 +76,7 @@ class Trial {
   std::span<std::byte> in_;
   std::span<std::byte> out_;
   Collective collective_;
+  std::optional<Prepared> prepared_;
   std::uint64_t salt_ = 0;
 };
 

@@ -122,6 +122,13 @@ class Results(Case):
         self.assertEqual(len({row["type"] for row in rows}), 17)
         self.assertGreater(len(rows), 100)
 
+    def test_started_and_prepared_calls(self) -> None:
+        for kind in KINDS:
+            for how in (["--async"], ["--prepared"], ["--async", "--prepared"]):
+                words = (kind, "--ranks", "2", "-b", "5", "-e", "100K", "-f", "100", *how)
+                with self.subTest(words):
+                    self.assert_right(self.rows(*words), *words)
+
     def test_a_world_of_one(self) -> None:
         for kind in KINDS:
             self.assert_right(self.rows(kind, "--ranks", "1", "-b", "0", "-e", "64"), kind)
@@ -138,6 +145,19 @@ class Results(Case):
     def test_calls_are_chosen_by_time(self) -> None:
         (row,) = json.loads(self.bench("barrier", "--ranks", "2", "--json"))["rows"]
         self.assertGreater(row["iterations"], 5)
+
+
+class Overlap(Case):
+    def test_what_is_hidden(self) -> None:
+        words = ("overlap", "--ranks", "2", "-b", "4K", "-e", "64K", "-n", "5")
+        found = json.loads(self.bench(*words, "--json"))
+        self.assertEqual([row["bytes"] for row in found["rows"]], [4096, 16384, 65536])
+        for row in found["rows"]:
+            self.assertEqual(row["wrong"], 0)
+            self.assertGreater(min(row["operation_s"], row["work_s"], row["both_s"]), 0)
+            self.assertTrue(0 <= row["hidden"] <= 1, row)
+        lines = [line for line in self.bench(*words).splitlines() if not line.startswith("#")]
+        self.assertEqual([line.split()[0] for line in lines], ["4096", "16384", "65536"])
 
 
 class Worlds(Case):
