@@ -24,6 +24,7 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "measure.hpp"
+#include "ranks.hpp"
 #include "world/rendezvous.hpp"
 
 namespace hocket::bench {
@@ -51,14 +52,6 @@ struct Contestant {
 void join_and_leave() {
   const world::World world = world::rendezvous().value();
   if (Status status = world.store->barrier("joined", world.size); !status.ok()) throw_error(status);
-}
-
-std::string beside_this_program(const std::string& name) {
-  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
-  for (const auto& folder : {here, here.parent_path() / "tools"}) {  // installed; a build folder
-    if (std::filesystem::exists(folder / name)) return folder / name;
-  }
-  return {};
 }
 
 pid_t spawn(const std::vector<std::string>& words) {

@@ -1,0 +1,143 @@
+#include "sweep_options.hpp"
+
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "reduce/reduction.hpp"
+
+namespace hocket::bench {
+namespace {
+
+std::uint64_t read_size(const std::string& flag, const std::string& text) {
+  const auto size = parse_size(text);
+  if (!size)
+    throw CLI::ValidationError(flag, fmt::format("{} is no size such as 8, 64K or 4M", text));
+  return *size;
+}
+
+std::vector<std::uint64_t> read_sizes(const SweepOptions& options) {
+  const std::uint64_t first = read_size("--begin", options.begin);
+  const std::uint64_t last = read_size("--end", options.end);
+  const std::uint64_t step = read_size("--step", options.step);
+  if (first > last) {
+    throw CLI::ValidationError("--begin",
+                               fmt::format("{} is more than --end {}", options.begin, options.end));
+  }
+  return sizes_between(first, last, options.factor, step);
+}
+
+template <class Value, class Parse>
+std::vector<Value> read_all(const std::vector<std::string>& words, const char* flag, Parse parse,
+                            std::span<const Value> all) {
+  std::vector<Value> values;
+  for (const std::string& word : words) {
+    if (word == "all") return {all.begin(), all.end()};
+    const auto value = parse(word);
+    if (!value) throw CLI::ValidationError(flag, fmt::format("what is {}?", quote(word)));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+bool is_defined(DataType type, ReduceOp op) {
+  return reduce::Reduction::make({.type = type, .op = op, .factor = Pattern::factor}).ok();
+}
+
+/// Of all types and ops those that go together.
+std::vector<Case> read_cases(CollectiveKind kind, const SweepOptions& options) {
+  const auto types = read_all(options.types, "--dtype", parse_data_type, all_data_types());
+  std::vector<ReduceOp> ops = {ReduceOp::sum};
+  if (reduces(kind)) ops = read_all(options.ops, "--op", parse_reduce_op, all_reduce_ops());
+  const bool is_one = types.size() * ops.size() == 1;
+  std::vector<Case> cases;
+  for (const DataType type : types) {
+    for (const ReduceOp op : ops) {
+      if (is_defined(type, op)) {
+        cases.push_back({.kind = kind,
+                         .type = type,
+                         .op = op,
+                         .root = options.world.root,
+                         .in_place = options.in_place,
+                         .is_started = options.is_started,
+                         .is_prepared = options.is_prepared});
+      } else if (is_one) {
+        throw CLI::ValidationError("--op",
+                                   fmt::format("{} is not defined for {}", name(op), name(type)));
+      }
+    }
+  }
+  return cases;
+}
+
+}  // namespace
+
+Format format_of(const SweepOptions& options) {
+  if (options.json || options.format == "json") return Format::json;
+  if (options.csv || options.format == "csv") return Format::csv;
+  return options.format == "osu" ? Format::osu : Format::table;
+}
+
+Sweep read_sweep(CollectiveKind kind, const SweepOptions& options) {
+  if (options.in_place && !can_be_in_place(kind)) {
+    throw CLI::ValidationError("--in-place", fmt::format("{} is never in place", name(kind)));
+  }
+  Sweep sweep = {.cases = read_cases(kind, options),
+                 .sizes = read_sizes(options),
+                 .iterations = options.iterations,
+                 .warmups = options.warmups,
+                 .checks = options.checks};
+  if (kind == CollectiveKind::barrier) {
+    sweep.cases.resize(1);
+    sweep.sizes = {0};
+  }
+  return sweep;
+}
+
+void add_size_options(CLI::App& parser, SweepOptions& options) {
+  parser.add_option("-b,--begin", options.begin, "The smallest size: bytes of the whole")
+      ->capture_default_str();
+  parser.add_option("-e,--end", options.end, "The largest")->capture_default_str();
+  CLI::Option* const factor =
+      parser.add_option("-f,--factor", options.factor, "From one size to the next")
+          ->check(CLI::Range(2, 1 << 20))
+          ->capture_default_str();
+  parser.add_option("-i,--step", options.step, "Bytes from one size to the next, in place of -f")
+      ->excludes(factor);
+}
+
+void add_work_options(CLI::App& parser, SweepOptions& options) {
+  parser
+      .add_option("-n,--iters", options.iterations, "Calls of a size (as many as fit into 0.2 s)")
+      ->check(CLI::Range(1, 10'000'000));
+  parser.add_option("-w,--warmup", options.warmups, "Calls before")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  parser.add_option("-d,--dtype", options.types, "Data types, or all")
+      ->delimiter(',')
+      ->capture_default_str();
+  parser.add_option("-o,--op", options.ops, "Ops of reductions, or all")
+      ->delimiter(',')
+      ->capture_default_str();
+  parser.add_option("-r,--root", options.world.root, "The root, where there is one")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  parser.add_option("-c,--check", options.checks, "Check results: 0 or 1")->capture_default_str();
+  parser.add_flag("--in-place", options.in_place, "Results go where the data came from");
+  parser.add_flag("--async", options.is_started,
+                  "Start each call in the background and wait for it");
+  parser.add_flag("--prepared", options.is_prepared, "Plan once, call often");
+}
+
+void add_output_options(CLI::App& parser, SweepOptions& options) {
+  parser.add_option("--format", options.format, "How results are written; osu: latency by size")
+      ->check(CLI::IsMember({"table", "osu", "csv", "json"}))
+      ->capture_default_str();
+  parser.add_flag("--json", options.json, "Write one JSON document");
+  parser.add_flag("--csv", options.csv, "Write lines of values");
+  parser.add_flag("--progress", options.progress,
+                  "Say on stderr what is measured, also where it is no terminal");
+}
+
+}  // namespace hocket::bench
