@@ -208,10 +208,13 @@ void Links::accept_all() {
 }
 
 /// Members are refused for a reason that somebody should know, but for those that pass by
-/// themselves: they try again, or have been told all they need.
+/// themselves: they try again, have been told all they need, or dialled while our dial, which
+/// counts, was on its way.
 void Links::drop(const Stranger& stranger, const Status& why) {
-  const bool is_usual = why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
   const bool is_member = stranger.greeting.is_member();
+  const bool has_lost_race = why.code() == StatusCode::already_exists;
+  const bool is_usual =
+      has_lost_race || why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
@@ -234,9 +237,10 @@ void Links::advance(Stranger& stranger) {
   Status status = greeting.answer(answer);
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
-    return drop(stranger,
-                Status(status.code(), fmt::format("rank {} of {}, lane {}: {}", hello.rank,
-                                                  hello.size, hello.lane, status.what())));
+    const bool has_lost_race = answer.verdict == LinkVerdict::taken && rank_ < hello.rank;
+    return drop(stranger, Status(has_lost_race ? StatusCode::already_exists : status.code(),
+                                 fmt::format("rank {} of {}, lane {}: {}", hello.rank, hello.size,
+                                             hello.lane, status.what())));
   }
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
   poller_.forget(stranger, greeting.socket());
