@@ -14,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -225,11 +226,12 @@ std::size_t Neighbor::post(std::span<const TransportOp> ops) noexcept {
 std::size_t Neighbor::poll(std::span<TransportCompletion> completions) noexcept {
   std::array<epoll_event, 64> events;
   const int count = ::epoll_wait(poller_.get(), events.data(), events.size(), 0);
-  for (int i = 0; i < count; ++i) {
-    if (events[i].data.u64 == the_listener) {
+  for (const epoll_event& event :
+       std::span(events.data(), static_cast<std::size_t>(std::max(count, 0)))) {
+    if (event.data.u64 == the_listener) {
       accept_all();
     } else {
-      make_due(static_cast<ChannelId>(events[i].data.u64));
+      make_due(static_cast<ChannelId>(event.data.u64));
     }
   }
   hear_strangers();
