@@ -16,6 +16,7 @@ std::string encode(const Card& card) {
   wire::FieldWriter fields(text);
   fields.text(card.transport);
   fields.text(card.address);
+  fields.integer(card.segment_bytes);
   fields.integer(card.local_rank);
   fields.integer(card.local_size);
   fields.text(card.tuning);
@@ -27,6 +28,7 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   Card card;
   card.transport = fields.text();
   card.address = fields.text();
+  card.segment_bytes = fields.integer<std::uint64_t>();
   card.local_rank = fields.integer<std::uint32_t>();
   card.local_size = fields.integer<std::uint32_t>();
   card.tuning = fields.text();
@@ -72,6 +74,10 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
     const Card& theirs = cards[other];
     if (theirs.transport != ours.transport) {
       return disagreement("transports", rank, ours.transport, other, theirs.transport);
+    }
+    if (theirs.segment_bytes != ours.segment_bytes) {
+      return disagreement("segments", rank, std::to_string(ours.segment_bytes), other,
+                          std::to_string(theirs.segment_bytes));
     }
     if (theirs.tuning != ours.tuning) {
       return disagreement("rules for algorithms", rank, ours.tuning, other, theirs.tuning);

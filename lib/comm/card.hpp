@@ -16,7 +16,8 @@ namespace hocket::comm {
 /// Of one rank.
 struct Card {
   std::string transport = {};
-  std::string address = {};  // on that transport
+  std::string address = {};         // on that transport
+  std::uint64_t segment_bytes = 0;  // into which messages are cut
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
   std::string tuning = {};  // by which algorithms are chosen

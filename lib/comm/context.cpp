@@ -100,6 +100,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!transport.ok()) return transport.status();
   const auto cards = meet(*world, {.transport = std::string((*kind)->name),
                                    .address = (*transport)->address(),
+                                   .segment_bytes = (*transport)->caps().segment_bytes,
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
                                    .tuning = describe(*tuning)});

@@ -109,10 +109,11 @@ Result<std::shared_ptr<Group>> Group::split(int color, int key) {
     std::int64_t id;
   };
   Wish ours{color, key, 0};
+  Status no_id(StatusCode::system_error, "rank 0 got no number for it from the store");
   if (place_.rank == 0) {
     const auto id = context_->world.store->add("communicators", 1);
-    if (!id.ok()) return id.status();
-    ours.id = *id;
+    no_id = id.status();
+    ours.id = id.ok() ? *id : -1;
   }
   std::vector<Wish> wishes(place_.size);
   Status status = run({.kind = CollectiveKind::all_gather,
@@ -121,6 +122,7 @@ Result<std::shared_ptr<Group>> Group::split(int color, int key) {
                        .type = DataType::u8,
                        .count = sizeof ours});
   if (!status.ok()) return status;
+  if (wishes[0].id < 0) return no_id;
   if (color < 0) return std::shared_ptr<Group>();
   std::vector<std::uint32_t> chosen;  // ranks of this communicator
   for (std::uint32_t i = 0; i < place_.size; ++i) {

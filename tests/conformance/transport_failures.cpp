@@ -128,6 +128,31 @@ TRANSPORT_TEST("a peer's death ends every op with it, wherever it was") {
   }
 }
 
+TRANSPORT_TEST("a peer that ends before it opened a channel is lost there as well") {
+  for (const bool is_waiting : {true, false}) {
+    for (const bool has_talked : {true, false}) {
+      CAPTURE(is_waiting, has_talked);
+      TransportWorld world(subject, 2, {.connect_timeout = 2s});
+      Parcel from(5);
+      Parcel to(5);
+      if (has_talked) {
+        world.send(1, 0, 0, from);
+        world.require_success(world.receive(0, 1, 0, to));
+      }
+      Token received = 0;
+      if (is_waiting) received = world.receive(0, 1, 9, to);
+      world.pump_rounds(30);
+      world.end(1);
+      if (!is_waiting) received = world.receive(0, 1, 9, to);
+      world.finish();
+      const Status& status = world.outcome(received).status;
+      INFO(status.to_string());
+      REQUIRE((status.code() == StatusCode::timeout || status.code() == StatusCode::peer_lost));
+      REQUIRE(status.peer() == 1);
+    }
+  }
+}
+
 TRANSPORT_TEST("messages that were complete before the peer's end are there") {
   TransportWorld world(subject, 2);
   std::deque<Parcel> parcels;

@@ -2,7 +2,8 @@
 """Uses Hocket as others do: builds the two programs beside this file in one of three ways, runs them.
 
 pkg-config and cmake are given an install that was moved away from its prefix, subproject the source
-tree. Libraries of both kinds that the build makes are tried: the shared one and the archive.
+tree. Libraries of both kinds that the build makes are tried: the shared one and the archive. The
+fourth way, transport, builds examples/transport with such an install, and has it judged.
 """
 
 from __future__ import annotations
@@ -129,11 +130,41 @@ def subproject(options: argparse.Namespace) -> None:
     print("static: dependency('hocket')")
 
 
+def transport(options: argparse.Namespace) -> None:
+    """The example of a transport passes the conformance suite, and carries an all-reduce."""
+    installed, build = Installed(options), options.work / "build"
+    if "shared" not in installed.kinds():
+        print("a transport that is loaded needs the shared library")
+        sys.exit(77)
+    ask = f"pkg-config --define-variable=prefix={installed.prefix}"
+    path = installed.libraries / "pkgconfig"
+    shutil.rmtree(build, ignore_errors=True)
+    run(options.meson, "setup", build, options.source / "examples/transport", "-Dwerror=true",
+        PKG_CONFIG=ask, PKG_CONFIG_PATH=path)
+    run("ninja", "-C", build)
+    loaded = {"HOCKET_TRANSPORT_PATH": build / "neighbor.so", "HOCKET_TRANSPORT": "neighbor",
+              "LD_LIBRARY_PATH": installed.libraries}
+    host = run("sh", "-c", "cat /proc/sys/kernel/random/boot_id; readlink /proc/self/ns/net")
+    print(run(options.conformance, **loaded,
+              TEST_UNREACHABLE_ADDRESS="/".join(host.split()) + " nobody"))
+    program, flags = options.work / "all_reduce", run(*shlex.split(ask), "--cflags", "--libs",
+                                                      "hocket", PKG_CONFIG_PATH=path)
+    run(*shlex.split(os.environ["CXX"]), "-std=c++20", options.source / "examples/all_reduce.cpp",
+        *shlex.split(flags), "-o", program)
+    launcher = installed.prefix / "bin/hocket"
+    if not launcher.exists():
+        return
+    printed = run(launcher, "run", "-n", "3", "--", program, **loaded)
+    if sorted(printed.splitlines()) != [f"[{i}] rank {i} of 3: the sum is 6" for i in range(3)]:
+        sys.exit(f"{program} printed {printed!r}")
+
+
 def main() -> None:
-    ways = {"pkg-config": pkg_config, "cmake": cmake, "subproject": subproject}
+    ways = {"pkg-config": pkg_config, "cmake": cmake, "subproject": subproject,
+            "transport": transport}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("way", choices=ways)
-    for name in ("source", "build", "work", "prefix"):
+    for name in ("source", "build", "work", "prefix", "conformance"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     for name in ("meson", "version", "sanitizer"):
         parser.add_argument(f"--{name}", required=True)

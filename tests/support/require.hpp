@@ -7,6 +7,7 @@
 
 #include "base/clock.hpp"
 #include "support/catch.hpp"
+#include "support/stopwatch.hpp"
 
 namespace hocket::testing {
 
@@ -21,14 +22,6 @@ inline void require(const Status& status) {
   INFO(status.to_string());
   REQUIRE(status.ok());
 }
-
-class Stopwatch {
- public:
-  [[nodiscard]] Duration elapsed() const { return monotonic_clock().now() - start_; }
-
- private:
-  Instant start_ = monotonic_clock().now();
-};
 
 // A machine under load may take this long for what should happen at once.
 inline constexpr Duration soon = std::chrono::seconds(20);

@@ -37,11 +37,9 @@ Result<wire::TlsMode> tls_mode(const std::string& name) {
   return Status(StatusCode::invalid_argument, fmt::format("\"{}\" is no mode of TLS", name));
 }
 
-constexpr const char* gone = "one who has gone";
-
 std::string name_of(int socket) {
   net::Address there;
-  if (::getpeername(socket, there.get(), &there.bytes) != 0) return gone;
+  if (::getpeername(socket, there.get(), &there.bytes) != 0) return "one who has gone";
   return there.endpoint().to_string();
 }
 
@@ -210,12 +208,13 @@ void Links::accept_all() {
 }
 
 /// Members are refused for a reason that somebody should know, but for those that pass by
-/// themselves: they try again, have been told all they need, or have gone, as who dials us while we
-/// reach it does.
+/// themselves: they try again, have been told all they need, or dialled while our dial, which
+/// counts, was on its way.
 void Links::drop(const Stranger& stranger, const Status& why) {
-  const bool is_usual = why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost ||
-                        name_of(stranger.greeting.socket()) == gone;
   const bool is_member = stranger.greeting.is_member();
+  const bool has_lost_race = why.code() == StatusCode::already_exists;
+  const bool is_usual =
+      has_lost_race || why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
@@ -238,9 +237,10 @@ void Links::advance(Stranger& stranger) {
   Status status = greeting.answer(answer);
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
-    return drop(stranger,
-                Status(status.code(), fmt::format("rank {} of {}, lane {}: {}", hello.rank,
-                                                  hello.size, hello.lane, status.what())));
+    const bool has_lost_race = answer.verdict == LinkVerdict::taken && rank_ < hello.rank;
+    return drop(stranger, Status(has_lost_race ? StatusCode::already_exists : status.code(),
+                                 fmt::format("rank {} of {}, lane {}: {}", hello.rank, hello.size,
+                                             hello.lane, status.what())));
   }
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
   poller_.forget(stranger, greeting.socket());

@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""Collective operations over TCP: worlds of real processes, each with the choice of algorithms that it
+is given; and worlds of which one rank does something else than the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+from collections import defaultdict
+
+HOCKET, PROGRAM = "", ""  # the first arguments
+ALL = False  # the whole product
+BRIEF = False  # for programs that are slow
+WAIT_S = 120  # for what takes seconds, on a machine that is busy
+SOON_S = 20  # for what must not wait for a time-out of its own
+FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|RANK$|WORLD_SIZE$")
+
+
+def environment(**variables: object) -> dict[str, str]:
+    """Ours without anything that tells of a launcher, and these."""
+    inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
+    return {**inherited, **{name: str(value) for name, value in variables.items()}}
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def algorithms() -> dict[str, list[str]]:
+    """By operation."""
+    listed = subprocess.run([HOCKET, "plan", "list", "--json"], env=environment(), timeout=WAIT_S,
+                            capture_output=True, text=True, check=True).stdout
+    found = defaultdict(list)
+    for each in json.loads(listed):
+        found[each["operation"]].append(each["algorithm"])
+    return found
+
+
+def choices() -> list[str]:
+    """Values of HOCKET_ALGORITHM in which each algorithm is chosen once."""
+    found = algorithms()
+    return [",".join(f"{operation}={names[i % len(names)]}" for operation, names in found.items())
+            for i in range(max(map(len, found.values())))]
+
+
+class Matrix(unittest.TestCase):
+    def world(self, size: int, *arguments: str, **variables: str) -> None:
+        command = [HOCKET, "run", "-n", str(size), "--", PROGRAM, *arguments]
+        with subprocess.Popen(command, env=environment(**variables), stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as job:
+            self.ended_well(job, f"{variables} {' '.join(command)}")
+
+    def ended_well(self, job: subprocess.Popen[str], what: str) -> None:
+        try:
+            text, _ = job.communicate(timeout=3000 if ALL else WAIT_S)
+        except subprocess.TimeoutExpired:
+            job.send_signal(signal.SIGTERM)  # the launcher ends its ranks
+            text, _ = job.communicate(timeout=WAIT_S)
+            self.fail(f"it hangs: {what}\n{text}")
+        self.assertEqual((job.returncode, text), (0, ""), what)
+
+    def test_the_algorithms_that_are_chosen_by_themselves(self) -> None:
+        for size in (1, 2, 3, 4, 5, 7, 8):
+            with self.subTest(size):
+                has_time = size in (1, 2, 5) and not BRIEF
+                self.world(size, "all" if ALL else "more" if has_time else "some")
+
+    def test_every_algorithm(self) -> None:
+        for choice in choices():
+            for size in (1, 2, 3, 4, 5, 7, 8) if ALL else (3,) if BRIEF else (3, 8):
+                with self.subTest(choice, size=size):
+                    self.world(size, "more" if ALL else "some", HOCKET_ALGORITHM=choice)
+
+    def test_every_algorithm_that_knows_hosts(self) -> None:
+        """Two hosts, as two launchers tell."""
+        for choice in [each for each in choices() if "two_level" in each]:
+            for ranks in (1, 2, 3, 4) if ALL else (2,):
+                with self.subTest(choice, ranks=ranks):
+                    self.two_hosts(ranks, choice)
+
+    def two_hosts(self, ranks: int, choice: str) -> None:
+        master = f"127.0.0.1:{free_port()}"
+        jobs = [subprocess.Popen(
+            [HOCKET, "run", "--nnodes", "2", "--node-rank", node, "--master", master,
+             "-n", str(ranks), "--", PROGRAM, "more" if ALL else "some"],
+            env=environment(HOCKET_ALGORITHM=choice), stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True) for node in ("0", "1")]
+        try:
+            for job in jobs:
+                self.ended_well(job, f"{ranks} ranks on each of two hosts: {choice}")
+        finally:
+            for job in jobs:
+                job.terminate()
+                job.communicate(timeout=WAIT_S)
+
+    def test_communicators_from_others(self) -> None:
+        for size in (1, 2, 5):
+            with self.subTest(size):
+                self.world(size, "groups")
+
+    def test_many_communicators_at_once(self) -> None:
+        for size in (2, 3, 4) if ALL else (3,):
+            with self.subTest(size):
+                self.world(size, "crowd")
+
+    def test_wrong_arguments_are_refused(self) -> None:
+        for size in (1, 3):
+            with self.subTest(size):
+                self.world(size, "mistakes")
+
+    def test_several_streams(self) -> None:
+        self.world(3, "some", HOCKET_TCP_STREAMS="3")
+
+
+class Rank:
+    """A rank without a launcher, which would end the others when one fails."""
+
+    def __init__(self, part: str, rank: int, size: int, port: int, variables: dict) -> None:
+        self.rank = rank
+        self.child = subprocess.Popen(
+            [PROGRAM, part], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env=environment(RANK=rank, WORLD_SIZE=size, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                            **variables))
+        self.text = ""
+
+    def line(self, pattern: str) -> re.Match[str]:
+        assert self.child.stdout
+        for line in self.child.stdout:
+            self.text += line
+            if found := re.match(pattern, line):
+                return found
+        raise AssertionError(f"rank {self.rank} ends without {pattern}: {self.text}")
+
+    def end(self, timeout: float) -> int:
+        rest, _ = self.child.communicate(timeout=timeout)
+        self.text += rest
+        return self.child.returncode
+
+    def outcomes(self) -> list[dict[str, str]]:
+        return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in self.text.splitlines()
+                if line.startswith("outcome: ")]
+
+
+class Troubles(unittest.TestCase):
+    def start(self, part: str, size: int, **variables: str) -> list[Rank]:
+        port = free_port()
+        ranks = [Rank(part, rank, size, port, variables) for rank in range(size)]
+        for each in ranks:
+            self.addCleanup(each.child.communicate)
+            self.addCleanup(each.child.kill)
+        return ranks
+
+    def check(self, ranks: list[Rank], codes: set[str], *, but: int = -1) -> None:
+        """All but one fail for such a reason, and soon; and nothing else is wrong."""
+        for each in ranks:
+            try:
+                status = each.end(WAIT_S)
+            except subprocess.TimeoutExpired:
+                self.fail(f"rank {each.rank} hangs: {each.text}")
+            if each.rank == but:
+                continue
+            self.assertEqual(status, 0, each.text)
+            self.assertTrue(each.outcomes(), each.text)
+            for outcome in each.outcomes():
+                self.assertIn(outcome["code"], codes, each.text)
+                self.assertEqual(outcome["rank"], str(each.rank), each.text)
+                self.assertNotIn(outcome["peer"], ("-1", str(each.rank)), each.text)
+                self.assertLess(float(outcome["seconds"]), SOON_S, each.text)
+
+    def names(self, ranks: list[Rank], rank: int, code: str) -> None:
+        """Somebody tells which rank it was."""
+        told = [(outcome["code"], outcome.get("peer")) for each in ranks
+                for outcome in each.outcomes()]
+        self.assertIn((code, str(rank)), told)
+
+    def test_another_count(self) -> None:
+        for size in (2, 3, 5):
+            with self.subTest(size):
+                ranks = self.start("another_count", size)
+                self.check(ranks, {"mismatch", "peer_lost", "timeout"})
+
+    def test_the_algorithm_is_the_one_that_was_asked_for(self) -> None:
+        for name in algorithms()["all_reduce"]:
+            with self.subTest(name):
+                ranks = self.start("another_count", 3, HOCKET_ALGORITHM=f"all_reduce={name}")
+                self.check(ranks, {"mismatch", "peer_lost", "timeout"})
+                self.assertIn(f"all_reduce by {name} failed", ranks[0].text)
+
+    def test_another_operation(self) -> None:
+        for size in (2, 4):
+            with self.subTest(size):
+                ranks = self.start("another_operation", size)
+                self.check(ranks, {"mismatch", "peer_lost", "timeout"})
+
+    def test_a_rank_that_comes_too_late(self) -> None:
+        for part in ("late", "late_to_many"):
+            for size in (2, 4):
+                with self.subTest(part, size=size):
+                    ranks = self.start(part, size)
+                    # What came before the others gave up may be enough for the late one.
+                    self.check(ranks, {"timeout", "peer_lost"}, but=size - 1)
+                    self.assertEqual(ranks[-1].child.returncode, 0, ranks[-1].text)
+                    self.names(ranks, size - 1, "timeout")
+
+    def test_a_rank_that_leaves_the_communicator(self) -> None:
+        for size in (2, 3):
+            with self.subTest(size):
+                ranks = self.start("go_away", size)
+                self.check(ranks, {"peer_lost"}, but=size - 1)
+                self.assertEqual(ranks[-1].child.returncode, 0, ranks[-1].text)
+                self.names(ranks, size - 1, "peer_lost")
+
+    def test_a_rank_that_ends_in_the_middle(self) -> None:
+        for part in ("die", "leave"):
+            for size in (2, 4):
+                with self.subTest(part, size=size):
+                    ranks = self.start(part, size)
+                    self.check(ranks, {"peer_lost"}, but=size - 1)
+                    self.assertEqual(ranks[-1].child.returncode, 0, ranks[-1].text)
+                    self.names(ranks, size - 1, "peer_lost")
+
+    def test_a_rank_that_is_killed(self) -> None:
+        for part, victim, size in (("work_for_ever", 2, 4), ("work_for_ever", 0, 3),
+                                   ("work_for_ever", 1, 2), ("wait_for_ever", 3, 4)):
+            with self.subTest(part, victim=victim):
+                ranks = self.start(part, size)
+                for each in ranks:
+                    each.line("ready: ")
+                time.sleep(0.3)
+                ranks[victim].child.kill()
+                self.check(ranks, {"peer_lost"}, but=victim)
+                self.names(ranks, victim, "peer_lost")
+
+
+if __name__ == "__main__":
+    HOCKET, PROGRAM = sys.argv.pop(1), sys.argv.pop(1)
+    ALL, BRIEF = "--all" in sys.argv, "--brief" in sys.argv
+    sys.argv = [each for each in sys.argv if each not in ("--all", "--brief")]
+    unittest.main(verbosity=2)
