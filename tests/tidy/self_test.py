@@ -87,9 +87,14 @@ SIZES = [
         ["tests:1: too-few-tests"],
     ),
     (
-        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(115)}
+        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(119)}
         | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(20)},
         ["lib:1: library-size"],
+    ),
+    (
+        {f"transports/tcp/a{n}.cpp": "int a;\n" * (140 if n < 7 else 399) for n in range(12)}
+        | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(5)},
+        ["transports/tcp:1: transport-size"],
     ),
 ]
 

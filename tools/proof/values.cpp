@@ -1,5 +1,7 @@
 #include "proof/values.hpp"
 
+#include <new>
+
 #include <fmt/format.h>
 
 #include "proof/check.hpp"
@@ -87,7 +89,10 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
     memory_.push_back({cells, blocks});
     blocks += cells.count(plan.scratch_copies);
   }
-  blocks_.assign(blocks, {});
+  // Undefined, which is zero: what nobody touches, as most of a canonical plan's scratch, is cheap.
+  blocks_.reset();
+  blocks_.reset(static_cast<Block*>(std::calloc(blocks, sizeof(Block))));
+  if (blocks > 0 && blocks_ == nullptr) throw std::bad_alloc();
   is_out_.assign(options.in_place ? blocks : 0, 0);
   fill_inputs();
   results_.clear();
@@ -206,9 +211,9 @@ Status Values::run(const Event& event, const Stretch& stretch) {
 }
 
 void Values::write(const Stretch& stretch, const Step& step) {
-  const Block* const incoming = blocks_.data() + stretch.incoming;
-  const Block* const own = step.combines() ? blocks_.data() + stretch.own : nullptr;
-  Block* const target = blocks_.data() + stretch.target;
+  const Block* const incoming = blocks_.get() + stretch.incoming;
+  const Block* const own = step.combines() ? blocks_.get() + stretch.own : nullptr;
+  Block* const target = blocks_.get() + stretch.target;
   const bool is_noted = options_.in_place && step.to_buffer == Buffer::out;
   for (std::uint32_t i = 0; i < stretch.count; ++i) {
     const Block value = own != nullptr ? combine(own[i], incoming[i]) : incoming[i];
@@ -288,7 +293,7 @@ Status Values::check_results() const {
   const auto out_of = [this](std::uint32_t rank) {
     const Range out = {Buffer::out, 0, plans_[rank].blocks(Buffer::out)};
     const auto& [cells, first] = memory_[rank];
-    return std::span(blocks_).subspan(first + cells.first(out), out.count);
+    return std::span(&blocks_[first + cells.first(out)], out.count);
   };
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
     // Most are as on rank 0, where all was right.

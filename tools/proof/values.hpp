@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -59,6 +61,9 @@ class Values {
     std::uint64_t sum_ = 0;
     std::uint64_t tree_and_count_ = 0;  // 0: undefined
   };
+  struct Free {
+    void operator()(Block* blocks) const noexcept { std::free(blocks); }
+  };
   struct Memory {
     plan::CellMap cells;
     std::size_t first;  // of its blocks
@@ -95,12 +100,12 @@ class Values {
   std::span<const plan::Plan> plans_;
   ValuesOptions options_;
   bool is_reduced_ = false;
-  bool is_everywhere_ = false;          // and combined in the same tree
-  bool is_canonical_ = false;           // and in that one
-  std::vector<std::uint64_t> randoms_;  // by contribution, what makes its random numbers
-  std::vector<Memory> memory_;          // by rank
-  std::vector<Block> blocks_;           // by cell of all ranks
-  std::vector<std::uint8_t> is_out_;    // likewise, in place only: it was changed as out
+  bool is_everywhere_ = false;             // and combined in the same tree
+  bool is_canonical_ = false;              // and in that one
+  std::vector<std::uint64_t> randoms_;     // by contribution, what makes its random numbers
+  std::vector<Memory> memory_;             // by rank
+  std::unique_ptr<Block[], Free> blocks_;  // by cell of all ranks
+  std::vector<std::uint8_t> is_out_;       // likewise, in place only: it was changed as out
   /// By position, if the operation reduces: of the canonical tree, if that is to be known.
   std::vector<Block> results_;
 };
