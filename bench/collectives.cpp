@@ -28,7 +28,7 @@ constexpr std::array kinds = {
 Conditions conditions_of(Communicator& world, CollectiveKind kind, const Sweep& sweep,
                          const SweepOptions& options) {
   return {.kind = kind,
-          .transport = transport_in_use(),
+          .transport = std::string(world.transport()),
           .algorithm = process_config().get(variables::algorithm),
           .ranks = world.size(),
           .hosts = count_hosts(world),

@@ -79,12 +79,12 @@ Overlap measure(Communicator& world, const Case& what, std::size_t count, std::s
 
 double us(double seconds) { return seconds * 1e6; }
 
-void print_head(int ranks) {
+void print_head(const Communicator& world) {
   fmt::print(
       "# hocket-bench {} overlap: all_reduce by {} ranks, transport {}, {} processors\n"
       "# medians of the slowest rank. both: started, as much work as the operation takes, waited "
       "for\n#\n#{:>11} {:>14} {:>12} {:>12} {:>9} {:>7}\n#{:>11} {:>14} {:>12} {:>12} {:>9}\n",
-      version(), ranks, transport_in_use(), std::thread::hardware_concurrency(), "size",
+      version(), world.size(), world.transport(), std::thread::hardware_concurrency(), "size",
       "operation", "work", "both", "hidden", "#wrong", "(B)", "(us)", "(us)", "(us)", "(%)");
 }
 
@@ -94,12 +94,12 @@ void print_row(const Overlap& row) {
   std::fflush(stdout);
 }
 
-void print_json(const std::vector<Overlap>& rows, int ranks) {
+void print_json(const std::vector<Overlap>& rows, const Communicator& world) {
   using Json = nlohmann::ordered_json;
   Json document = {{"benchmark", "overlap"},
                    {"version", version()},
-                   {"transport", transport_in_use()},
-                   {"ranks", ranks},
+                   {"transport", world.transport()},
+                   {"ranks", world.size()},
                    {"conditions", {{"processors", std::thread::hardware_concurrency()}}},
                    {"rows", Json::array()}};
   for (const Overlap& row : rows) {
@@ -117,7 +117,7 @@ void print_json(const std::vector<Overlap>& rows, int ranks) {
 bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
   const bool speaks = world.rank() == 0;
   const Progress progress(options.progress);
-  if (speaks && !options.json) print_head(world.size());
+  if (speaks && !options.json) print_head(world);
   std::vector<Overlap> rows;
   bool is_right = true;
   for (const std::uint64_t bytes : sweep.sizes) {
@@ -129,7 +129,7 @@ bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& opt
     progress.clear();
     if (!options.json) print_row(rows.back());
   }
-  if (speaks && options.json) print_json(rows, world.size());
+  if (speaks && options.json) print_json(rows, world);
   return is_right;
 }
 

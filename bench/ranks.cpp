@@ -16,7 +16,6 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
-#include "engine/transports.hpp"
 #include "world/entry.hpp"
 #include "world/launcher.hpp"
 
@@ -94,16 +93,6 @@ Communicator join_world(const WorldOptions& options, const std::vector<std::stri
   throw CLI::ValidationError(
       "--ranks", fmt::format("{} is for a world of its own; the launcher's has {} ranks",
                              options.ranks, world.size()));
-}
-
-std::string transport_in_use() {
-  const Config& config = process_config();
-  if (const auto named = config.text_of(variables::transport)) return std::string(*named);
-  const std::string path = config.get(variables::transport_path);
-  for (const TransportKind* kind : engine::find_transports(path).kinds) {
-    if (kind->available().ok()) return std::string(kind->name);
-  }
-  return "unknown";
 }
 
 int count_hosts(Communicator& world) {

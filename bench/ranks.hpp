@@ -28,9 +28,6 @@ void add_world_options(CLI::App& parser, WorldOptions& options);
 [[nodiscard]] Communicator join_world(const WorldOptions& options,
                                       const std::vector<std::string>& words);
 
-/// The transport that join() chose.
-[[nodiscard]] std::string transport_in_use();
-
 /// All ranks call it.
 [[nodiscard]] int count_hosts(Communicator& world);
 

@@ -3,7 +3,12 @@
 #include <algorithm>
 #include <string_view>
 
+#include "comm/kinds.hpp"
+
 namespace hocket::bench {
+
+using comm::has_parts;
+
 namespace {
 
 /// FNV-1a.
@@ -27,21 +32,9 @@ std::vector<std::uint64_t> gather(Communicator& world, std::uint64_t ours) {
 
 }  // namespace
 
-bool reduces(CollectiveKind kind) noexcept {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter ||
-         kind == CollectiveKind::reduce;
-}
+bool reduces(CollectiveKind kind) noexcept { return plan::reduces(comm::operation_of(kind)); }
 
-bool has_root(CollectiveKind kind) noexcept {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
-bool has_parts(CollectiveKind kind) noexcept {
-  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
-         kind == CollectiveKind::all_to_all;
-}
+bool has_root(CollectiveKind kind) noexcept { return plan::has_root(comm::operation_of(kind)); }
 
 bool can_be_in_place(CollectiveKind kind) noexcept {
   return kind != CollectiveKind::all_to_all && kind != CollectiveKind::barrier;

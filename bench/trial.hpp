@@ -26,8 +26,6 @@ struct Case {
 
 [[nodiscard]] bool reduces(CollectiveKind kind) noexcept;
 [[nodiscard]] bool has_root(CollectiveKind kind) noexcept;
-/// Whether ranks have parts of the whole, each of `count` elements.
-[[nodiscard]] bool has_parts(CollectiveKind kind) noexcept;
 [[nodiscard]] bool can_be_in_place(CollectiveKind kind) noexcept;
 
 /// Bandwidth on the bus is size through time times this: that of nccl-tests.

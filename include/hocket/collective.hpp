@@ -90,74 +90,56 @@ struct Collective {
   [[nodiscard]] static Collective all_reduce(std::span<const T> in, std::span<T> out,
                                              Reduce reduction = {}, Options options = {}) {
     detail::check_same_size(in.size(), out.size(), "all_reduce");
-    return {.kind = CollectiveKind::all_reduce,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = in.size(),
-            .reduction = reduction,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::all_reduce, in, out, options);
+    it.count = in.size();
+    it.reduction = reduction;
+    return it;
   }
 
   /// Of as many parts as there are ranks, each rank gets its own, reduced.
   template <Element T>
   [[nodiscard]] static Collective reduce_scatter(std::span<const T> in, std::span<T> out,
                                                  Reduce reduction = {}, Options options = {}) {
-    return {.kind = CollectiveKind::reduce_scatter,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = detail::part(in.size(), out.size(), "reduce_scatter"),
-            .reduction = reduction,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::reduce_scatter, in, out, options);
+    it.count = detail::part(in.size(), out.size(), "reduce_scatter");
+    it.reduction = reduction;
+    return it;
   }
   template <Element T>
   [[nodiscard]] static Collective reduce_scatter_v(std::span<const T> in, std::span<T> out,
                                                    std::span<const std::size_t> counts,
                                                    Reduce reduction = {}, Options options = {}) {
-    return {.kind = CollectiveKind::reduce_scatter,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .counts = counts,
-            .reduction = reduction,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::reduce_scatter, in, out, options);
+    it.counts = counts;
+    it.reduction = reduction;
+    return it;
   }
 
   /// The parts of all ranks, in their order, on every rank.
   template <Element T>
   [[nodiscard]] static Collective all_gather(std::span<const T> in, std::span<T> out,
                                              Options options = {}) {
-    return {.kind = CollectiveKind::all_gather,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = detail::part(out.size(), in.size(), "all_gather"),
-            .options = options};
+    Collective it = of<T>(CollectiveKind::all_gather, in, out, options);
+    it.count = detail::part(out.size(), in.size(), "all_gather");
+    return it;
   }
   template <Element T>
   [[nodiscard]] static Collective all_gather_v(std::span<const T> in, std::span<T> out,
                                                std::span<const std::size_t> counts,
                                                Options options = {}) {
-    return {.kind = CollectiveKind::all_gather,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .counts = counts,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::all_gather, in, out, options);
+    it.counts = counts;
+    return it;
   }
 
   /// What the root has in `values`, on every rank.
   template <Element T>
   [[nodiscard]] static Collective broadcast(std::span<T> values, int root = 0,
                                             Options options = {}) {
-    return {.kind = CollectiveKind::broadcast,
-            .in = values.data(),
-            .out = values.data(),
-            .type = data_type_of<T>,
-            .count = values.size(),
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::broadcast, values, values, options);
+    it.count = values.size();
+    it.root = root;
+    return it;
   }
 
   /// out[i] = the values in[i] of all ranks, reduced; on the root. `out` is empty elsewhere.
@@ -165,64 +147,49 @@ struct Collective {
   [[nodiscard]] static Collective reduce(std::span<const T> in, std::span<T> out,
                                          Reduce reduction = {}, int root = 0,
                                          Options options = {}) {
-    return {.kind = CollectiveKind::reduce,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = in.size(),
-            .reduction = reduction,
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::reduce, in, out, options);
+    it.count = in.size();
+    it.reduction = reduction;
+    it.root = root;
+    return it;
   }
 
   /// The parts of all ranks, in their order, on the root. `out` is empty elsewhere.
   template <Element T>
   [[nodiscard]] static Collective gather(std::span<const T> in, std::span<T> out, int root = 0,
                                          Options options = {}) {
-    return {.kind = CollectiveKind::gather,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = in.size(),
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::gather, in, out, options);
+    it.count = in.size();
+    it.root = root;
+    return it;
   }
   template <Element T>
   [[nodiscard]] static Collective gather_v(std::span<const T> in, std::span<T> out,
                                            std::span<const std::size_t> counts, int root = 0,
                                            Options options = {}) {
-    return {.kind = CollectiveKind::gather,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .counts = counts,
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::gather, in, out, options);
+    it.counts = counts;
+    it.root = root;
+    return it;
   }
 
   /// Each rank gets its part of what the root has. `in` is empty elsewhere.
   template <Element T>
   [[nodiscard]] static Collective scatter(std::span<const T> in, std::span<T> out, int root = 0,
                                           Options options = {}) {
-    return {.kind = CollectiveKind::scatter,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = out.size(),
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::scatter, in, out, options);
+    it.count = out.size();
+    it.root = root;
+    return it;
   }
   template <Element T>
   [[nodiscard]] static Collective scatter_v(std::span<const T> in, std::span<T> out,
                                             std::span<const std::size_t> counts, int root = 0,
                                             Options options = {}) {
-    return {.kind = CollectiveKind::scatter,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .counts = counts,
-            .root = root,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::scatter, in, out, options);
+    it.counts = counts;
+    it.root = root;
+    return it;
   }
 
   /// Part i of `in` goes to rank i; part i of `out` comes from it. Never in place.
@@ -230,29 +197,34 @@ struct Collective {
   [[nodiscard]] static Collective all_to_all(std::span<const T> in, std::span<T> out,
                                              std::size_t part, Options options = {}) {
     detail::check_same_size(in.size(), out.size(), "all_to_all");
-    return {.kind = CollectiveKind::all_to_all,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .count = part,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::all_to_all, in, out, options);
+    it.count = part;
+    return it;
   }
   template <Element T>
   [[nodiscard]] static Collective all_to_all_v(std::span<const T> in, std::span<T> out,
                                                std::span<const std::size_t> counts_to,
                                                std::span<const std::size_t> counts_from,
                                                Options options = {}) {
-    return {.kind = CollectiveKind::all_to_all,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
-            .counts = counts_to,
-            .counts_from = counts_from,
-            .options = options};
+    Collective it = of<T>(CollectiveKind::all_to_all, in, out, options);
+    it.counts = counts_to;
+    it.counts_from = counts_from;
+    return it;
   }
 
   /// Over when all ranks have begun it.
   [[nodiscard]] static Collective barrier(Options options = {}) { return {.options = options}; }
+
+ private:
+  template <Element T>
+  [[nodiscard]] static Collective of(CollectiveKind kind, std::span<const T> in, std::span<T> out,
+                                     const Options& options) {
+    return {.kind = kind,
+            .in = in.data(),
+            .out = out.data(),
+            .type = data_type_of<T>,
+            .options = options};
+  }
 };
 
 }  // namespace hocket::inline v0

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "hocket/collective.hpp"
 #include "hocket/export.h"
@@ -88,6 +89,8 @@ class HOCKET_API Communicator {
   [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
+  /// The name of the one that carries its messages: "tcp".
+  [[nodiscard]] std::string_view transport() const;
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
   void run(const Collective& operation);

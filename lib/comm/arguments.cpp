@@ -1,25 +1,15 @@
 #include "comm/arguments.hpp"
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 #include <fmt/format.h>
 
 #include "comm/instructions.hpp"
+#include "comm/kinds.hpp"
 
 namespace hocket::comm {
 namespace {
-
-constexpr std::array operations = {
-    plan::Operation::all_reduce, plan::Operation::reduce_scatter, plan::Operation::all_gather,
-    plan::Operation::broadcast,  plan::Operation::reduce,         plan::Operation::gather,
-    plan::Operation::scatter,    plan::Operation::all_to_all,     plan::Operation::barrier,
-};
-
-plan::Operation operation_of(CollectiveKind kind) noexcept {
-  return operations[static_cast<std::size_t>(kind)];
-}
 
 Status wrong(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
 
@@ -58,12 +48,6 @@ Elements elements_of(const Collective& c, const Place& place) noexcept {
       break;
   }
   return {};
-}
-
-bool has_parts(CollectiveKind kind) noexcept {
-  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
-         kind == CollectiveKind::all_to_all;
 }
 
 Status check_counts(const Collective& c, const Place& place) {
@@ -120,7 +104,7 @@ Status check_memory(const Collective& c, const Place& place) {
 }  // namespace
 
 Status check(const Collective& c, const Place& place) {
-  if (static_cast<std::size_t>(c.kind) >= operations.size()) return wrong("unknown kind");
+  if (!is_known(c.kind)) return wrong("unknown kind");
   if (size_of(c.type) == 0) return wrong("unknown data type");
   if (c.root < 0 || static_cast<std::uint32_t>(c.root) >= place.size) {
     return wrong(fmt::format("root {} is none of {} ranks", c.root, place.size));

@@ -1,6 +1,5 @@
 #include "hocket/communicator.hpp"
 
-#include <array>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -9,13 +8,10 @@
 
 #include "comm/context.hpp"
 #include "comm/group.hpp"
+#include "comm/kinds.hpp"
 
 namespace hocket::inline v0 {
 namespace {
-
-constexpr std::array<std::string_view, 9> kinds = {"all_reduce", "reduce_scatter", "all_gather",
-                                                   "broadcast",  "reduce",         "gather",
-                                                   "scatter",    "all_to_all",     "barrier"};
 
 template <class T>
 T value_of(Result<T> result, std::string_view operation) {
@@ -26,8 +22,7 @@ T value_of(Result<T> result, std::string_view operation) {
 }  // namespace
 
 std::string_view name(CollectiveKind kind) noexcept {
-  const auto index = static_cast<std::size_t>(kind);
-  return index < kinds.size() ? kinds[index] : "unknown";
+  return comm::is_known(kind) ? plan::name(comm::operation_of(kind)) : "unknown";
 }
 
 Communicator::Communicator() noexcept = default;
@@ -41,6 +36,8 @@ Communicator::~Communicator() = default;
 
 int Communicator::rank() const { return static_cast<int>(group_->place().rank); }
 int Communicator::size() const { return static_cast<int>(group_->place().size); }
+
+std::string_view Communicator::transport() const { return group_->context().transport; }
 
 void Communicator::run(const Collective& collective) {
   Status status = group_->run(collective);

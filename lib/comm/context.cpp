@@ -115,7 +115,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   tuning->network.ranks_per_host = per_host;
-  return std::make_shared<Context>(std::move(*world), per_host,
+  return std::make_shared<Context>(std::move(*world), (*kind)->name, per_host,
                                    sim::Selector(tuning->network, std::move(tuning->rules)),
                                    std::move(*engine));
 }

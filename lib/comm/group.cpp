@@ -10,8 +10,6 @@
 namespace hocket::comm {
 namespace {
 
-constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
-
 /// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
 std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
   const bool is_world = members == static_cast<std::size_t>(context.world.size);

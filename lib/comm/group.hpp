@@ -38,6 +38,7 @@ class Group {
   ~Group();
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
+  [[nodiscard]] const Context& context() const noexcept { return *context_; }
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
 
   /// All but the work and its deadline. Fails, with the operation's name, when this rank alone can
@@ -61,6 +62,8 @@ class Group {
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
  private:
+  static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
+
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options) const;

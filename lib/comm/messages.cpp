@@ -9,7 +9,6 @@ namespace hocket::comm {
 namespace {
 
 // Beside those of plans.
-constexpr unsigned lane_bits = 8;
 constexpr std::uint64_t letter_lane = 254;
 constexpr std::uint64_t payload_lane = 255;
 
