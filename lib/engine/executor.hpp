@@ -89,8 +89,8 @@ class Executor {
   Slots slots_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> free_runs_;
-  std::vector<Group*> mailing_;      // by number of their mailbox; null: free
-  std::vector<Group*> free_groups_;  // whose next operation may begin; empty between calls
+  std::vector<Group*> mailing_;       // by number of their mailbox; null: free
+  std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
   std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
   std::vector<StepId> local_;         // with local work left: a segment at a time
   std::vector<TransportOp> outgoing_;
