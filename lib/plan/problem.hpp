@@ -29,7 +29,7 @@ enum class Operation : std::uint8_t {
 [[nodiscard]] bool has_root(Operation operation) noexcept;
 /// Whether values of several ranks become one.
 [[nodiscard]] bool reduces(Operation operation) noexcept;
-/// Whether those are other ranks' for each rank: of the ranks up to it, or of those below it.
+/// Whether a rank gets those of the ranks up to it, or below it, alone.
 [[nodiscard]] bool is_prefix(Operation operation) noexcept;
 
 struct Problem {

@@ -1,6 +1,5 @@
 // Prefix reductions: a rank gets the sum of the ranks up to it (scan), or of those below it
-// (exscan: rank 0 gets nothing). What is added up is of ranks in a row, in the order of a tree that
-// depends on the rank alone, not on how many there are behind it.
+// (exscan), of which rank 0 has none and gets nothing.
 #pragma once
 
 #include <cstdint>
@@ -80,7 +79,7 @@ inline constexpr Algorithm recursive_doubling_exscan_algorithm = {
 inline constexpr Algorithm chain_scan_algorithm = {
     .name = "chain",
     .operation = Operation::scan,
-    .summary = "pieces follow each other from rank to rank; for large vectors and few ranks",
+    .summary = "pieces follow each other from rank to rank; for large vectors",
     .build =
         [](PlanWriter& plan) {
           const std::uint32_t rank = plan.rank();
@@ -100,7 +99,7 @@ inline constexpr Algorithm chain_scan_algorithm = {
 inline constexpr Algorithm chain_exscan_algorithm = {
     .name = "chain",
     .operation = Operation::exscan,
-    .summary = "pieces follow each other from rank to rank; for large vectors and few ranks",
+    .summary = "pieces follow each other from rank to rank; for large vectors",
     .build =
         [](PlanWriter& plan) {
           const std::uint32_t rank = plan.rank();
