@@ -53,7 +53,8 @@ void check_any_order(const Pattern::Options& options) {
   const Bytes forwards = reduce_all(pattern, *reduction, options.type, ranks);
   CHECK(pattern.count_wrong_reduced(first, forwards) == 0);
   std::ranges::reverse(ranks);
-  std::ranges::rotate(ranks, ranks.begin() + static_cast<std::ptrdiff_t>(options.ranks / 3));
+  std::rotate(ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(options.ranks / 3),
+              ranks.end());  // clang 14 has no std::ranges::rotate
   CHECK(reduce_all(pattern, *reduction, options.type, ranks) == forwards);
 }
 
