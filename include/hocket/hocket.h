@@ -150,7 +150,9 @@ enum {
   HOCKET_GATHER = 5,
   HOCKET_SCATTER = 6,
   HOCKET_ALL_TO_ALL = 7,
-  HOCKET_BARRIER = 8
+  HOCKET_BARRIER = 8,
+  HOCKET_SCAN = 9,   /* of the ranks up to this one; neither takes HOCKET_AVERAGE */
+  HOCKET_EXSCAN = 10 /* of those below it: rank 0 gets nothing, its out is left as it is */
 };
 
 /* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */

@@ -42,6 +42,20 @@ static void collectives(hocket_comm* world) {
   expect(chosen == 77, "its value");
   expect(hocket_barrier(world) == HOCKET_OK, "barrier");
 
+  int32_t before = 77;
+  hocket_collective scan = {.struct_size = sizeof scan,
+                            .kind = HOCKET_EXSCAN,
+                            .dtype = HOCKET_I32,
+                            .in = &rank,
+                            .out = &before,
+                            .count = 1,
+                            .op = HOCKET_SUM};
+  expect(hocket_run(world, &scan) == HOCKET_OK, "exscan");
+  expect(before == (rank == 0 ? 77 : rank * (rank - 1) / 2), "its value, and none for rank 0");
+  scan.kind = HOCKET_SCAN;
+  expect(hocket_run(world, &scan) == HOCKET_OK, "scan");
+  expect(before == rank * (rank + 1) / 2, "its value");
+
   int calls = 0;
   int32_t mine[2] = {rank, -rank};
   int32_t most[2] = {0, 0};

@@ -115,6 +115,9 @@ TEST_CASE("a rank that is left out, or counted twice, is seen") {
     const auto reduction = reduce::Reduction::make({.type = type, .op = op, .contributions = 4});
     REQUIRE(reduction.ok());
     CHECK(pattern.count_wrong_reduced(first, reduce_all(pattern, *reduction, type, {0, 1, 3})) > 0);
+    const Bytes first_two = reduce_all(pattern, *reduction, type, {0, 1});
+    CHECK(pattern.count_wrong_reduced(first, first_two, 2) == 0);
+    CHECK(pattern.count_wrong_reduced(first, first_two, 3) > 0);
     if (op == ReduceOp::max) continue;  // twice is once
     const Bytes twice = reduce_all(pattern, *reduction, type, {0, 1, 2, 3, 3});
     CHECK(pattern.count_wrong_reduced(first, twice) > 0);
