@@ -87,6 +87,7 @@ Status Engine::open_mail(Group& group, std::uint32_t peer, std::uint32_t world_r
     channels.at(lane == letters ? 0 : 1) = *channel;
   }
   executor_.open(group, peer, channels[0], channels[1]);
+  wake_leader();
   return {};
 }
 
@@ -124,7 +125,10 @@ bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
 bool Engine::test(const Work& work) {
   if (work.is_over()) return true;
   const Entry entry(*this);
-  if (leader_ != Leader::waiter) executor_.progress();
+  if (leader_ != Leader::waiter) {
+    executor_.progress();
+    wake_leader();
+  }
   return work.is_over();
 }
 
@@ -146,6 +150,7 @@ void Engine::close(Group& group) {
   const Status reason(StatusCode::aborted, "the communicator was left");
   for (const ChannelId channel : group.channels) transport_->close(channel, reason);
   executor_.detach(group);
+  wake_leader();
 }
 
 template <class IsOver>
@@ -217,6 +222,7 @@ void Engine::follow(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   --followers_;
 }
 
+/// After all that moves the transport: what a leader sleeps for may have been taken from it.
 void Engine::wake_leader() {
   if (!is_leader_asleep_) return;
   const std::uint64_t call = 1;
