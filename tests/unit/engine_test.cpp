@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "plan/catalog.hpp"
 #include "plan/layout.hpp"
@@ -72,32 +74,81 @@ class SlowTransport final : public Transport {
   std::vector<TransportOp> ops_;
 };
 
-}  // namespace
-
-TEST_CASE("who looks whether a work is over takes nothing from those who sleep for it") {
-  Network network;
-  const auto engine = require(engine::Engine::make(std::make_unique<SlowTransport>(network)));
-  const plan::Problem problem = {.operation = plan::Operation::all_gather, .size = 2};
-  const engine::Program program(
-      plan::build(*plan::find_algorithm(problem.operation, "ring"), problem, 0));
-  engine::Group group;
-  std::vector<ChannelId> channels;
-  for (const engine::Port& port : program.ports()) {
-    channels.push_back(require(engine->open(group, port.peer, port.lane)));
+/// One rank of two, whose peer is the network.
+struct Rank {
+  Rank() : engine(require(engine::Engine::make(std::make_unique<SlowTransport>(network)))) {
+    std::vector<ChannelId> channels;
+    for (const engine::Port& port : program.ports()) {
+      channels.push_back(require(engine->open(group, port.peer, port.lane)));
+    }
+    binding = std::make_unique<engine::Binding>(program, plan::even_sizes(problem, 1), 1, channels);
   }
-  const engine::Binding binding(program, plan::even_sizes(problem, 1), 1, channels);
+
+  void start() {
+    engine->start_in_background(
+        {.binding = binding.get(), .in = in, .out = out, .group = &group, .work = &work});
+  }
+  /// Until the thread in the background has found nothing to do, and sleeps or is about to.
+  void await_sleep() {
+    while (network.sleeps == 0 && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);
+  }
+  void await_end() {
+    while (!work.is_over() && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+    CHECK(work.is_over());
+    CHECK(work.status().ok());
+  }
+
+  Stopwatch watch;
+  Network network;
+  std::unique_ptr<engine::Engine> engine;
+  const plan::Problem problem = {.operation = plan::Operation::all_gather, .size = 2};
+  const engine::Program program{
+      plan::build(*plan::find_algorithm(problem.operation, "ring"), problem, 0)};
+  engine::Group group;
+  std::unique_ptr<engine::Binding> binding;
   std::byte in[1] = {};
   std::byte out[2] = {};
   engine::Work work;
-  engine->start_in_background(
-      {.binding = &binding, .in = in, .out = out, .group = &group, .work = &work});
-  const Stopwatch watch;
-  while (network.sleeps == 0 && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
-  network.has_come = true;  // and is noticed by this thread, before the other one can
-  CHECK_FALSE(engine->test(work));
-  while (!work.is_over() && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
-  CHECK(work.is_over());
-  CHECK(work.status().ok());
+};
+
+}  // namespace
+
+TEST_CASE("who looks whether a work is over takes nothing from those who sleep for it") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;  // and is noticed by this thread, before the other one can
+  CHECK_FALSE(rank.engine->test(rank.work));
+  rank.await_end();
+}
+
+TEST_CASE("a work is moved on although who should do it sleeps since the one before") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;
+  CHECK(rank.engine->wait(rank.work));
+  rank.start();
+  rank.await_end();
+}
+
+TEST_CASE("an engine ends although its thread sleeps since the last work") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;
+  CHECK(rank.engine->wait(rank.work));
+  std::atomic<bool> is_gone = false;
+  std::thread end([&] {
+    rank.engine.reset();
+    is_gone = true;
+  });
+  while (!is_gone && rank.watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+  CHECK(is_gone);
+  const std::uint64_t news = 1;  // which would end its sleep in any case
+  CHECK(::write(rank.network.news.get(), &news, sizeof news) == sizeof news);
+  end.join();
 }
 
 }  // namespace hocket::testing
