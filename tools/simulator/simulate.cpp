@@ -117,6 +117,7 @@ class Course {
   std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
   std::vector<Time> cores_;                  // by rank: when its core is free
+  bool keeps_steps_;
   std::vector<Time> begins_;                 // by step, if kept
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
@@ -128,7 +129,8 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
     : links_(network, static_cast<std::uint32_t>(plans.size())),
       numbers_(plans),
       nodes_(numbers_.count()),
-      cores_(plans.size()) {
+      cores_(plans.size()),
+      keeps_steps_(options.keep_steps) {
   const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
                       options.element_bytes);
   visit_steps(plans, [&](const Plan& plan, std::uint32_t step) {
@@ -139,7 +141,7 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
     note_message(plan.steps[step], numbers_.of(plan.rank, step), network);
   });
   note_waiters(plans);
-  if (options.keep_steps) begins_.resize(nodes_.size());
+  if (keeps_steps_) begins_.resize(nodes_.size());
 }
 
 void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
@@ -270,7 +272,7 @@ void Course::end(std::uint32_t number, Time time) {
 Time Course::work(std::uint32_t number, Time time) {
   Time& core = cores_[nodes_[number].rank];
   const Time begin = std::max(core, agenda_.now());
-  if (!begins_.empty()) begins_[number] = begin;
+  if (keeps_steps_) begins_[number] = begin;
   return core = begin + time;
 }
 
@@ -284,7 +286,7 @@ Timing Course::timing(std::span<const Plan> plans) const {
     end = std::max(end, to_seconds(node.time));
   }
   timing.seconds = std::ranges::max(timing.rank_ends);
-  for (const Plan& plan : begins_.empty() ? plans.first(0) : plans) {
+  for (const Plan& plan : keeps_steps_ ? plans : plans.first(0)) {
     std::vector<StepTime>& steps = timing.steps.emplace_back();
     for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
       const std::uint32_t number = numbers_.of(plan.rank, i);
