@@ -23,6 +23,7 @@ constexpr std::array kinds = {
     CollectiveKind::all_reduce, CollectiveKind::reduce_scatter, CollectiveKind::all_gather,
     CollectiveKind::broadcast,  CollectiveKind::reduce,         CollectiveKind::gather,
     CollectiveKind::scatter,    CollectiveKind::all_to_all,     CollectiveKind::barrier,
+    CollectiveKind::scan,       CollectiveKind::exscan,
 };
 
 Conditions conditions_of(Communicator& world, CollectiveKind kind, const Sweep& sweep,

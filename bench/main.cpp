@@ -14,6 +14,7 @@
 #include "kernels.hpp"
 #include "overlap.hpp"
 #include "start.hpp"
+#include "steps.hpp"
 #include "store.hpp"
 
 namespace {
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   hocket::bench::add_kernels_command(program);
   hocket::bench::add_store_command(program);
   hocket::bench::add_start_command(program);
+  hocket::bench::add_steps_command(program);
   try {
     program.parse(argc, argv);
     if (std::fflush(stdout) == 0) return 0;

@@ -172,9 +172,9 @@ std::int64_t Pattern::value(std::uint32_t rank, std::uint64_t position) const {
   }
 }
 
-double Pattern::reduced(std::uint64_t position) const {
+double Pattern::reduced(std::uint64_t position, std::uint32_t ranks) const {
   std::int64_t all = value(0, position);
-  for (std::uint32_t rank = 1; rank < options_.ranks; ++rank) {
+  for (std::uint32_t rank = 1; rank < ranks; ++rank) {
     all = combine(options_.op, all, value(rank, position));
   }
   const auto exact = static_cast<double>(all);
@@ -199,9 +199,10 @@ std::size_t Pattern::count_wrong(std::uint32_t rank, std::size_t first,
   return count_different(got, wanted, size_of(options_.type));
 }
 
-std::size_t Pattern::count_wrong_reduced(std::size_t first, std::span<const std::byte> got) const {
+std::size_t Pattern::count_wrong_reduced(std::size_t first, std::span<const std::byte> got,
+                                         std::uint32_t ranks) const {
   const auto wanted = tile(options_.type, parts_, first, got.size(),
-                           [&](std::uint64_t position) { return reduced(position); });
+                           [&](std::uint64_t position) { return reduced(position, ranks); });
   return count_different(got, wanted, size_of(options_.type));
 }
 

@@ -35,14 +35,19 @@ class Pattern {
 
   /// Elements that are not, to the bit, what all ranks give there, reduced.
   [[nodiscard]] std::size_t count_wrong_reduced(std::size_t first,
-                                                std::span<const std::byte> got) const;
+                                                std::span<const std::byte> got) const {
+    return count_wrong_reduced(first, got, options_.ranks);
+  }
+  /// Likewise of what the first so many ranks give.
+  [[nodiscard]] std::size_t count_wrong_reduced(std::size_t first, std::span<const std::byte> got,
+                                                std::uint32_t ranks) const;
 
   /// Numbers that must be rounded, so that another order of reduction is likely to give other bits.
   void write_rough(std::uint32_t rank, std::span<std::byte> to) const;
 
  private:
   [[nodiscard]] std::int64_t value(std::uint32_t rank, std::uint64_t position) const;
-  [[nodiscard]] double reduced(std::uint64_t position) const;
+  [[nodiscard]] double reduced(std::uint64_t position, std::uint32_t ranks) const;
   [[nodiscard]] std::int64_t addend(std::uint32_t rank, std::uint64_t position) const;
 
   Options options_;

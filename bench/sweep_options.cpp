@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "reduce/reduction.hpp"
+#include "comm/arguments.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -41,8 +41,10 @@ std::vector<Value> read_all(const std::vector<std::string>& words, const char* f
   return values;
 }
 
-bool is_defined(DataType type, ReduceOp op) {
-  return reduce::Reduction::make({.type = type, .op = op, .factor = Pattern::factor}).ok();
+bool is_defined(CollectiveKind kind, DataType type, ReduceOp op) {
+  Collective collective = {.kind = kind, .type = type, .reduction = op};
+  collective.reduction.factor = Pattern::factor;  // of premul_sum
+  return comm::make_reduction(collective, 1).ok();
 }
 
 /// Of all types and ops those that go together.
@@ -54,7 +56,7 @@ std::vector<Case> read_cases(CollectiveKind kind, const SweepOptions& options) {
   std::vector<Case> cases;
   for (const DataType type : types) {
     for (const ReduceOp op : ops) {
-      if (is_defined(type, op)) {
+      if (is_defined(kind, type, op)) {
         cases.push_back({.kind = kind,
                          .type = type,
                          .op = op,
@@ -63,8 +65,8 @@ std::vector<Case> read_cases(CollectiveKind kind, const SweepOptions& options) {
                          .is_started = options.is_started,
                          .is_prepared = options.is_prepared});
       } else if (is_one) {
-        throw CLI::ValidationError("--op",
-                                   fmt::format("{} is not defined for {}", name(op), name(type)));
+        throw CLI::ValidationError("--op", fmt::format("{} is not defined for {} in {}", name(op),
+                                                       name(type), name(kind)));
       }
     }
   }

@@ -105,6 +105,8 @@ std::size_t Trial::elements_out() const noexcept {
       return is_root ? count_ : 0;
     case CollectiveKind::gather:
       return is_root ? all : 0;
+    case CollectiveKind::exscan:
+      return rank_ > 0 ? count_ : 0;
     default:
       return count_;
   }
@@ -158,6 +160,10 @@ std::size_t Trial::count_wrong_out(const Pattern& pattern) const {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce:
       return pattern.count_wrong_reduced(0, out_);
+    case CollectiveKind::scan:
+      return pattern.count_wrong_reduced(0, out_, rank + 1);
+    case CollectiveKind::exscan:
+      return pattern.count_wrong_reduced(0, out_, rank);
     case CollectiveKind::reduce_scatter:
       return pattern.count_wrong_reduced(rank * count_, out_);
     case CollectiveKind::broadcast:

@@ -25,6 +25,8 @@ enum class CollectiveKind : std::int32_t {
   scatter,
   all_to_all,
   barrier,
+  scan,
+  exscan,
 };
 
 /// "all_reduce", …; "unknown" for a value that is not one of the enumerators.
@@ -47,6 +49,10 @@ struct Reduce {
 struct Options {
   /// Past it the operation fails, and the communicator with it; zero for the communicator's own.
   std::chrono::nanoseconds timeout = {};
+  /// Called once, when an operation that has begun is over, before those who wait for it go on. By
+  /// any thread, inside the library: it must not throw, wait, or call Hocket.
+  void (*on_end)(void* context, StatusCode status) = nullptr;
+  void* on_end_context = nullptr;
 };
 
 namespace detail {
@@ -214,6 +220,29 @@ struct Collective {
 
   /// Over when all ranks have begun it.
   [[nodiscard]] static Collective barrier(Options options = {}) { return {.options = options}; }
+
+  /// out[i] = the values in[i] of this rank and those below it, reduced. By any op but average.
+  template <Element T>
+  [[nodiscard]] static Collective scan(std::span<const T> in, std::span<T> out,
+                                       Reduce reduction = {}, Options options = {}) {
+    detail::check_same_size(in.size(), out.size(), "scan");
+    Collective it = of<T>(CollectiveKind::scan, in, out, options);
+    it.count = in.size();
+    it.reduction = reduction;
+    return it;
+  }
+
+  /// out[i] = the values in[i] of the ranks below this one, reduced. By any op but average. Rank 0
+  /// gets nothing: `out` may be empty there, and is left as it is.
+  template <Element T>
+  [[nodiscard]] static Collective exscan(std::span<const T> in, std::span<T> out,
+                                         Reduce reduction = {}, Options options = {}) {
+    if (!out.empty()) detail::check_same_size(in.size(), out.size(), "exscan");
+    Collective it = of<T>(CollectiveKind::exscan, in, out, options);
+    it.count = in.size();
+    it.reduction = reduction;
+    return it;
+  }
 
  private:
   template <Element T>

@@ -150,12 +150,18 @@ enum {
   HOCKET_GATHER = 5,
   HOCKET_SCATTER = 6,
   HOCKET_ALL_TO_ALL = 7,
-  HOCKET_BARRIER = 8
+  HOCKET_BARRIER = 8,
+  HOCKET_SCAN = 9,   /* of the ranks up to this one; neither takes HOCKET_AVERAGE */
+  HOCKET_EXSCAN = 10 /* of those below it: rank 0 gets nothing, its out is left as it is */
 };
 
 /* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
+
+/* Called once, when an operation that has begun is over, before those who wait for it go on. By any
+   thread, inside the library: it must not wait or call Hocket. */
+typedef void (*hocket_end_function)(void* context, hocket_status status);
 
 typedef struct hocket_collective {
   size_t struct_size;
@@ -172,6 +178,8 @@ typedef struct hocket_collective {
   hocket_reduce_function custom; /* of HOCKET_CUSTOM */
   void* custom_context;
   int64_t timeout_ns;
+  hocket_end_function on_end; /* or NULL */
+  void* on_end_context;
 } hocket_collective;
 
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
@@ -206,6 +214,8 @@ typedef struct hocket_message {
   int32_t peer;
   int32_t tag;
   int64_t timeout_ns;
+  hocket_end_function on_end; /* or NULL */
+  void* on_end_context;
 } hocket_message;
 
 typedef struct hocket_received {

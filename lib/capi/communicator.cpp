@@ -56,6 +56,17 @@ std::chrono::nanoseconds timeout(std::int64_t nanoseconds) {
   return std::chrono::nanoseconds(nanoseconds);
 }
 
+/// Of a hocket_collective or a hocket_message.
+template <class Struct>
+hocket::Options options_of(const Struct& c) {
+  hocket::Options options;
+  options.timeout = timeout(c.timeout_ns);
+  // Both are called alike: an enumeration travels as its int32_t.
+  options.on_end = reinterpret_cast<decltype(options.on_end)>(c.on_end);
+  options.on_end_context = c.on_end_context;
+  return options;
+}
+
 hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   const hocket_collective c = read(from);
   hocket::Collective result;
@@ -70,10 +81,10 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.reduction.op = static_cast<hocket::ReduceOp>(c.op);
   result.reduction.factor = c.factor;
   result.reduction.context = c.custom_context;
-  // Both are called alike: an enumeration travels as its int32_t.
+  // Called alike, as above.
   result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
   result.root = c.root;
-  result.options.timeout = timeout(c.timeout_ns);
+  result.options = options_of(c);
   return result;
 }
 
@@ -85,7 +96,7 @@ hocket::Message message_of(const hocket_message* from) {
           .count = m.count,
           .peer = m.peer,
           .tag = m.tag,
-          .options = {timeout(m.timeout_ns)}};
+          .options = options_of(m)};
 }
 
 hocket_received received_of(const hocket::Received& received) noexcept {
@@ -260,7 +271,9 @@ hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count, hoc
                                   .count = count,
                                   .peer = peer,
                                   .tag = tag,
-                                  .timeout_ns = 0};
+                                  .timeout_ns = 0,
+                                  .on_end = nullptr,
+                                  .on_end_context = nullptr};
   return hocket_run_message(comm, &message, nullptr);
 }
 
@@ -273,7 +286,9 @@ hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count, hocket_dt
                                   .count = count,
                                   .peer = peer,
                                   .tag = tag,
-                                  .timeout_ns = 0};
+                                  .timeout_ns = 0,
+                                  .on_end = nullptr,
+                                  .on_end_context = nullptr};
   return hocket_run_message(comm, &message, received);
 }
 

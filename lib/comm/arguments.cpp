@@ -27,6 +27,7 @@ Elements elements_of(const Collective& c, const Place& place) noexcept {
                        : std::accumulate(c.counts.begin(), c.counts.end(), std::uint64_t{});
   switch (c.kind) {
     case CollectiveKind::all_reduce:
+    case CollectiveKind::scan:
       return {c.count, c.count};
     case CollectiveKind::reduce_scatter:
       return {all, part};
@@ -44,6 +45,8 @@ Elements elements_of(const Collective& c, const Place& place) noexcept {
       return {all, c.counts.empty() ? all
                                     : std::accumulate(c.counts_from.begin(), c.counts_from.end(),
                                                       std::uint64_t{})};
+    case CollectiveKind::exscan:
+      return {c.count, place.rank > 0 ? c.count : 0};
     case CollectiveKind::barrier:
       break;
   }
@@ -133,6 +136,10 @@ std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexc
 }
 
 Result<reduce::Reduction> make_reduction(const Collective& c, std::uint32_t size) {
+  if (plan::is_prefix(operation_of(c.kind)) && c.reduction.op == ReduceOp::average) {
+    return Status(StatusCode::unsupported, "average is of the values of all ranks")
+        .with_hint("take sum, and divide it by how many values it is of");
+  }
   return reduce::Reduction::make({.type = c.type,
                                   .op = c.reduction.op,
                                   .contributions = static_cast<int>(size),

@@ -82,6 +82,7 @@ Status Group::run(const Collective& collective) {
 Status Group::run(const Collective& collective, Operation& operation) {
   number(collective, operation);
   engine::Work work;
+  work.call_at_end(collective.options.on_end, collective.options.on_end_context);
   operation.task.work = &work;
   engine().start(operation.task);
   engine().wait(work);

@@ -12,16 +12,11 @@
 #include "hocket/status.hpp"
 
 #include "comm/context.hpp"
+#include "comm/operation.hpp"
 #include "comm/planner.hpp"
+#include "comm/started.hpp"
 
 namespace hocket::comm {
-
-/// An operation as it is handed to the engine, and what it borrows.
-struct Operation {
-  engine::Task task = {};
-  std::shared_ptr<const Plan> plan = {};
-  std::uint64_t number = 0;  // among those of its communicator
-};
 
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
@@ -61,6 +56,9 @@ class Group {
 
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
+  /// Any thread.
+  [[nodiscard]] StartedPool& started() noexcept { return started_; }
+
  private:
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 
@@ -79,6 +77,7 @@ class Group {
   std::byte token_[2] = {};  // what ranks tell each other at a barrier: nothing
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane
   Planner planner_;
+  StartedPool started_;
 };
 
 }  // namespace hocket::comm

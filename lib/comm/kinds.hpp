@@ -16,6 +16,8 @@ static_assert(static_cast<int>(CollectiveKind::all_to_all) ==
               static_cast<int>(plan::Operation::all_to_all));
 static_assert(static_cast<int>(CollectiveKind::barrier) ==
               static_cast<int>(plan::Operation::barrier));
+static_assert(static_cast<int>(CollectiveKind::exscan) ==
+              static_cast<int>(plan::Operation::exscan));
 
 /// Of a kind that there is.
 [[nodiscard]] constexpr plan::Operation operation_of(CollectiveKind kind) noexcept {
@@ -23,7 +25,7 @@ static_assert(static_cast<int>(CollectiveKind::barrier) ==
 }
 
 [[nodiscard]] constexpr bool is_known(CollectiveKind kind) noexcept {
-  return kind >= CollectiveKind::all_reduce && kind <= CollectiveKind::barrier;
+  return kind >= CollectiveKind::all_reduce && kind <= CollectiveKind::exscan;
 }
 
 /// Whether ranks have parts of the whole, and `count` is of one.

@@ -75,6 +75,7 @@ Result<Received> Group::run(const Message& message) {
   auto parcel = parcel_of(message);
   if (!parcel.ok()) return parcel.status();
   engine::Work work;
+  work.call_at_end(message.options.on_end, message.options.on_end_context);
   engine::Received received;
   parcel->work = &work;
   parcel->received = &received;

@@ -1,21 +1,14 @@
 // Operations in the background, and prepared ones.
 #include <algorithm>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "hocket/communicator.hpp"
 
 #include "comm/group.hpp"
+#include "comm/started.hpp"
 
 namespace hocket::comm {
-
-struct Started {
-  std::shared_ptr<Group> group;
-  std::variant<Operation, Message> operation;
-  engine::Received received;  // of a message
-  engine::Work work;
-};
 
 struct Planned {
   std::shared_ptr<Group> group;
@@ -40,10 +33,24 @@ bool is_over_and_well(const comm::Started& started) {
   return started.work.is_over() && started.work.status().ok();
 }
 
+std::unique_ptr<comm::Started> take(const std::shared_ptr<comm::Group>& group,
+                                    const Options& options) {
+  auto started = group->started().take();
+  started->group = group;
+  started->work.call_at_end(options.on_end, options.on_end_context);
+  return started;
+}
+
+/// Of an operation that is over; the group may go with it.
+void give_back(std::unique_ptr<comm::Started> started) {
+  const auto group = std::exchange(started->group, nullptr);
+  started->operation = {};
+  group->started().give_back(std::move(started));
+}
+
 Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
            const Collective& collective) {
-  auto started = std::make_unique<comm::Started>();
-  started->group = group;
+  auto started = take(group, collective.options);
   group->number(collective, operation);
   operation.task.work = &started->work;
   started->operation = std::move(operation);
@@ -63,7 +70,9 @@ Work& Work::operator=(Work&& other) noexcept {
 }
 
 Work::~Work() {
-  if (operation_ != nullptr) operation_->group->engine().wait(operation_->work);
+  if (operation_ == nullptr) return;
+  operation_->group->engine().wait(operation_->work);
+  give_back(std::move(operation_));
 }
 
 void Work::wait() {
@@ -99,7 +108,8 @@ std::size_t wait_any(std::span<Work> works) {
   if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
   const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
   if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
-  std::vector<const engine::Work*> waiting;
+  thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
+  waiting.clear();
   for (const Work& work : works) waiting.push_back(&work.operation_->work);
   works.front().operation_->group->engine().wait_any(waiting);
   return wait_any(works);
@@ -140,8 +150,7 @@ Work Communicator::start(const Collective& collective) {
 Work Communicator::start(const Message& message) {
   auto parcel = group_->parcel_of(message);
   if (!parcel.ok()) throw_error(parcel.status());
-  auto started = std::make_unique<comm::Started>();
-  started->group = group_;
+  auto started = take(group_, message.options);
   started->operation = message;
   parcel->work = &started->work;
   parcel->received = &started->received;

@@ -55,14 +55,35 @@ Binding::Binding(const Program& program, plan::ChunkSizes sizes, std::uint64_t e
   in_bytes_ = layout.size(Buffer::in) * element_bytes;
   out_bytes_ = layout.size(Buffer::out) * element_bytes;
   scratch_bytes_ = layout.size(Buffer::scratch) * element_bytes;
+  code_.reserve(plan.steps.size());
   extents_.reserve(plan.steps.size());
-  for (const plan::Step& step : plan.steps) {
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const plan::Step& step = plan.steps[i];
     Extent extent;
-    if (step.has_source()) extent.from = bytes.range(step.source(), extent.bytes);
-    if (step.has_target()) extent.to = bytes.range(step.target(), extent.bytes);
-    step_bytes_max_ = std::max(step_bytes_max_, extent.bytes);
-    extents_.push_back(extent);
+    std::uint64_t moved = 0;
+    if (step.has_source()) extent.from = bytes.range(step.source(), moved);
+    if (step.has_target()) extent.to = bytes.range(step.target(), moved);
+    add(step, program.places()[i], extent, moved);
   }
+}
+
+void Binding::add(const plan::Step& step, const Program::Place& place, const Extent& extent,
+                  std::uint64_t bytes) {
+  const bool from_wraps = step.has_source() && extent.from.before_wrap < bytes;
+  const bool to_wraps = step.has_target() && extent.to.before_wrap < bytes;
+  code_.push_back({.bytes = bytes,
+                   .from = extent.from.begin,
+                   .to = extent.to.begin,
+                   .channel = step.communicates() ? channels_[place.port] : 0,
+                   .next_on_port = place.next_on_port,
+                   .first_follower = place.first_follower,
+                   .follower_count = place.follower_count,
+                   .kind = step.kind,
+                   .from_buffer = step.from_buffer,
+                   .to_buffer = step.to_buffer,
+                   .wraps = from_wraps || to_wraps});
+  extents_.push_back(extent);
+  step_bytes_max_ = std::max(step_bytes_max_, bytes);
 }
 
 }  // namespace hocket::engine

@@ -30,11 +30,29 @@ struct ByteRange {
   }
 };
 
+/// What a step reads and writes.
 struct Extent {
-  std::uint64_t bytes = 0;
   ByteRange from = {};
   ByteRange to = {};
 };
+
+/// All of a step that the executor needs as a rule, in one line of the cache.
+struct alignas(64) Instruction {
+  std::uint64_t bytes = 0;
+  std::uint64_t from = 0;  // where they begin in their buffer
+  std::uint64_t to = 0;
+  ChannelId channel = 0;  // if it communicates
+  std::uint32_t next_on_port = none;
+  std::uint32_t first_follower = 0;
+  std::uint32_t follower_count = 0;
+  plan::StepKind kind = plan::StepKind::copy;
+  plan::Buffer from_buffer = plan::Buffer::in;
+  plan::Buffer to_buffer = plan::Buffer::in;
+  bool wraps = false;  // they go on at the beginning of their buffer: where, Binding::extent() says
+
+  [[nodiscard]] bool communicates() const noexcept { return kind <= plan::StepKind::recv_reduce; }
+};
+static_assert(sizeof(Instruction) == 64);
 
 class Binding {
  public:
@@ -48,18 +66,22 @@ class Binding {
   [[nodiscard]] std::uint64_t out_bytes() const noexcept { return out_bytes_; }
   [[nodiscard]] std::uint64_t scratch_bytes() const noexcept { return scratch_bytes_; }
   [[nodiscard]] std::uint64_t step_bytes_max() const noexcept { return step_bytes_max_; }
+  [[nodiscard]] std::span<const Instruction> code() const noexcept { return code_; }
   [[nodiscard]] const Extent& extent(std::uint32_t step) const noexcept { return extents_[step]; }
   [[nodiscard]] std::span<const ChannelId> channels() const noexcept { return channels_; }
-  [[nodiscard]] ChannelId channel(std::uint32_t port) const noexcept { return channels_[port]; }
 
  private:
+  void add(const plan::Step& step, const Program::Place& place, const Extent& extent,
+           std::uint64_t bytes);
+
   const Program& program_;
   std::uint64_t element_bytes_;
   std::uint64_t in_bytes_ = 0;
   std::uint64_t out_bytes_ = 0;
   std::uint64_t scratch_bytes_ = 0;
   std::uint64_t step_bytes_max_ = 0;
-  std::vector<Extent> extents_;  // by step
+  std::vector<Instruction> code_;  // by step
+  std::vector<Extent> extents_;    // likewise
   std::vector<ChannelId> channels_;
 };
 

@@ -51,7 +51,7 @@ Engine::~Engine() {
     Entry entry(*this);
     is_ending_ = true;
     needed_.notify_all();
-    wake_leader();
+    wake_sleepers();
   }
   if (background_.joinable()) background_.join();
   executor_.fail_all(Status(StatusCode::aborted, "the world was left"));
@@ -61,13 +61,13 @@ Engine::~Engine() {
 void Engine::start(const Task& task) {
   const Entry entry(*this);
   executor_.start(task);
-  wake_leader();
+  wake_sleepers();
 }
 
 void Engine::start_in_background(const Task& task) {
   const Entry entry(*this);
   executor_.start(task);
-  wake_leader();
+  wake_sleepers();
   call_background();
 }
 
@@ -87,19 +87,20 @@ Status Engine::open_mail(Group& group, std::uint32_t peer, std::uint32_t world_r
     channels.at(lane == letters ? 0 : 1) = *channel;
   }
   executor_.open(group, peer, channels[0], channels[1]);
+  wake_sleepers();
   return {};
 }
 
 void Engine::start(Group& group, const Parcel& parcel) {
   const Entry entry(*this);
   executor_.start(group, parcel);
-  wake_leader();
+  wake_sleepers();
 }
 
 void Engine::start_in_background(Group& group, const Parcel& parcel) {
   const Entry entry(*this);
   executor_.start(group, parcel);
-  wake_leader();
+  wake_sleepers();
   call_background();
 }
 
@@ -124,14 +125,17 @@ bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
 bool Engine::test(const Work& work) {
   if (work.is_over()) return true;
   const Entry entry(*this);
-  if (leader_ != Leader::waiter) executor_.progress();
+  if (leader_ != Leader::waiter) {
+    executor_.progress();
+    wake_sleepers();
+  }
   return work.is_over();
 }
 
 void Engine::fail(Group& group, const Status& why) {
   const Entry entry(*this);
   executor_.fail(group, why);
-  wake_leader();
+  wake_sleepers();
 }
 
 Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t lane) {
@@ -146,13 +150,13 @@ void Engine::close(Group& group) {
   const Status reason(StatusCode::aborted, "the communicator was left");
   for (const ChannelId channel : group.channels) transport_->close(channel, reason);
   executor_.detach(group);
+  wake_sleepers();
 }
 
 template <class IsOver>
 void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline,
                   IsOver&& is_over) {
   leader_ = as;
-  is_leader_asleep_ = false;
   const std::uint64_t term = ++term_;
   Instant idle_since = Instant::max();
   while (true) {
@@ -186,12 +190,12 @@ void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   std::array<pollfd, 2> sources = {
       {{transport_->descriptor(), POLLIN, 0}, {wake_.get(), POLLIN, 0}}};
   const std::uint64_t term = term_;
-  is_leader_asleep_ = true;
+  ++asleep_;
   lock.unlock();
   ::ppoll(sources.data(), sources.size(), most == Duration::max() ? nullptr : &timeout, nullptr);
   lock.lock();
+  --asleep_;
   if (term != term_) return;  // the call to wake up is for who leads now
-  is_leader_asleep_ = false;
   std::uint64_t calls = 0;
   if (sources[1].revents != 0) (void)!::read(wake_.get(), &calls, sizeof calls);
 }
@@ -217,8 +221,9 @@ void Engine::follow(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   --followers_;
 }
 
-void Engine::wake_leader() {
-  if (!is_leader_asleep_) return;
+/// After all that moves the transport: what a leader sleeps for may have been taken from it.
+void Engine::wake_sleepers() {
+  if (asleep_ == 0) return;
   const std::uint64_t call = 1;
   (void)!::write(wake_.get(), &call, sizeof call);
 }
@@ -227,6 +232,7 @@ void Engine::call_background() {
   if (leader_ != Leader::nobody || executor_.active() == 0) return;
   if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
   needed_.notify_one();
+  wake_sleepers();  // it may sleep as a leader still that it is no more
 }
 
 void Engine::run_in_background() {

@@ -82,7 +82,7 @@ class Engine {
   void follow(std::unique_lock<std::mutex>& lock, Deadline deadline);
   void call_background();
   void run_in_background();
-  void wake_leader();
+  void wake_sleepers();
 
   const std::unique_ptr<Transport> transport_;
   const Duration spin_;
@@ -92,8 +92,8 @@ class Engine {
   std::mutex mutex_;                         // of all below
   Executor executor_;
   Leader leader_ = Leader::nobody;
-  std::uint64_t term_ = 0;  // of the leader
-  bool is_leader_asleep_ = false;
+  std::uint64_t term_ = 0;    // of the leader
+  std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;
   std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
   std::condition_variable needed_;   // for the background: operations are under way, nobody leads

@@ -33,79 +33,9 @@ struct Token {
   }
 };
 
-/// Bytes of a range, from a position on, as the two parts of a message.
-void fill_parts(TransportOp& op, std::byte* memory, const ByteRange& range, std::uint64_t begin,
-                std::uint64_t bytes) noexcept {
-  const std::uint64_t in_a_row = range.in_a_row(begin, bytes);
-  op.first = {memory + range.at(begin), in_a_row};
-  if (in_a_row < bytes) op.rest = {memory + range.wrap, bytes - in_a_row};
-}
-
-std::byte* memory_of(const Run& run, plan::Buffer buffer) noexcept {
-  return run.memory[static_cast<std::size_t>(buffer)];
-}
-
-/// Combines or copies `bytes` of a step from a position on, as far as they lie in a row.
-template <class Do>
-void for_each_row(const ByteRange& from, const ByteRange& to, std::uint64_t begin,
-                  std::uint64_t bytes, Do&& work) {
-  for (std::uint64_t position = begin; position < begin + bytes;) {
-    const std::uint64_t most = begin + bytes - position;
-    const std::uint64_t row = to.in_a_row(position, from.in_a_row(position, most));
-    work(from.at(position), to.at(position), position - begin, row);
-    position += row;
-  }
-}
-
-/// to = from op message
-void reduce_message(const Run& run, std::uint32_t step_index, std::uint64_t begin,
-                    std::uint64_t bytes, const std::byte* message) {
-  const Binding& binding = *run.task.binding;
-  const Step& step = binding.program().plan().steps[step_index];
-  const Extent& extent = binding.extent(step_index);
-  const std::byte* from = memory_of(run, step.from_buffer);
-  std::byte* to = memory_of(run, step.to_buffer);
-  for_each_row(
-      extent.from, extent.to, begin, bytes,
-      [&](std::uint64_t source, std::uint64_t target, std::uint64_t done, std::uint64_t row) {
-        run.task.reduction->combine(to + target, from + source, message + done,
-                                    row / binding.element_bytes());
-      });
-}
-
-/// to = from, or to = to op from
-void work_on(const Run& run, std::uint32_t step_index, std::uint64_t begin, std::uint64_t bytes) {
-  const Binding& binding = *run.task.binding;
-  const Step& step = binding.program().plan().steps[step_index];
-  const Extent& extent = binding.extent(step_index);
-  const std::byte* from = memory_of(run, step.from_buffer);
-  std::byte* to = memory_of(run, step.to_buffer);
-  for_each_row(extent.from, extent.to, begin, bytes,
-               [&](std::uint64_t source, std::uint64_t target, std::uint64_t, std::uint64_t row) {
-                 if (step.kind == StepKind::copy) {
-                   // In place, a copy may be of a block to itself.
-                   if (to + target != from + source) std::memcpy(to + target, from + source, row);
-                   return;
-                 }
-                 run.task.reduction->combine(to + target, to + target, from + source,
-                                             row / binding.element_bytes());
-               });
-}
-
-/// How many bytes of a step may be begun: what it is abreast of is as far.
-std::uint64_t limit_of(const Run& run, std::uint32_t step) noexcept {
-  const Binding& binding = *run.task.binding;
-  std::uint64_t limit = binding.extent(step).bytes;
-  if (!run.cuts_through) return limit;
-  for (const std::uint32_t other : binding.program().abreast_of(step)) {
-    limit = std::min(limit, run.steps[other].done);
-  }
-  return limit;
-}
-
 Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expected,
                     std::uint64_t came) {
-  const plan::Plan& plan = run.task.binding->program().plan();
+  const plan::Plan& plan = run.plan();
   const Step& step = plan.steps[step_index];
   return Status(StatusCode::mismatch,
                 fmt::format("a message of {} bytes came from rank {} where {} were expected", came,
@@ -116,12 +46,19 @@ Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expe
       .with_hint("do all ranks call the same operation with the same count and type?");
 }
 
+Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
+                  TransportCompletion& completion) {
+  if (completion.status.ok()) return wrong_length(run, step, expected, completion.bytes);
+  // The transport counts ranks of the world.
+  return std::move(completion.status).with_peer(static_cast<int>(run.plan().steps[step].peer));
+}
+
 /// For which peer an operation waits.
 Status too_late(const Run& run) {
-  const plan::Plan& plan = run.task.binding->program().plan();
+  const plan::Plan& plan = run.plan();
   Status status(StatusCode::timeout, "the operation was not over in time");
   for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
-    if (run.steps[i].under_way == 0) continue;
+    if (!run.is_posted(i)) continue;
     const Step& step = plan.steps[i];
     status = Status(StatusCode::timeout,
                     fmt::format("rank {} has not {} in time", step.peer,
@@ -139,15 +76,15 @@ Status too_late(const Run& run) {
 Executor::Executor(Transport& transport, const ExecutorOptions& options)
     : transport_(transport), options_(options), slots_(options.segment_bytes) {}
 
-std::uint32_t Executor::take_run() {
+Run& Executor::take_run() {
   if (free_runs_.empty()) {
-    runs_.push_back(std::make_unique<Run>());
+    runs_.push_back(std::make_unique<Run>(static_cast<std::uint32_t>(runs_.size())));
     free_runs_.reserve(runs_.size());
-    return static_cast<std::uint32_t>(runs_.size() - 1);
+    return *runs_.back();
   }
-  const std::uint32_t id = free_runs_.back();
+  Run& run = *free_runs_.back();
   free_runs_.pop_back();
-  return id;
+  return run;
 }
 
 void Executor::start(const Task& task) {
@@ -168,14 +105,13 @@ void Executor::start(const Task& task) {
 
 void Executor::begin(const Task& task) {
   task.group->is_busy = true;
-  const std::uint32_t id = take_run();
-  Run& run = *runs_[id];
+  Run& run = take_run();
   run.begin(task, options_.segment_bytes);
-  for (std::uint32_t step = 0; step < run.steps.size(); ++step) {
-    if (run.steps[step].waits == 0) ready_.push_back({id, step});
+  for (std::uint32_t step = 0; step < run.waits.size(); ++step) {
+    if (run.waits[step] == 0) ready_.push_back(step);
   }
-  drain();
-  finish_if_over(id);
+  drain(run);
+  finish_if_over(run);
 }
 
 void Executor::begin_next() {
@@ -198,10 +134,11 @@ bool Executor::progress() {
   if (has_local_work) {
     const StepId id = local_.back();
     local_.pop_back();
-    runs_[id.run]->steps[id.step].is_queued = false;
-    advance(id);
-    drain();
-    finish_if_over(id.run);
+    Run& run = *runs_[id.run];
+    run.paces[id.step].is_queued = false;
+    advance(run, id.step);
+    drain(run);
+    finish_if_over(run);
   }
   begin_next();
   const bool has_posted = flush();
@@ -249,12 +186,11 @@ void Executor::fail(Group& group, const Status& why) {
   if (!group.failure.ok()) return;
   group.failure = why;
   for (const ChannelId channel : group.channels) transport_.close(channel, why);
-  for (std::uint32_t id = 0; id < runs_.size(); ++id) {
-    Run& run = *runs_[id];
-    if (run.task.group != &group) continue;
-    run.failure = why;
-    drop_unposted(id);
-    finish_if_over(id);
+  for (const auto& run : runs_) {
+    if (run->task.group != &group) continue;
+    run->failure = why;
+    drop_unposted(*run);
+    finish_if_over(*run);
   }
   for (; group.queue_head < group.queue.size(); ++group.queue_head) {
     group.queue[group.queue_head].work->finish(why);
@@ -294,126 +230,123 @@ Deadline Executor::deadline() const noexcept {
   return first;
 }
 
-void Executor::drop_unposted(std::uint32_t id) {
-  std::erase_if(local_, [&](const StepId& each) { return each.run == id; });
+void Executor::drop_unposted(Run& run) {
+  std::erase_if(local_, [&](const StepId& each) { return each.run == run.number; });
   const auto drop = [&](const TransportOp& op) {
     const Token token = Token::unpacked(op.token);
-    if (token.run != id) return false;
+    if (token.run != run.number) return false;
     if (token.slot != Token::no_slot) slots_.give_back(token.slot);
-    --runs_[id]->under_way;
+    --run.under_way;
     return true;
   };
   std::erase_if(outgoing_, drop);
   std::erase_if(refused_, drop);
 }
 
-void Executor::finish_if_over(std::uint32_t id) {
-  Run& run = *runs_[id];
+inline void Executor::finish_if_over(Run& run) {
+  if (run.steps_left == 0 || !run.failure.ok()) finish(run);
+}
+
+void Executor::finish(Run& run) {
   if (run.task.work == nullptr || run.under_way > 0) return;
-  if (run.failure.ok() && run.steps_left > 0) return;
   if (run.failure.ok()) run.finish();
   Work* const work = std::exchange(run.task.work, nullptr);
   Group* const group = std::exchange(run.task.group, nullptr);
   group->is_busy = false;
   if (group->failure.ok()) free_groups_.push_back(group);
-  free_runs_.push_back(id);
+  free_runs_.push_back(&run);
   work->finish(std::move(run.failure));
 }
 
-void Executor::drain() {
+inline void Executor::drain(Run& run) {
   // By number: the list grows meanwhile.
-  for (std::size_t i = 0; i < ready_.size(); ++i) advance(ready_[i]);
+  for (std::size_t i = 0; i < ready_.size(); ++i) advance(run, ready_[i]);
   ready_.clear();
 }
 
-void Executor::advance(StepId id) {
-  Run& run = *runs_[id.run];
-  const Run::StepState& state = run.steps[id.step];
-  if (!run.failure.ok() || state.waits > 0 || state.is_over) return;
-  if (state.is_queued) return;  // its turn comes
-  const std::uint64_t limit = limit_of(run, id.step);
-  if (run.task.binding->program().places()[id.step].port == none) return work_locally(id, limit);
-  post_messages(id, limit);
-}
-
-void Executor::post_messages(StepId id, std::uint64_t limit) {
-  Run& run = *runs_[id.run];
-  const Binding& binding = *run.task.binding;
-  const Program::Place& place = binding.program().places()[id.step];
-  if (run.heads[place.port] != id.step) return;
-  Run::StepState& state = run.steps[id.step];
-  const std::uint64_t bytes = binding.extent(id.step).bytes;
-  while (state.posted < bytes && state.under_way < options_.segments_max) {
-    const std::uint64_t segment = std::min(options_.segment_bytes, bytes - state.posted);
-    if (state.posted + segment > limit) return;
-    post_message(id, state.posted, segment);
-    state.posted += segment;
-    ++state.under_way;
-    ++run.under_way;
+inline void Executor::advance(Run& run, std::uint32_t step) {
+  if (run.cuts_through) return advance_in_segments(run, step);
+  const Instruction& it = run.code[step];
+  if (!it.communicates()) {
+    run.work_on(step, 0, it.bytes);
+    return end_step(run, step);
   }
-  if (state.posted < bytes) return;
-  run.heads[place.port] = place.next_on_port;
-  if (place.next_on_port != none) ready_.push_back({id.run, place.next_on_port});
-  if (bytes == 0) end_step(id);
+  if (it.bytes > 0) post_message(run, step, 0, it.bytes);
+  let_next_post(run, it);
+  if (it.bytes == 0) end_step(run, step);
 }
 
-void Executor::post_message(StepId id, std::uint64_t begin, std::uint64_t bytes) {
-  const Run& run = *runs_[id.run];
-  const Binding& binding = *run.task.binding;
-  const Step& step = binding.program().plan().steps[id.step];
-  const Extent& extent = binding.extent(id.step);
-  Token token{.run = id.run, .step = id.step};
+void Executor::advance_in_segments(Run& run, std::uint32_t step) {
+  Run::Pace& pace = run.paces[step];
+  if (run.waits[step] > 0 || pace.is_queued) return;
+  const Instruction& it = run.code[step];
+  const std::uint64_t limit = run.limit_of(step);
+  if (!it.communicates()) return work_on_segment(run, step, limit);
+  if (it.bytes > 0 && pace.posted == it.bytes) return;  // what is left is the transport's
+  while (pace.posted < it.bytes && pace.under_way < options_.segments_max) {
+    const std::uint64_t segment = std::min(options_.segment_bytes, it.bytes - pace.posted);
+    if (pace.posted + segment > limit) return;
+    post_message(run, step, pace.posted, segment);
+    pace.posted += segment;
+    ++pace.under_way;
+  }
+  if (pace.posted < it.bytes) return;
+  let_next_post(run, it);
+  if (it.bytes == 0) end_step(run, step);
+}
+
+void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit) {
+  Run::Pace& pace = run.paces[step];
+  const std::uint64_t bytes = std::min(options_.segment_bytes, limit - pace.done);
+  run.work_on(step, pace.done, bytes);
+  if (pace.done + bytes < limit) {
+    pace.is_queued = true;
+    local_.push_back({run.number, step});
+  }
+  if (bytes > 0 || run.code[step].bytes == 0) end_segment(run, step, bytes);
+}
+
+inline void Executor::post_message(Run& run, std::uint32_t step, std::uint64_t begin,
+                                   std::uint64_t bytes) {
+  const Instruction& it = run.code[step];
+  ++run.under_way;
   TransportOp& op = outgoing_.emplace_back();
-  op.channel = binding.channel(binding.program().places()[id.step].port);
-  switch (step.kind) {
-    case StepKind::send:
-      fill_parts(op, memory_of(run, step.from_buffer), extent.from, begin, bytes);
-      break;
-    case StepKind::recv:
-      op.kind = TransportOp::Kind::recv;
-      fill_parts(op, memory_of(run, step.to_buffer), extent.to, begin, bytes);
-      break;
-    default:
-      op.kind = TransportOp::Kind::recv;
-      op.may_lend = true;
-      token.slot = slots_.take();
-      op.first = {slots_.memory(token.slot), bytes};
+  op.channel = it.channel;
+  if (it.kind != StepKind::send) op.kind = TransportOp::Kind::recv;
+  Token token{.run = run.number, .step = step};
+  if (it.kind == StepKind::recv_reduce) {
+    op.may_lend = true;
+    token.slot = slots_.take();
+    op.first = {slots_.memory(token.slot), bytes};
+  } else {
+    run.fill_parts(op, step, begin, bytes);
   }
   op.token = token.packed();
 }
 
-void Executor::work_locally(StepId id, std::uint64_t limit) {
-  Run& run = *runs_[id.run];
-  Run::StepState& state = run.steps[id.step];
-  const std::uint64_t bytes = std::min(options_.segment_bytes, limit - state.done);
-  work_on(run, id.step, state.done, bytes);
-  state.done += bytes;
-  if (state.done < limit && !state.is_queued) {
-    state.is_queued = true;
-    local_.push_back(id);
-  }
-  if (bytes > 0 || state.done == run.task.binding->extent(id.step).bytes) moved_on(id);
+inline void Executor::let_next_post(Run& run, const Instruction& it) {
+  if (it.next_on_port == none) return;
+  if (--run.waits[it.next_on_port] == 0) ready_.push_back(it.next_on_port);
 }
 
-void Executor::moved_on(StepId id) {
-  Run& run = *runs_[id.run];
-  const Program& program = run.task.binding->program();
-  Run::StepState& state = run.steps[id.step];
-  if (state.done == run.task.binding->extent(id.step).bytes) return end_step(id);
-  if (program.places()[id.step].port != none) ready_.push_back(id);
-  for (const Follower& follower : program.followers(id.step)) {
-    if (follower.is_abreast) ready_.push_back({id.run, follower.step});
+void Executor::end_segment(Run& run, std::uint32_t step, std::uint64_t bytes) {
+  Run::Pace& pace = run.paces[step];
+  const Instruction& it = run.code[step];
+  pace.done += bytes;
+  if (pace.done == it.bytes) return end_step(run, step);
+  if (it.communicates()) ready_.push_back(step);
+  for (const Follower& follower : run.followers(it)) {
+    if (follower.is_abreast) ready_.push_back(follower.step);
   }
 }
 
-void Executor::end_step(StepId id) {
-  Run& run = *runs_[id.run];
-  run.steps[id.step].is_over = true;
+inline void Executor::end_step(Run& run, std::uint32_t step) {
+  run.waits[step] = Run::over;
   --run.steps_left;
-  for (const Follower& follower : run.task.binding->program().followers(id.step)) {
-    const bool was_waited_for = !(run.cuts_through && follower.is_abreast);
-    if (was_waited_for && --run.steps[follower.step].waits > 0) continue;
-    ready_.push_back({id.run, follower.step});
+  for (const Follower& follower : run.followers(run.code[step])) {
+    const bool is_waited_for = !(run.cuts_through && follower.is_abreast);
+    if (is_waited_for && --run.waits[follower.step] > 0) continue;
+    ready_.push_back(follower.step);
   }
 }
 
@@ -427,37 +360,36 @@ void Executor::complete_mail(const TransportCompletion& completion) {
 void Executor::complete(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   if (token.run == Token::mail) return complete_mail(completion);
-  const StepId id = {token.run, token.step};
   Run& run = *runs_[token.run];
-  Run::StepState& state = run.steps[token.step];
+  const Instruction& it = run.code[token.step];
   --run.under_way;
-  --state.under_way;
-  const Binding& binding = *run.task.binding;
-  const Step& step = binding.program().plan().steps[token.step];
-  const std::uint64_t expected =
-      std::min(options_.segment_bytes, binding.extent(token.step).bytes - state.done);
-  Status failure = std::move(completion.status);
-  // The transport counts ranks of the world.
-  if (!failure.ok()) failure = std::move(failure).with_peer(static_cast<int>(step.peer));
-  if (failure.ok() && completion.bytes != expected) {
-    failure = wrong_length(run, token.step, expected, completion.bytes);
+  std::uint64_t begin = 0;
+  std::uint64_t expected = it.bytes;
+  if (run.cuts_through) {
+    Run::Pace& pace = run.paces[token.step];
+    --pace.under_way;
+    begin = pace.done;
+    expected = std::min(options_.segment_bytes, it.bytes - begin);
   }
-  if (failure.ok() && run.failure.ok() && step.kind == StepKind::recv_reduce) {
-    const bool is_lent = completion.lent != nullptr;
-    reduce_message(run, token.step, state.done, expected,
-                   is_lent ? completion.lent : slots_.memory(token.slot));
+  const bool is_right = completion.status.ok() && completion.bytes == expected;
+  const bool goes_on = is_right && run.failure.ok();
+  if (token.slot != Token::no_slot) {
+    const std::byte* const lent = completion.lent;
+    if (goes_on) {
+      run.reduce_message(token.step, begin, expected,
+                         lent != nullptr ? lent : slots_.memory(token.slot));
+    }
+    if (lent != nullptr) transport_.give_back(lent);
+    slots_.give_back(token.slot);
   }
-  if (completion.lent != nullptr) transport_.give_back(completion.lent);
-  if (token.slot != Token::no_slot) slots_.give_back(token.slot);
-  if (!failure.ok()) {
-    // May end this run and others, so that nothing of them is touched behind it.
-    if (run.failure.ok()) return fail(*run.task.group, failure);
+  if (goes_on) {
+    run.cuts_through ? end_segment(run, token.step, expected) : end_step(run, token.step);
+    drain(run);
   } else if (run.failure.ok()) {
-    state.done += expected;
-    moved_on(id);
-    drain();
+    // May end this run and others, so that nothing of them is touched behind it.
+    return fail(*run.task.group, failure_of(run, token.step, expected, completion));
   }
-  finish_if_over(token.run);
+  finish_if_over(run);
 }
 
 bool Executor::flush() {

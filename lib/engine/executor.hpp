@@ -65,18 +65,20 @@ class Executor {
   };
 
   void begin(const Task& task);
-  [[nodiscard]] std::uint32_t take_run();
+  [[nodiscard]] Run& take_run();
   void begin_next();
-  void finish_if_over(std::uint32_t id);
-  void drop_unposted(std::uint32_t id);
+  void finish_if_over(Run& run);
+  void finish(Run& run);
+  void drop_unposted(Run& run);
 
-  void drain();
-  void advance(StepId id);
-  void post_messages(StepId id, std::uint64_t limit);
-  void post_message(StepId id, std::uint64_t begin, std::uint64_t bytes);
-  void work_locally(StepId id, std::uint64_t limit);
-  void moved_on(StepId id);
-  void end_step(StepId id);
+  void drain(Run& run);
+  void advance(Run& run, std::uint32_t step);
+  void advance_in_segments(Run& run, std::uint32_t step);
+  void work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit);
+  void post_message(Run& run, std::uint32_t step, std::uint64_t begin, std::uint64_t bytes);
+  void let_next_post(Run& run, const Instruction& it);
+  void end_segment(Run& run, std::uint32_t step, std::uint64_t bytes);
+  void end_step(Run& run, std::uint32_t step);
 
   void complete(TransportCompletion& completion);
   void complete_mail(const TransportCompletion& completion);
@@ -86,11 +88,11 @@ class Executor {
   ExecutorOptions options_;
   Slots slots_;
   std::vector<std::unique_ptr<Run>> runs_;
-  std::vector<std::uint32_t> free_runs_;
-  std::vector<Group*> mailing_;      // by number of their mailbox; null: free
-  std::vector<Group*> free_groups_;  // whose next operation may begin; empty between calls
-  std::vector<StepId> ready_;        // to be looked at; empty between calls
-  std::vector<StepId> local_;        // with local work left: a segment at a time
+  std::vector<Run*> free_runs_;
+  std::vector<Group*> mailing_;       // by number of their mailbox; null: free
+  std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
+  std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
+  std::vector<StepId> local_;         // with local work left: a segment at a time
   std::vector<TransportOp> outgoing_;
   std::vector<TransportOp> refused_;
   std::array<TransportCompletion, 64> completions_ = {};  // of one poll

@@ -46,7 +46,11 @@ bool is_abreast(const Plan& plan, const Step& earlier, const Step& later) noexce
 
 }  // namespace
 
-Program::Program(Plan plan) : plan_(std::move(plan)), places_(plan_.steps.size()) {
+Program::Program(Plan plan)
+    : plan_(std::move(plan)),
+      places_(plan_.steps.size()),
+      waits_(plan_.steps.size()),
+      waits_abreast_(plan_.steps.size()) {
   find_ports();
   find_followers();
 }
@@ -57,16 +61,15 @@ void Program::find_ports() {
     const Step& step = plan_.steps[i];
     if (!step.sends() && !step.receives()) continue;
     const Port port{.peer = step.peer, .lane = step.lane, .sends = step.sends()};
-    const auto found = std::ranges::find_if(ports_, [&](const Port& each) {
-      return each.peer == port.peer && each.lane == port.lane && each.sends == port.sends;
-    });
+    const auto found = std::ranges::find(ports_, port);
     const auto index = static_cast<std::size_t>(found - ports_.begin());
     if (found == ports_.end()) {
       ports_.push_back(port);
-      ports_.back().first_step = i;
       last.push_back(i);
     } else {
       places_[std::exchange(last[index], i)].next_on_port = i;
+      ++waits_[i];
+      ++waits_abreast_[i];
     }
     places_[i].port = static_cast<std::uint32_t>(index);
   }
@@ -89,9 +92,8 @@ void Program::find_followers() {
       const bool abreast = is_abreast(plan_, plan_.steps[earlier], step);
       Place& place = places_[earlier];
       followers_[place.first_follower + place.follower_count++] = {i, abreast};
-      ++places_[i].waits;
-      if (abreast) abreast_.push_back(earlier);
-      if (!abreast) ++places_[i].waits_full;
+      ++waits_[i];
+      abreast ? abreast_.push_back(earlier) : static_cast<void>(++waits_abreast_[i]);
     }
     abreast_first_.push_back(static_cast<std::uint32_t>(abreast_.size()));
   }

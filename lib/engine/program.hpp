@@ -17,7 +17,6 @@ struct Port {
   std::uint32_t peer = 0;
   std::uint8_t lane = 0;
   bool sends = false;
-  std::uint32_t first_step = none;
 
   friend bool operator==(const Port&, const Port&) = default;
 };
@@ -39,8 +38,6 @@ class Program {
   struct Place {
     std::uint32_t first_follower = 0;
     std::uint32_t follower_count = 0;
-    std::uint32_t waits = 0;       // steps that it waits for
-    std::uint32_t waits_full = 0;  // those of them that it is not abreast of
     std::uint32_t port = none;
     std::uint32_t next_on_port = none;  // step
   };
@@ -48,10 +45,13 @@ class Program {
   [[nodiscard]] const plan::Plan& plan() const noexcept { return plan_; }
   [[nodiscard]] std::span<const Port> ports() const noexcept { return ports_; }
   [[nodiscard]] std::span<const Place> places() const noexcept { return places_; }
-  [[nodiscard]] std::span<const Follower> followers(std::uint32_t step) const noexcept {
-    return std::span(followers_)
-        .subspan(places_[step].first_follower, places_[step].follower_count);
+  /// For how many others each step waits: for the one before it on its port to be posted, and for
+  /// those that it conflicts with to be over; if it may be abreast of some, not for them.
+  [[nodiscard]] std::span<const std::uint32_t> waits(bool may_be_abreast) const noexcept {
+    return may_be_abreast ? waits_abreast_ : waits_;
   }
+  /// Of all steps: those of one are in a row.
+  [[nodiscard]] std::span<const Follower> followers() const noexcept { return followers_; }
   /// The steps that a step is abreast of.
   [[nodiscard]] std::span<const std::uint32_t> abreast_of(std::uint32_t step) const noexcept {
     return std::span(abreast_).subspan(abreast_first_[step],
@@ -65,6 +65,8 @@ class Program {
   plan::Plan plan_;
   std::vector<Port> ports_;
   std::vector<Place> places_;                 // by step
+  std::vector<std::uint32_t> waits_;          // likewise
+  std::vector<std::uint32_t> waits_abreast_;  // likewise
   std::vector<Follower> followers_;           // of all steps
   std::vector<std::uint32_t> abreast_;        // of all steps
   std::vector<std::uint32_t> abreast_first_;  // by step, and behind the last

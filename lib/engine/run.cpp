@@ -1,23 +1,38 @@
 #include "engine/run.hpp"
 
+#include <algorithm>
+#include <cstring>
+
 namespace hocket::engine {
+namespace {
+
+using plan::StepKind;
+
+/// Calls work(from, to, done, bytes) for bytes of a step that lie in a row at both ends.
+template <class Work>
+void for_each_row(const Extent& extent, std::uint64_t begin, std::uint64_t bytes, Work work) {
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t at = begin + done;
+    const std::uint64_t row = extent.to.in_a_row(at, extent.from.in_a_row(at, bytes - done));
+    work(extent.from.at(at), extent.to.at(at), done, row);
+    done += row;
+  }
+}
+
+}  // namespace
 
 void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   task = new_task;
   const Binding& binding = *task.binding;
-  const Program& program = binding.program();
+  code = binding.code();
   cuts_through = binding.step_bytes_max() > segment_bytes;
-  steps.resize(program.places().size());
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    const Program::Place& place = program.places()[i];
-    steps[i] = {.waits = cuts_through ? place.waits_full : place.waits};
-  }
-  heads.clear();
-  for (const Port& port : program.ports()) heads.push_back(port.first_step);
-  if (scratch.size() < binding.scratch_bytes()) scratch.resize(binding.scratch_bytes());
-  memory = {const_cast<std::byte*>(task.in), task.out, scratch.data()};  // which no step writes
+  const auto waits_at_first = binding.program().waits(cuts_through);
+  waits.assign(waits_at_first.begin(), waits_at_first.end());
+  paces.assign(cuts_through ? code.size() : 0, {});
+  if (scratch_.size() < binding.scratch_bytes()) scratch_.resize(binding.scratch_bytes());
+  memory_ = {const_cast<std::byte*>(task.in), task.out, scratch_.data()};  // which no step writes
   prepare();
-  steps_left = static_cast<std::uint32_t>(steps.size());
+  steps_left = code.size();
   under_way = 0;
   failure = {};
 }
@@ -25,15 +40,73 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
 void Run::prepare() {
   if (!task.reduction || !task.reduction->prepares()) return;
   const Binding& binding = *task.binding;
-  if (prepared.size() < binding.in_bytes()) prepared.resize(binding.in_bytes());
-  task.reduction->prepare(prepared.data(), task.in, binding.in_bytes() / binding.element_bytes());
-  memory[0] = prepared.data();
+  if (prepared_.size() < binding.in_bytes()) prepared_.resize(binding.in_bytes());
+  task.reduction->prepare(prepared_.data(), task.in, binding.in_bytes() / binding.element_bytes());
+  memory_[0] = prepared_.data();
 }
 
 void Run::finish() const {
   const Binding& binding = *task.binding;
   if (!task.reduction || !task.reduction->finishes() || binding.out_bytes() == 0) return;
   task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
+}
+
+std::uint64_t Run::limit_of(std::uint32_t step) const noexcept {
+  std::uint64_t limit = code[step].bytes;
+  for (const std::uint32_t other : task.binding->program().abreast_of(step)) {
+    limit = std::min(limit, paces[other].done);
+  }
+  return limit;
+}
+
+void Run::fill_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                     std::uint64_t bytes) const noexcept {
+  const Instruction& it = code[step];
+  const bool sends = it.kind == StepKind::send;
+  std::byte* const memory = memory_of(sends ? it.from_buffer : it.to_buffer);
+  if (!it.wraps) {
+    op.first = {memory + (sends ? it.from : it.to) + begin, bytes};
+    return;
+  }
+  const Extent& extent = task.binding->extent(step);
+  const ByteRange& range = sends ? extent.from : extent.to;
+  const std::uint64_t in_a_row = range.in_a_row(begin, bytes);
+  op.first = {memory + range.at(begin), in_a_row};
+  if (in_a_row < bytes) op.rest = {memory + range.wrap, bytes - in_a_row};
+}
+
+void Run::reduce_message(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                         const std::byte* message) const {
+  const Instruction& it = code[step];
+  const std::byte* const from = memory_of(it.from_buffer);
+  std::byte* const to = memory_of(it.to_buffer);
+  const std::uint64_t element = task.binding->element_bytes();
+  const auto reduce = [&](std::uint64_t source, std::uint64_t target, std::uint64_t done,
+                          std::uint64_t row) {
+    task.reduction->combine(to + target, from + source, message + done, row / element);
+  };
+  if (!it.wraps) return reduce(it.from + begin, it.to + begin, 0, bytes);
+  for_each_row(task.binding->extent(step), begin, bytes, reduce);
+}
+
+void Run::work_on(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes) const {
+  const Instruction& it = code[step];
+  if (!it.wraps) return work_on_row(it, it.from + begin, it.to + begin, bytes);
+  for_each_row(task.binding->extent(step), begin, bytes,
+               [&](std::uint64_t from, std::uint64_t to, std::uint64_t /*done*/,
+                   std::uint64_t row) { work_on_row(it, from, to, row); });
+}
+
+void Run::work_on_row(const Instruction& it, std::uint64_t from, std::uint64_t to,
+                      std::uint64_t bytes) const {
+  if (bytes == 0) return;  // of a buffer that may be null
+  const std::byte* const source = memory_of(it.from_buffer) + from;
+  std::byte* const target = memory_of(it.to_buffer) + to;
+  if (it.kind == StepKind::reduce) {
+    task.reduction->combine(target, target, source, bytes / task.binding->element_bytes());
+  } else if (target != source) {  // in place, a copy may be of a block to itself
+    std::memcpy(target, source, bytes);
+  }
 }
 
 }  // namespace hocket::engine

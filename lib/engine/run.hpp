@@ -44,39 +44,68 @@ struct Group {
   Status failure = {};
 };
 
-struct Run {
-  struct StepState {
-    std::uint32_t waits = 0;      // for so many steps
-    std::uint16_t under_way = 0;  // messages
-    bool is_over = false;
-    bool is_queued = false;    // to go on with local work
-    std::uint64_t posted = 0;  // bytes
-    std::uint64_t done = 0;    // bytes, from the beginning on
+class Run {
+ public:
+  /// How far a step is that goes in segments.
+  struct Pace {
+    std::uint64_t posted = 0;     // bytes
+    std::uint64_t done = 0;       // bytes, from the beginning on
+    std::uint32_t under_way = 0;  // messages
+    bool is_queued = false;       // to go on with local work
   };
+  static constexpr std::uint32_t over = UINT32_MAX;
 
-  Task task = {};
-  std::vector<StepState> steps = {};
-  std::vector<std::uint32_t> heads = {};  // by port, the step whose turn it is
-  std::array<std::byte*, 3> memory = {};  // by Buffer
-  std::vector<std::byte> scratch = {};
-  std::vector<std::byte> prepared = {};  // what is reduced in place of in
-  std::uint32_t steps_left = 0;
-  std::uint32_t under_way = 0;  // messages
-  bool cuts_through = false;    // some step is more than one segment
-  Status failure = {};
-
-  [[nodiscard]] std::byte* at(plan::Buffer buffer, const ByteRange& range,
-                              std::uint64_t position) const noexcept {
-    return memory[static_cast<std::size_t>(buffer)] + range.at(position);
-  }
+  explicit Run(std::uint32_t place) noexcept : number(place) {}
 
   /// Ready for its first steps.
   void begin(const Task& new_task, std::uint64_t segment_bytes);
   /// Behind the last step, where all went well.
   void finish() const;
 
+  [[nodiscard]] const plan::Plan& plan() const noexcept { return task.binding->program().plan(); }
+  [[nodiscard]] std::span<const Follower> followers(const Instruction& it) const noexcept {
+    return task.binding->program().followers().subspan(it.first_follower, it.follower_count);
+  }
+  /// How many bytes of a step may be begun: what it is abreast of is as far.
+  [[nodiscard]] std::uint64_t limit_of(std::uint32_t step) const noexcept;
+
+  /// Whether the transport has messages of it.
+  [[nodiscard]] bool is_posted(std::uint32_t step) const noexcept {
+    if (cuts_through) return paces[step].under_way > 0;
+    return waits[step] == 0 && code[step].communicates();
+  }
+
+  // Bytes of a step, from a position on.
+  /// Of one that sends or receives: where they are, as the parts of a message.
+  void fill_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                  std::uint64_t bytes) const noexcept;
+  /// to = from op message
+  void reduce_message(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                      const std::byte* message) const;
+  /// Of one that is this rank's own: to = from, or to = to op from
+  void work_on(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes) const;
+
+  const std::uint32_t number;  // among those of the executor
+  Task task = {};              // without a work: over
+  std::span<const Instruction> code = {};
+  std::vector<std::uint32_t> waits = {};  // by step: for how many others; or that it is over
+  std::vector<Pace> paces = {};           // by step, if it cuts through
+  std::size_t steps_left = 0;
+  std::uint32_t under_way = 0;  // messages
+  bool cuts_through = false;    // some step is more than one segment
+  Status failure = {};
+
  private:
   void prepare();
+  void work_on_row(const Instruction& it, std::uint64_t from, std::uint64_t to,
+                   std::uint64_t bytes) const;
+  [[nodiscard]] std::byte* memory_of(plan::Buffer buffer) const noexcept {
+    return memory_[static_cast<std::size_t>(buffer)];
+  }
+
+  std::array<std::byte*, 3> memory_ = {};  // by Buffer
+  std::vector<std::byte> scratch_ = {};
+  std::vector<std::byte> prepared_ = {};  // what is reduced in place of in
 };
 
 }  // namespace hocket::engine

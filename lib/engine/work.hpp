@@ -14,6 +14,12 @@ class Work {
   /// Once it is over.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
+  /// Before it begins: what finish() calls.
+  void call_at_end(void (*function)(void* context, StatusCode status), void* context) noexcept {
+    at_end_ = function;
+    context_ = context;
+  }
+
   // Of the engine. After finish() the work may be gone.
   void begin() noexcept {
     status_ = {};
@@ -21,12 +27,15 @@ class Work {
   }
   void finish(Status status) noexcept {
     status_ = std::move(status);
+    if (at_end_ != nullptr) at_end_(context_, status_.code());
     over_.store(true, std::memory_order_release);
   }
 
  private:
   std::atomic<bool> over_ = true;
   Status status_;
+  void (*at_end_)(void* context, StatusCode status) = nullptr;
+  void* context_ = nullptr;
 };
 
 }  // namespace hocket::engine

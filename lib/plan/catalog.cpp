@@ -4,7 +4,6 @@
 #include <array>
 #include <utility>
 
-#include "plan/builders/barrier.hpp"
 #include "plan/builders/binomial.hpp"
 #include "plan/builders/bruck.hpp"
 #include "plan/builders/butterfly.hpp"
@@ -13,6 +12,7 @@
 #include "plan/builders/direct.hpp"
 #include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
+#include "plan/builders/scan.hpp"
 #include "plan/builders/two_level.hpp"
 
 namespace hocket::plan {
@@ -67,6 +67,12 @@ constexpr std::array algorithms = {
     bruck_all_to_all_algorithm,
 
     dissemination_barrier_algorithm,
+
+    recursive_doubling_scan_algorithm,
+    chain_scan_algorithm,
+
+    recursive_doubling_exscan_algorithm,
+    chain_exscan_algorithm,
 };
 
 }  // namespace
@@ -107,7 +113,8 @@ Plan Builder::write(std::uint32_t rank, Plan memory) {
   if (writer_.size() > 1 || writer_.problem().contributions > 1) {
     algorithm_.build(writer_);
   } else {
-    const std::uint32_t all = writer_.shape().vector_blocks();
+    const std::uint32_t all =
+        blocks_of(writer_.problem(), writer_.shape(), writer_.rank(), Buffer::out);
     writer_.copy({Buffer::in, 0, all}, {Buffer::out, 0, all});
   }
   return writer_.take();

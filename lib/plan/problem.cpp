@@ -6,19 +6,19 @@ namespace hocket::plan {
 namespace {
 
 constexpr std::array operations = {
-    Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
-    Operation::broadcast,  Operation::reduce,         Operation::gather,
-    Operation::scatter,    Operation::all_to_all,     Operation::barrier,
+    Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather, Operation::broadcast,
+    Operation::reduce,     Operation::gather,         Operation::scatter,    Operation::all_to_all,
+    Operation::barrier,    Operation::scan,           Operation::exscan,
 };
 
 constexpr std::array<std::string_view, operations.size()> names = {
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-    "gather",     "scatter",        "all_to_all", "barrier",
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather",
+    "scatter",    "all_to_all",     "barrier",    "scan",      "exscan",
 };
 
 enum class Extent : std::uint8_t { none, chunk, vector };
 
-/// What of the vector each rank has, and what the root has.
+/// What of the vector each rank has, and what the root has; where there is none, rank 0.
 struct Extents {
   Extent in, out, root_in, root_out;
 };
@@ -33,6 +33,8 @@ constexpr std::array<Extents, operations.size()> extents = {{
     {Extent::none, Extent::chunk, Extent::vector, Extent::chunk},      // scatter
     {Extent::vector, Extent::vector, Extent::vector, Extent::vector},  // all_to_all
     {Extent::vector, Extent::vector, Extent::vector, Extent::vector},  // barrier: of no elements
+    {Extent::vector, Extent::vector, Extent::vector, Extent::vector},  // scan
+    {Extent::vector, Extent::vector, Extent::vector, Extent::none},    // exscan
 }};
 
 constexpr std::size_t index(Operation operation) noexcept {
@@ -41,7 +43,7 @@ constexpr std::size_t index(Operation operation) noexcept {
 
 Extent extent(const Problem& problem, std::uint32_t rank, Buffer buffer) noexcept {
   const Extents& row = extents.at(index(problem.operation));
-  if (has_root(problem.operation) && rank == problem.root) {
+  if (rank == (has_root(problem.operation) ? problem.root : 0)) {
     return buffer == Buffer::in ? row.root_in : row.root_out;
   }
   return buffer == Buffer::in ? row.in : row.out;
@@ -65,7 +67,11 @@ bool has_root(Operation operation) noexcept {
 
 bool reduces(Operation operation) noexcept {
   return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
-         operation == Operation::reduce;
+         operation == Operation::reduce || is_prefix(operation);
+}
+
+bool is_prefix(Operation operation) noexcept {
+  return operation == Operation::scan || operation == Operation::exscan;
 }
 
 bool can_be_in_place(const Problem& problem) noexcept {
@@ -83,6 +89,11 @@ Contributions contributions_of(const Problem& problem, std::uint32_t rank) noexc
     return static_cast<std::uint32_t>(first_element(all, problem.size, of));
   };
   return {first(rank), first(rank + 1)};
+}
+
+std::uint32_t contributions_to(const Problem& problem, std::uint32_t rank) noexcept {
+  if (!is_prefix(problem.operation)) return all_contributions(problem);
+  return problem.operation == Operation::scan ? rank + 1 : rank;
 }
 
 Shape shape_of(const Problem& problem, std::uint32_t blocks_per_chunk) noexcept {

@@ -20,6 +20,8 @@ enum class Operation : std::uint8_t {
   scatter,
   all_to_all,
   barrier,
+  scan,
+  exscan,
 };
 
 [[nodiscard]] std::span<const Operation> all_operations() noexcept;
@@ -27,6 +29,8 @@ enum class Operation : std::uint8_t {
 [[nodiscard]] bool has_root(Operation operation) noexcept;
 /// Whether values of several ranks become one.
 [[nodiscard]] bool reduces(Operation operation) noexcept;
+/// Whether a rank gets those of the ranks up to it, or below it, alone.
+[[nodiscard]] bool is_prefix(Operation operation) noexcept;
 
 struct Problem {
   Operation operation = Operation::all_reduce;
@@ -52,6 +56,8 @@ struct Contributions {
 };
 [[nodiscard]] Contributions contributions_of(const Problem& problem, std::uint32_t rank) noexcept;
 [[nodiscard]] std::uint32_t all_contributions(const Problem& problem) noexcept;
+/// So many of them, the first ones, a rank's result is made of.
+[[nodiscard]] std::uint32_t contributions_to(const Problem& problem, std::uint32_t rank) noexcept;
 
 /// How the buffers of a problem are made of blocks. A *chunk* is what one rank contributes to or
 /// gets of a gather, scatter or all-to-all; all other operations have one chunk. Every chunk is

@@ -208,6 +208,8 @@ double least_part(Operation operation, std::uint32_t size) noexcept {
       return 2 * others;
     case Operation::broadcast:
     case Operation::reduce:
+    case Operation::scan:
+    case Operation::exscan:
       return size > 1 ? 1 : 0;
     case Operation::barrier:
       return 0;

@@ -1,27 +1,16 @@
 // Random ops from a seed, which is printed when the test fails. TEST_SEED takes another one.
 #include <cstdint>
 #include <deque>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "base/environment.hpp"
 #include "base/rng.hpp"
-#include "base/text.hpp"
 #include "conformance/transport_conformance.hpp"
 #include "conformance/transport_world.hpp"
+#include "support/seeds.hpp"
 
 namespace hocket::testing {
 namespace {
-
-std::uint64_t fresh_seed() {
-  if (const auto given = parse_integer(process_environment().get("TEST_SEED"))) {
-    return static_cast<std::uint64_t>(*given);
-  }
-  std::uint32_t seed = 0;
-  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
-  return seed;
-}
 
 /// A message on its way: its receive is posted before, after, or long after its send.
 struct Message {

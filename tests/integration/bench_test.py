@@ -16,7 +16,7 @@ BENCH = ""  # the programs: the arguments
 HOCKET = ""
 PATIENCE = 240  # seconds, for a machine that has much else to do
 KINDS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
-         "all_to_all", "barrier")
+         "all_to_all", "barrier", "scan", "exscan")
 QUICK = ("-n", "2", "-w", "1")
 ROW = re.compile(r" +(\d+) +(\d+) +(\w+) +(\w+) +(-?\d+) +([\d.]+) +([\d.]+) +([\d.]+)"
                  r" +([\d.]+) +([\d.]+) +(\d+|N/A)$")
@@ -199,6 +199,7 @@ class Refusals(Case):
             (("all_reduce", "-o", "summ"), "summ"),
             (("all_reduce", "-o", "custom"), "custom"),
             (("all_reduce", "-d", "c64", "-o", "min"), "min is not defined for c64"),
+            (("scan", "-o", "average"), "average is not defined for f32 in scan"),
             (("all_reduce", "-b", "9q"), "9q"),
             (("all_reduce", "-b", "64", "-e", "8"), "more than --end 8"),
             (("all_reduce", "-f", "1"), "--factor"),

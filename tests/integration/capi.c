@@ -12,6 +12,10 @@ static void expect(int is_right, const char* what) {
   printf("WRONG: %s (last error: %s)\n", what, hocket_last_error());
 }
 
+static void count_end(void* count, hocket_status status) {
+  if (status == HOCKET_OK) ++*(int*)count;
+}
+
 static void greater(void* context, void* out, const void* a, const void* b, size_t count,
                     hocket_dtype dtype) {
   ++*(int*)context;
@@ -38,21 +42,38 @@ static void collectives(hocket_comm* world) {
   expect(chosen == 77, "its value");
   expect(hocket_barrier(world) == HOCKET_OK, "barrier");
 
+  int32_t before = 77;
+  hocket_collective scan = {.struct_size = sizeof scan,
+                            .kind = HOCKET_EXSCAN,
+                            .dtype = HOCKET_I32,
+                            .in = &rank,
+                            .out = &before,
+                            .count = 1,
+                            .op = HOCKET_SUM};
+  expect(hocket_run(world, &scan) == HOCKET_OK, "exscan");
+  expect(before == (rank == 0 ? 77 : rank * (rank - 1) / 2), "its value, and none for rank 0");
+  scan.kind = HOCKET_SCAN;
+  expect(hocket_run(world, &scan) == HOCKET_OK, "scan");
+  expect(before == rank * (rank + 1) / 2, "its value");
+
   int calls = 0;
   int32_t mine[2] = {rank, -rank};
   int32_t most[2] = {0, 0};
-  const hocket_collective custom = {.struct_size = sizeof custom,
-                                    .kind = HOCKET_ALL_REDUCE,
-                                    .dtype = HOCKET_I32,
-                                    .in = mine,
-                                    .out = most,
-                                    .count = 2,
-                                    .op = HOCKET_CUSTOM,
-                                    .custom = greater,
-                                    .custom_context = &calls};
+  hocket_collective custom = {.struct_size = sizeof custom,
+                              .kind = HOCKET_ALL_REDUCE,
+                              .dtype = HOCKET_I32,
+                              .in = mine,
+                              .out = most,
+                              .count = 2,
+                              .op = HOCKET_CUSTOM,
+                              .custom = greater,
+                              .custom_context = &calls};
   expect(hocket_run(world, &custom) == HOCKET_OK, "a function of ours");
   expect(most[0] == size - 1 && most[1] == 0 && calls > 0, "what it gives");
 
+  int ends = 0;
+  custom.on_end = count_end;
+  custom.on_end_context = &ends;
   hocket_prepared* prepared = NULL;
   expect(hocket_prepare(world, &custom, &prepared) == HOCKET_OK, "prepare");
   for (int i = 0; i < 3; ++i) {
@@ -65,6 +86,7 @@ static void collectives(hocket_comm* world) {
     hocket_work_free(work);
   }
   hocket_prepared_free(prepared);
+  expect(ends == 3, "a call at the end of each");
 }
 
 static void messages(hocket_comm* world) {

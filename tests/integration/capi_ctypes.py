@@ -6,7 +6,7 @@ from __future__ import annotations
 import ctypes
 import sys
 
-OK, INVALID_ARGUMENT, F64, SUM = 0, 1, 13, 0
+OK, INVALID_ARGUMENT, F64, SUM, SCAN = 0, 1, 13, 0, 9
 SIZE = ctypes.c_size_t
 
 
@@ -40,6 +40,12 @@ def main() -> int:
     assert library.hocket_work_wait(work, ctypes.c_int64(-1), None) == OK
     library.hocket_work_free(work)
     assert list(values[:10]) == [size * size * i for i in range(10)]
+
+    ones = (ctypes.c_double * 4)(1, 1, 1, 1)
+    scan = Collective(struct_size=ctypes.sizeof(Collective), kind=SCAN, dtype=F64,
+                      in_=ctypes.addressof(ones), out=ctypes.addressof(ones), count=4, op=SUM)
+    assert library.hocket_run(world, ctypes.byref(scan)) == OK
+    assert list(ones) == [library.hocket_comm_rank(world) + 1] * 4
 
     wanted.root = 99
     assert library.hocket_run(world, ctypes.byref(wanted)) == INVALID_ARGUMENT

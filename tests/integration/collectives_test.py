@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -14,6 +15,7 @@ import sys
 import time
 import unittest
 from collections import defaultdict
+from pathlib import Path
 
 HOCKET, PROGRAM = "", ""  # the first arguments
 ALL = False  # the whole product
@@ -52,6 +54,27 @@ def choices() -> list[str]:
             for i in range(max(map(len, found.values())))]
 
 
+def descendants(pid: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in map(int, task.read_text("ascii").split()):
+            found += [child, *descendants(child)]
+    return found
+
+
+def where_they_are(job: subprocess.Popen[str]) -> str:
+    """What the threads of a job that hangs are doing, as far as there is a debugger to tell."""
+    if not shutil.which("gdb"):
+        return "install gdb to see where"
+    text = ""
+    for pid in descendants(job.pid):
+        command = ["gdb", "-p", str(pid), "-batch", "-ex", "thread apply all backtrace 25"]
+        told = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=WAIT_S, check=False).stdout
+        text += f"--- process {pid}\n{told}"
+    return text
+
+
 class Matrix(unittest.TestCase):
     def world(self, size: int, *arguments: str, **variables: str) -> None:
         command = [HOCKET, "run", "-n", str(size), "--", PROGRAM, *arguments]
@@ -63,9 +86,10 @@ class Matrix(unittest.TestCase):
         try:
             text, _ = job.communicate(timeout=3000 if ALL else WAIT_S)
         except subprocess.TimeoutExpired:
+            where = where_they_are(job)
             job.send_signal(signal.SIGTERM)  # the launcher ends its ranks
             text, _ = job.communicate(timeout=WAIT_S)
-            self.fail(f"it hangs: {what}\n{text}")
+            self.fail(f"it hangs: {what}\n{text}\n{where}")
         self.assertEqual((job.returncode, text), (0, ""), what)
 
     def test_the_algorithms_that_are_chosen_by_themselves(self) -> None:

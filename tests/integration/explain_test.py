@@ -122,7 +122,8 @@ class Explain(unittest.TestCase):
         self.assertEqual([each["algorithm"] for each in uneven["candidates"]], ["pairwise"])
 
     def test_every_operation(self) -> None:
-        for operation in ("reduce_scatter", "all_gather", "reduce", "gather", "scatter", "barrier"):
+        for operation in ("reduce_scatter", "all_gather", "reduce", "gather", "scatter", "barrier",
+                          "scan", "exscan"):
             for ranks in ("1", "7"):
                 self.assertTrue(self.document(operation, "-n", ranks)["candidates"], operation)
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fmt/format.h>
@@ -178,6 +179,49 @@ void beside_collectives(Communicator& world) {
   expect(sums == Values(50'000, unsigned(world.size())), "an all-reduce beside messages");
 }
 
+/// What operations say when they are over.
+struct Ends {
+  int count = 0;
+  hocket::StatusCode last = hocket::StatusCode::ok;
+
+  [[nodiscard]] hocket::Options options(std::chrono::nanoseconds timeout = {}) {
+    return {.timeout = timeout,
+            .on_end =
+                [](void* ends, hocket::StatusCode status) {
+                  auto& self = *static_cast<Ends*>(ends);
+                  ++self.count;
+                  self.last = status;
+                },
+            .on_end_context = this};
+  }
+  [[nodiscard]] bool are(int wanted, hocket::StatusCode status) const {
+    return count == wanted && last == status;
+  }
+};
+
+void calls_at_the_end(Communicator& world) {
+  using hocket::StatusCode;
+  Ends ends;
+  Values values(1000, 1);
+  Values room(1000);
+  const auto sum = hocket::Collective::all_reduce<std::uint32_t>(values, room, {}, ends.options());
+  world.run(sum);
+  expect(ends.are(1, StatusCode::ok), "a call at the end of an operation");
+  Work work = world.start(sum);
+  work.wait();
+  work.wait();
+  expect(ends.are(2, StatusCode::ok), "one call of one that was started");
+  world.start(hocket::Collective::barrier()).wait();
+  expect(ends.are(2, StatusCode::ok), "no call of one that asks for none");
+  world.sendrecv(Message::send<std::uint32_t>(values, world.rank(), 1, ends.options()),
+                 Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options()));
+  expect(ends.are(4, StatusCode::ok), "calls at the ends of messages");
+  Communicator late = world.dup();
+  Work never = late.start(Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options(50ms)));
+  while (!never.is_over()) std::this_thread::sleep_for(1ms);
+  expect(ends.are(5, StatusCode::timeout), "a call at the end of one that fails");
+}
+
 template <class Failure, class Do>
 void expect_failure(const std::string& what, int peer, Do&& operation) {
   try {
@@ -224,6 +268,7 @@ int main() {
     to_itself(world);
     for (std::uint64_t seed = 1; seed <= 20; ++seed) at_random(world, seed);
     beside_collectives(world);
+    calls_at_the_end(world);
     failing(world);
     world.barrier();
   } catch (const std::exception& failure) {

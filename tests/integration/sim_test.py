@@ -89,7 +89,7 @@ class Sim(unittest.TestCase):
 
     def test_every_operation(self) -> None:
         for operation in ("reduce_scatter", "all_gather", "broadcast", "reduce", "gather",
-                          "scatter", "all_to_all", "barrier"):
+                          "scatter", "all_to_all", "barrier", "scan", "exscan"):
             for ranks in ("1", "7"):
                 found = self.document(operation, "-n", ranks, "-b", "100", "-e", "100")
                 self.assertTrue(found["sizes"][0]["algorithms"], operation)

@@ -63,6 +63,16 @@ TEST_CASE("an all-to-all sends its row and gets its column") {
   CHECK(blocks(layout, Buffer::scratch, 4) == Sizes{4, 4, 4, 4});
 }
 
+TEST_CASE("rank 0 gets nothing of an exclusive scan") {
+  const Sizes sizes = {7};
+  for (const std::uint32_t rank : {0U, 1U}) {
+    const Layout layout(empty_plan(Operation::exscan, 4, rank, 2), sizes);
+    CHECK(blocks(layout, Buffer::in, 2) == Sizes{4, 3});
+    CHECK(layout.size(Buffer::out) == (rank == 0 ? 0 : 7));
+  }
+  CHECK(Layout(empty_plan(Operation::scan, 4, 0, 2), sizes).size(Buffer::out) == 7);
+}
+
 TEST_CASE("uneven sizes differ, and none is among them") {
   CHECK(uneven_sizes({.operation = Operation::gather, .size = 4}, 9) == Sizes{0, 7, 4, 1});
   CHECK(even_sizes({.operation = Operation::all_to_all, .size = 2}, 3) == Sizes{3, 3, 3, 3});

@@ -201,6 +201,19 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
       {"a gather with two blocks exchanged", gather(),
        [](Plans& all) { std::swap(all[2].steps[2].to, all[2].steps[4].to); },
        "rank 2, out[0]: it holds what belongs elsewhere"},
+      {"a scan that leaves out the rank's own", plans_of(Operation::scan, "chain", 3),
+       [](Plans& all) { all[1].steps[0].kind = StepKind::recv; },
+       "rank 1, out[0]: not each contribution that belongs here is in it exactly once"},
+      {"a scan of all ranks", plans_of(Operation::all_reduce, "recursive_doubling", 4),
+       [](Plans& all) {
+         for (Plan& plan : all) plan.problem.operation = Operation::scan;
+       },
+       "rank 0, out[0]: not each contribution that belongs here is in it exactly once"},
+      {"an exclusive scan that tells rank 0", plans_of(Operation::exscan, "chain", 3),
+       [](Plans& all) {
+         all[0].steps.push_back({.kind = StepKind::copy, .to_buffer = Buffer::out, .count = 1});
+       },
+       "out[0] is outside of out, which has 0 blocks here"},
       {"a barrier that does not wait for all", plans_of(Operation::barrier, "dissemination", 4),
        [](Plans& all) { all[1].steps[3].kind = StepKind::recv; }, "rank 1 goes on before rank"},
   };

@@ -3,6 +3,7 @@
 
 #include "sim/sim_run.hpp"
 #include "support/catch.hpp"
+#include "support/seeds.hpp"
 
 namespace hocket::testing {
 namespace {
@@ -18,6 +19,14 @@ void run_seeds(std::uint64_t first, std::uint64_t count, bool is_deadly) {
 TEST_CASE("operations are right in rough worlds") { run_seeds(1, 200, false); }
 
 TEST_CASE("operations are right or fail where ranks die") { run_seeds(1, 200, true); }
+
+TEST_CASE("operations are right in new worlds", "[new_worlds]") {
+  run_seeds(fresh_seed(), runs_or(1000), false);
+}
+
+TEST_CASE("operations are right or fail where ranks die in new worlds", "[new_worlds]") {
+  run_seeds(fresh_seed(), runs_or(1000), true);
+}
 
 }  // namespace
 }  // namespace hocket::testing

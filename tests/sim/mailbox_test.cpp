@@ -13,6 +13,7 @@
 #include "base/rng.hpp"
 #include "engine/executor.hpp"
 #include "support/catch.hpp"
+#include "support/seeds.hpp"
 #include "transports/sim/world.hpp"
 
 namespace hocket::testing {
@@ -227,6 +228,14 @@ void run_seeds(std::uint64_t first, std::uint64_t count, bool is_deadly) {
 TEST_CASE("messages find their receives in rough worlds") { run_seeds(1, 150, false); }
 
 TEST_CASE("messages come or fail where ranks die") { run_seeds(1, 150, true); }
+
+TEST_CASE("messages find their receives in new worlds", "[new_worlds]") {
+  run_seeds(fresh_seed(), runs_or(500), false);
+}
+
+TEST_CASE("messages come or fail where ranks die in new worlds", "[new_worlds]") {
+  run_seeds(fresh_seed(), runs_or(500), true);
+}
 
 }  // namespace
 }  // namespace hocket::testing

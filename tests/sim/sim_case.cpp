@@ -117,10 +117,10 @@ std::byte* SimCase::out(std::uint32_t rank) noexcept {
   return ranks_[rank].out.data() + ranks_[rank].out_begin;
 }
 
-Bytes SimCase::all_reduced() const {
+Bytes SimCase::reduced(std::uint32_t rank) const {
   Bytes sum = ranks_[0].given;
-  for (std::size_t rank = 1; rank < ranks_.size(); ++rank) {
-    reduction_.combine(sum.data(), sum.data(), ranks_[rank].given.data(),
+  for (std::uint32_t i = 1; i < plan::contributions_to(problem_, rank); ++i) {
+    reduction_.combine(sum.data(), sum.data(), ranks_[i].given.data(),
                        sum.size() / element_bytes());
   }
   return sum;
@@ -142,15 +142,18 @@ Bytes SimCase::expected(std::uint32_t rank) const {
   const bool is_root = rank == problem_.root;
   switch (problem_.operation) {
     case Operation::all_reduce:
-      return all_reduced();
+    case Operation::scan:
+      return reduced(rank);
+    case Operation::exscan:
+      return rank > 0 ? reduced(rank) : Bytes();
     case Operation::reduce_scatter:
-      return slice(all_reduced(), chunk_begin(rank), sizes_[rank] * element_bytes());
+      return slice(reduced(rank), chunk_begin(rank), sizes_[rank] * element_bytes());
     case Operation::all_gather:
       return gathered();
     case Operation::broadcast:
       return ranks_[problem_.root].given;
     case Operation::reduce:
-      return is_root ? all_reduced() : Bytes();
+      return is_root ? reduced(rank) : Bytes();
     case Operation::gather:
       return is_root ? gathered() : Bytes();
     case Operation::scatter:

@@ -56,7 +56,8 @@ class SimCase {
   void choose(Random& random, std::uint32_t size);
   void choose_sizes(Random& random);
   void fill(Random& random, std::uint32_t rank);
-  [[nodiscard]] Bytes all_reduced() const;
+  /// Of what the rank's result is made of.
+  [[nodiscard]] Bytes reduced(std::uint32_t rank) const;
   [[nodiscard]] Bytes gathered() const;
   [[nodiscard]] Bytes expected(std::uint32_t rank) const;
   /// Where a chunk is in the vector.

@@ -41,6 +41,7 @@ TEST_CASE("the factor of the bus") {
   }
   CHECK(bus_factor(CollectiveKind::broadcast, 4) == 1);
   CHECK(bus_factor(CollectiveKind::reduce, 4) == 1);
+  CHECK(bus_factor(CollectiveKind::scan, 4) == 1);
 }
 
 }  // namespace hocket::bench

@@ -105,6 +105,8 @@ TEST_CASE("the bound is the latency of the rounds or the time of the bytes") {
   CHECK(bound(Operation::all_gather, 4, 1e9) == Approx(0.75));
   CHECK(bound(Operation::broadcast, 4, 1e9) == Approx(1));
   CHECK(bound(Operation::barrier, 1000, 0) == Approx(100e-6));
+  CHECK(bound(Operation::scan, 4, 1e9) == Approx(1));
+  CHECK(bound(Operation::exscan, 5, 8) == Approx(30e-6));
 
   Network hosts = network;
   hosts.ranks_per_host = 4;

@@ -176,7 +176,9 @@ class Stage {
   [[nodiscard]] bool has_turn(const Cue& cue, const Step& step) const;
   [[nodiscard]] Status stuck() const;
   Status check_results();
-  [[nodiscard]] Numbers expected(std::uint32_t rank, const Numbers& sum);
+  /// Of what the rank's result is made of.
+  [[nodiscard]] Numbers sum_for(std::uint32_t rank) const;
+  [[nodiscard]] Numbers expected(std::uint32_t rank) const;
 
   std::span<const Plan> plans_;
   std::mt19937_64 random_;
@@ -278,8 +280,20 @@ Status Stage::play() {
   return check_results();
 }
 
+Numbers Stage::sum_for(std::uint32_t rank) const {
+  const Problem& problem = plans_.front().problem;
+  Numbers sum(inputs_.front().size() / contributions_of(problem, 0).count());
+  std::size_t left = contributions_to(problem, rank) * sum.size();
+  for (const Numbers& each : inputs_) {
+    for (std::size_t i = 0; i < each.size() && left > 0; ++i, --left) {
+      sum[i % sum.size()] += each[i];
+    }
+  }
+  return sum;
+}
+
 /// What the rank's `out` must be.
-Numbers Stage::expected(std::uint32_t rank, const Numbers& sum) {
+Numbers Stage::expected(std::uint32_t rank) const {
   const Problem& problem = plans_.front().problem;
   const Layout& layout = actors_[rank].layout();
   const auto part = [](const Numbers& of, std::uint64_t begin, std::uint64_t end) {
@@ -287,7 +301,7 @@ Numbers Stage::expected(std::uint32_t rank, const Numbers& sum) {
   };
   const std::uint64_t begin = layout.offset(Buffer::out);
   const std::uint64_t end = begin + layout.size(Buffer::out);
-  if (reduces(problem.operation)) return to_numbers(part(sum, begin, end));
+  if (reduces(problem.operation)) return to_numbers(part(sum_for(rank), begin, end));
   if (has_root(problem.operation) && problem.operation != Operation::gather) {
     return to_numbers(part(inputs_[problem.root], begin, end));
   }
@@ -305,16 +319,9 @@ Numbers Stage::expected(std::uint32_t rank, const Numbers& sum) {
 }
 
 Status Stage::check_results() {
-  Numbers sum;
-  if (reduces(plans_.front().problem.operation)) {
-    sum.resize(inputs_.front().size() / contributions_of(plans_.front().problem, 0).count());
-    for (const Numbers& each : inputs_) {
-      for (std::size_t i = 0; i < each.size(); ++i) sum[i % sum.size()] += each[i];
-    }
-  }
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
     if (plans_[rank].blocks(Buffer::out) == 0) continue;
-    const Numbers wanted = expected(rank, sum);
+    const Numbers wanted = expected(rank);
     const auto [there, other] = std::ranges::mismatch(actors_[rank].buffer(Buffer::out), wanted);
     if (other == wanted.end()) continue;
     return Status(StatusCode::invalid_argument,

@@ -79,6 +79,8 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   plans_ = plans;
   options_ = options;
   is_reduced_ = reduces(problem.operation);
+  is_prefix_ = is_prefix(problem.operation);
+  options_.canonical = options.canonical && !is_prefix_;
   is_everywhere_ = problem.operation == Operation::all_reduce ||
                    problem.operation == Operation::all_gather ||
                    problem.operation == Operation::broadcast;
@@ -101,7 +103,7 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   fill_inputs();
   results_.clear();
   if (!is_reduced_) return;
-  options.canonical || is_canonical_ ? combine_all() : add_up();
+  options_.canonical || is_canonical_ ? combine_all() : add_up();
 }
 
 void Values::fill_inputs() {
@@ -141,8 +143,9 @@ void Values::add_up() {
     for (std::uint32_t position = 0; position < sums.size(); ++position) {
       sums[position] += contribution(i, position).sum();
     }
+    if (!is_prefix_ && i + 1 < all) continue;
+    for (const std::uint64_t sum : sums) results_.push_back({sum, i + 1, 0});
   }
-  for (const std::uint64_t sum : sums) results_.push_back({sum, all, 0});
 }
 
 Status Values::run(std::span<const Event> events) {
@@ -253,6 +256,11 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
       return contribution(problem.root, position);
     case Operation::all_to_all:
       return contribution(position / chunk, rank * chunk + position % chunk);
+    case Operation::scan:
+    case Operation::exscan: {
+      const std::size_t before = contributions_to(problem, rank) - 1;
+      return results_[before * plans_.front().shape.vector_blocks() + position];
+    }
     default:
       return results_[position];
   }
@@ -272,6 +280,7 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
   if (!value.is_defined()) return wrong("it is undefined at the end");
   if (value.sum() != wanted.sum() || value.count() != wanted.count() ||
       (!is_reduced_ && value.tree() != wanted.tree())) {
+    if (is_prefix_) return wrong("not each contribution that belongs here is in it exactly once");
     return wrong(is_reduced_ ? "not every rank's contribution is in it exactly once"
                              : "it holds what belongs elsewhere");
   }

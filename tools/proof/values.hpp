@@ -130,13 +130,15 @@ class Values {
   std::span<const plan::Plan> plans_;
   ValuesOptions options_;
   bool is_reduced_ = false;
+  bool is_prefix_ = false;                 // and on each rank of others
   bool is_everywhere_ = false;             // the result; and combined in the same tree, if it is
   bool is_canonical_ = false;              // and in that one
   std::vector<std::uint64_t> randoms_;     // by contribution, what makes its random numbers
   std::vector<Memory> memory_;             // by rank
   std::unique_ptr<Block[], Free> blocks_;  // by cell of all ranks
   std::vector<std::uint8_t> is_out_;       // likewise, in place only: it was changed as out
-  /// By position, if the operation reduces: of the canonical tree, if that is to be known.
+  /// By position, if the operation reduces: of the canonical tree, if that is to be known. Of a
+  /// prefix, of the first contribution, then of the first two, and so on.
   std::vector<Block> results_;
 };
 

@@ -18,11 +18,11 @@ namespace {
 /// Any case, the same on all ranks that draw from the same seed.
 Model draw(std::mt19937_64& random, std::size_t size) {
   Model model;
-  model.kind = static_cast<CollectiveKind>(random() % 9);
+  model.kind = static_cast<CollectiveKind>(random() % 11);
   model.type = all_data_types()[random() % all_data_types().size()];
   do {
     model.op = all_reduce_ops()[random() % all_reduce_ops().size()];
-  } while (!is_possible(model.type, model.op));
+  } while (!is_possible(model.kind, model.type, model.op));
   constexpr std::size_t limits[] = {2, 100, 3000, 30'000};
   model.count = random() % limits[random() % std::size(limits)];
   model.root = static_cast<int>(random() % size);

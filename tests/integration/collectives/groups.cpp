@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <numeric>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -96,6 +97,21 @@ void drop_while_busy(Communicator& world, Report& report) {
   }
 }
 
+/// Rank r has r + 1 of something: where its part begins and ends.
+void find_places(Communicator& world, Report& report) {
+  const int rank = world.rank();
+  const int part[] = {rank + 1};
+  int begin[] = {-7};
+  int end[] = {0};
+  world.run(Collective::exscan<int>(part, begin));
+  world.run(Collective::scan<int>(part, end));
+  report.expect(begin[0] == (rank == 0 ? -7 : rank * (rank + 1) / 2), "a part begins elsewhere");
+  report.expect(end[0] == (rank + 1) * (rank + 2) / 2, "a part ends elsewhere");
+  const std::span<int> nothing;
+  world.run(Collective::exscan<int>(part, rank == 0 ? nothing : begin, ReduceOp::max));
+  report.expect(rank == 0 || begin[0] == rank, "the largest part below is another");
+}
+
 }  // namespace
 
 void try_splits(Communicator& world, Report& report) {
@@ -107,6 +123,7 @@ void try_splits(Communicator& world, Report& report) {
     report.expect(copy.rank() == world.rank() && copy.size() == world.size(), "a dup is another");
   }
   drop_while_busy(world, report);
+  find_places(world, report);
 }
 
 namespace {

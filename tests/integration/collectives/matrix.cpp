@@ -19,7 +19,8 @@ constexpr std::size_t under_way_max = 5;
 constexpr std::size_t large_bytes = (1 << 20) + 3;
 
 constexpr std::array reducing = {CollectiveKind::all_reduce, CollectiveKind::reduce_scatter,
-                                 CollectiveKind::reduce};
+                                 CollectiveKind::reduce, CollectiveKind::scan,
+                                 CollectiveKind::exscan};
 constexpr std::array moving = {CollectiveKind::all_gather, CollectiveKind::broadcast,
                                CollectiveKind::gather, CollectiveKind::scatter,
                                CollectiveKind::all_to_all};
@@ -48,7 +49,7 @@ class Matrix {
   void run() {
     for (const CollectiveKind kind : reducing) reductions(kind);
     for (const CollectiveKind kind : moving) movements(kind);
-    for (const CollectiveKind kind : {reducing[0], reducing[1], reducing[2]}) large(kind);
+    for (const CollectiveKind kind : reducing) large(kind);
     for (const CollectiveKind kind : moving) large(kind);
     for (const CollectiveKind kind : moving) uneven(kind);
     uneven(CollectiveKind::reduce_scatter);
@@ -94,7 +95,7 @@ class Matrix {
     for (const DataType type : all_data_types()) {
       for (const ReduceOp op : all_reduce_ops()) {
         Model model{.kind = kind, .type = type, .op = op, .count = 37};
-        if (!is_possible(type, op)) {
+        if (!is_possible(kind, type, op)) {
           refused(model);
         } else if (extent_ == Extent::some || (kind != reducing[0] && extent_ == Extent::more)) {
           model.count = std::array{37U, 1U, 5U, 0U}[numbers_ % 4];

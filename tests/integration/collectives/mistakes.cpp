@@ -110,6 +110,10 @@ class Mistakes {
     refused([&] { world_.run(wrong); }, StatusCode::invalid_argument, "op");
     wrong.reduction = ReduceOp::custom;
     refused([&] { world_.run(wrong); }, StatusCode::invalid_argument, "custom");
+    wrong.kind = CollectiveKind::scan;
+    wrong.reduction = ReduceOp::average;
+    refused(wrong, "average is of the values of all ranks", StatusCode::unsupported);
+    wrong.kind = CollectiveKind::all_reduce;
     wrong.reduction = ReduceOp::bit_and;
     wrong.type = DataType::f32;
     refused(wrong, "bit_and", StatusCode::unsupported);
@@ -126,6 +130,7 @@ class Mistakes {
     refused([&] { world_.run(Collective::all_reduce<int>(four, five)); }, wrong, "different sizes");
     refused([&] { world_.run(Collective::all_to_all<int>(four, five, 1)); }, wrong,
             "different sizes");
+    refused([&] { world_.run(Collective::exscan<int>(four, five)); }, wrong, "different sizes");
     refused([&] { world_.run(Collective::all_gather<int>(four, five)); }, wrong, "no multiple");
     refused([&] { static_cast<void>(wait_any({})); }, wrong, "no works");
   }

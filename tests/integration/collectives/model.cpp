@@ -43,9 +43,10 @@ Bytes combined(const Model& model, const Bytes& a, const Bytes& b) {
   return reference_combine(model.type, sums ? ReduceOp::sum : model.op, a, b);
 }
 
-Bytes reduced(const Model& model) {
+/// Of the first so many ranks.
+Bytes reduced(const Model& model, std::size_t ranks) {
   Bytes result = prepared(model, model.contribution(0));
-  for (std::size_t i = 1; i < model.size; ++i) {
+  for (std::size_t i = 1; i < ranks; ++i) {
     result = combined(model, result, prepared(model, model.contribution(i)));
   }
   const bool divides = model.op == ReduceOp::average && !divides_first(model.type);
@@ -72,7 +73,9 @@ Bytes gathered(const Model& model) {
 
 }  // namespace
 
-bool is_possible(DataType type, ReduceOp op) {
+bool is_possible(CollectiveKind kind, DataType type, ReduceOp op) {
+  const bool is_prefix = kind == CollectiveKind::scan || kind == CollectiveKind::exscan;
+  if (is_prefix && op == ReduceOp::average) return false;
   const bool scales = op == ReduceOp::average || op == ReduceOp::premul_sum;
   if (scales) return type != DataType::boolean;
   return op == ReduceOp::custom || is_defined(type, op);
@@ -95,7 +98,8 @@ std::string Model::text() const {
 
 bool Model::reduces() const {
   return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::reduce_scatter;
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scan ||
+         kind == CollectiveKind::exscan;
 }
 
 double Model::factor() const { return is_float(type) ? 2 : 3; }
@@ -115,6 +119,8 @@ std::size_t Model::in_elements(std::size_t rank) const {
   switch (kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce:
+    case CollectiveKind::scan:
+    case CollectiveKind::exscan:
       return count;
     case CollectiveKind::broadcast:
       return is_root ? count : 0;
@@ -139,7 +145,10 @@ std::size_t Model::out_elements(std::size_t rank) const {
   switch (kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::broadcast:
+    case CollectiveKind::scan:
       return count;
+    case CollectiveKind::exscan:
+      return rank > 0 ? count : 0;
     case CollectiveKind::reduce:
       return is_root ? count : 0;
     case CollectiveKind::all_gather:
@@ -176,9 +185,13 @@ Bytes Model::expected(std::size_t rank) const {
   switch (kind) {
     case CollectiveKind::all_reduce:
     case CollectiveKind::reduce:
-      return reduced(*this);
+      return reduced(*this, size);
+    case CollectiveKind::scan:
+      return reduced(*this, rank + 1);
+    case CollectiveKind::exscan:
+      return reduced(*this, rank);
     case CollectiveKind::reduce_scatter:
-      return slice(reduced(*this), before(rank) * bytes, part(rank) * bytes);
+      return slice(reduced(*this, size), before(rank) * bytes, part(rank) * bytes);
     case CollectiveKind::all_gather:
     case CollectiveKind::gather:
       return gathered(*this);

@@ -51,6 +51,6 @@ void custom_xor(void* context, void* out, const void* a, const void* b, std::siz
                 DataType type);
 
 /// Whether docs/numerics.md defines it, factors and the caller's own op included.
-[[nodiscard]] bool is_possible(DataType type, ReduceOp op);
+[[nodiscard]] bool is_possible(CollectiveKind kind, DataType type, ReduceOp op);
 
 }  // namespace hocket::testing

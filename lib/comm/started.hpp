@@ -1,0 +1,47 @@
+// Operations in the background: what a Work holds on to.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "hocket/message.hpp"
+
+#include "comm/operation.hpp"
+#include "engine/mailbox.hpp"
+#include "engine/work.hpp"
+
+namespace hocket::comm {
+
+class Group;
+
+struct Started {
+  std::shared_ptr<Group> group = {};
+  std::variant<Message, Operation> operation = {};
+  engine::Received received = {};  // of a message
+  engine::Work work = {};
+};
+
+/// Those that are over, for the next ones, so that starting one takes no memory. Any thread.
+class StartedPool {
+ public:
+  [[nodiscard]] std::unique_ptr<Started> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) return std::make_unique<Started>();
+    std::unique_ptr<Started> started = std::move(free_.back());
+    free_.pop_back();
+    return started;
+  }
+  void give_back(std::unique_ptr<Started> started) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(started));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Started>> free_;
+};
+
+}  // namespace hocket::comm

@@ -1,0 +1,154 @@
+// The engine over a transport that we move by hand.
+#include "engine/engine.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "plan/catalog.hpp"
+#include "plan/layout.hpp"
+#include "support/catch.hpp"
+#include "support/require.hpp"
+
+namespace hocket::testing {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// What happens at a network, and how often it was asked.
+struct Network {
+  Fd news = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));  // readable: there are some
+  std::atomic<bool> has_come = false;
+  std::atomic<int> sleeps = 0;
+};
+
+/// Tells of what has come only in the poll behind the one that noticed it, as TCP does of a message
+/// that is too long for one turn.
+class SlowTransport final : public Transport {
+ public:
+  explicit SlowTransport(Network& network) : network_(network) {}
+  [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
+  [[nodiscard]] std::string address() const override { return {}; }
+  [[nodiscard]] Status connect(std::span<const std::string> /*addresses*/) override { return {}; }
+  [[nodiscard]] Status can_reach(std::uint32_t /*peer*/) const override { return {}; }
+  [[nodiscard]] Result<ChannelId> open(std::uint32_t /*peer*/, std::uint64_t /*lane*/) override {
+    return channels_++;
+  }
+  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
+    for (const TransportOp& op : ops) ops_.push_back(op);
+    return ops.size();
+  }
+  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
+    const bool was_noticed = std::exchange(is_noticed_, network_.has_come.load());
+    if (!was_noticed) return 0;
+    std::size_t count = 0;
+    for (const TransportOp& op : ops_) {
+      completions[count++] = {.token = op.token, .bytes = op.bytes()};
+    }
+    ops_.clear();
+    return count;
+  }
+  void give_back(const std::byte* /*lent*/) noexcept override {}
+  [[nodiscard]] int descriptor() const noexcept override { return network_.news.get(); }
+  [[nodiscard]] bool prepare_to_sleep() noexcept override {
+    if (is_noticed_) return false;
+    ++network_.sleeps;
+    return true;
+  }
+  void close(ChannelId /*channel*/, const Status& /*reason*/) noexcept override {}
+
+ private:
+  Network& network_;
+  TransportCaps caps_;
+  ChannelId channels_ = 0;
+  bool is_noticed_ = false;
+  std::vector<TransportOp> ops_;
+};
+
+/// One rank of two, whose peer is the network.
+struct Rank {
+  Rank() : engine(require(engine::Engine::make(std::make_unique<SlowTransport>(network)))) {
+    std::vector<ChannelId> channels;
+    for (const engine::Port& port : program.ports()) {
+      channels.push_back(require(engine->open(group, port.peer, port.lane)));
+    }
+    binding = std::make_unique<engine::Binding>(program, plan::even_sizes(problem, 1), 1, channels);
+  }
+
+  void start() {
+    engine->start_in_background(
+        {.binding = binding.get(), .in = in, .out = out, .group = &group, .work = &work});
+  }
+  /// Until the thread in the background has found nothing to do, and sleeps or is about to.
+  void await_sleep() {
+    while (network.sleeps == 0 && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(20ms);
+  }
+  void await_end() {
+    while (!work.is_over() && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+    CHECK(work.is_over());
+    CHECK(work.status().ok());
+  }
+
+  Stopwatch watch;
+  Network network;
+  std::unique_ptr<engine::Engine> engine;
+  const plan::Problem problem = {.operation = plan::Operation::all_gather, .size = 2};
+  const engine::Program program{
+      plan::build(*plan::find_algorithm(problem.operation, "ring"), problem, 0)};
+  engine::Group group;
+  std::unique_ptr<engine::Binding> binding;
+  std::byte in[1] = {};
+  std::byte out[2] = {};
+  engine::Work work;
+};
+
+}  // namespace
+
+TEST_CASE("who looks whether a work is over takes nothing from those who sleep for it") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;  // and is noticed by this thread, before the other one can
+  CHECK_FALSE(rank.engine->test(rank.work));
+  rank.await_end();
+}
+
+TEST_CASE("a work is moved on although who should do it sleeps since the one before") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;
+  CHECK(rank.engine->wait(rank.work));
+  rank.start();
+  rank.await_end();
+}
+
+TEST_CASE("an engine ends although its thread sleeps since the last work") {
+  Rank rank;
+  rank.start();
+  rank.await_sleep();
+  rank.network.has_come = true;
+  CHECK(rank.engine->wait(rank.work));
+  std::atomic<bool> is_gone = false;
+  std::thread end([&] {
+    rank.engine.reset();
+    is_gone = true;
+  });
+  while (!is_gone && rank.watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+  CHECK(is_gone);
+  const std::uint64_t news = 1;  // which would end its sleep in any case
+  CHECK(::write(rank.network.news.get(), &news, sizeof news) == sizeof news);
+  end.join();
+}
+
+}  // namespace hocket::testing
