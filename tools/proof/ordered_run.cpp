@@ -34,16 +34,12 @@ void OrderedRun::start(std::span<const Plan> plans) {
 }
 
 void OrderedRun::add(const Plan& plan) {
-  const std::size_t places = plan.steps.size() + 1;
-  if (implied_.size() < places) {
-    implied_.resize(places);
-    next_.sends.resize(places);
-    next_.receives.resize(places);
-    next_.own.resize(places);
-  }
-  Move* send = next_.sends.data();
-  Move* receive = next_.receives.data();
-  OwnStep* own = next_.own.data();
+  if (implied_.size() < plan.steps.size()) implied_.resize(plan.steps.size());
+  Part& part = parts_[added_++];
+  part.make_room(plan);
+  Move* send = part.sends.data();
+  Move* receive = part.receives.data();
+  OwnStep* own = part.own.data();
   Waits moves;      // so far
   Waits own_waits;  // of the last one
   for (std::uint32_t i = 0; const Step& step : plan.steps) {
@@ -61,14 +57,23 @@ void OrderedRun::add(const Plan& plan) {
     }
     ++i;
   }
-  *send++ = {};
-  *receive++ = {};
-  *own++ = {};
-  Part& part = parts_[added_++];
-  part.sends.assign(next_.sends.data(), send);
-  part.receives.assign(next_.receives.data(), receive);
-  part.own.assign(next_.own.data(), own);
+  *send = {};
+  *receive = {};
+  *own = {};
   steps_left_ += plan.steps.size();
+}
+
+void OrderedRun::Part::make_room(const Plan& plan) {
+  std::size_t send_count = 0;
+  std::size_t receive_count = 0;
+  for (const Step& step : plan.steps) {
+    send_count += step.sends() ? 1U : 0U;
+    receive_count += step.receives() ? 1U : 0U;
+  }
+  const std::size_t own_count = plan.steps.size() - send_count - receive_count;
+  if (sends.size() <= send_count) sends.resize(send_count + 1);
+  if (receives.size() <= receive_count) receives.resize(receive_count + 1);
+  if (own.size() <= own_count) own.resize(own_count + 1);
 }
 
 inline OrderedRun::Waits OrderedRun::waits_of(const Plan& plan, const Step& step) const noexcept {
@@ -81,6 +86,7 @@ void OrderedRun::begin() {
   for (Part& part : parts_) {
     ranks_.push_back({.send_to = part.sends.front().step.peer,
                       .receive_from = part.receives.front().step.peer,
+                      .own_waits = part.own.front().waits,
                       .sends = part.sends.data(),
                       .receives = part.receives.data(),
                       .own = part.own.data()});
@@ -122,17 +128,17 @@ bool OrderedRun::go_on(std::uint32_t rank) {
 
 inline void OrderedRun::take_own(std::uint32_t rank) {
   Rank& here = ranks_[rank];
-  for (const OwnStep* own = here.own + here.own_over;
-       own->waits.sends <= here.over.sends && own->waits.receives <= here.over.receives; ++own) {
-    const std::uint32_t over = std::max(when_over(here.sends, own->waits.sends),
-                                        when_over(here.receives, own->waits.receives));
-    events_.push_back({.step = {rank, own->number},
+  while (here.own_waits.sends <= here.over.sends && here.own_waits.receives <= here.over.receives) {
+    const OwnStep& own = *here.own++;
+    const std::uint32_t over = std::max(when_over(here.sends, own.waits.sends),
+                                        when_over(here.receives, own.waits.receives));
+    events_.push_back({.step = {rank, own.number},
                        .receive = {},
                        .is_message = false,
                        .round = over - 1,
-                       .from = &own->step,
-                       .to = &own->step});
-    ++here.own_over;
+                       .from = &own.step,
+                       .to = &own.step});
+    here.own_waits = here.own->waits;
     --steps_left_;
   }
 }

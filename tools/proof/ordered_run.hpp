@@ -54,8 +54,11 @@ class OrderedRun {
     std::uint32_t number = 0;
     Waits waits = {.sends = UINT32_MAX};
   };
-  /// What a rank has to do; behind the last of each kind is one that never happens.
+  /// What a rank has to do; behind the last of each kind is one that never happens, and perhaps
+  /// what an earlier plan left.
   struct Part {
+    void make_room(const plan::Plan& plan);
+
     std::vector<Move> sends;
     std::vector<Move> receives;
     std::vector<OwnStep> own;
@@ -65,11 +68,11 @@ class OrderedRun {
     std::uint32_t send_to = nobody;  // whom the next one is for
     std::uint32_t receive_from = nobody;
     Waits over = {};
-    std::uint32_t own_over = 0;
+    Waits own_waits = {};  // those of the next step of its own
     bool is_due = false;
     Move* sends = nullptr;
     Move* receives = nullptr;
-    const OwnStep* own = nullptr;
+    const OwnStep* own = nullptr;  // the next one
   };
 
   [[nodiscard]] static Waits most(const Waits& one, const Waits& other) noexcept {
@@ -90,7 +93,6 @@ class OrderedRun {
   std::uint32_t blocks_per_chunk_ = 1;
   std::uint32_t added_ = 0;     // plans
   std::vector<Part> parts_;     // by rank
-  Part next_;                   // what is to be the next one, with more room
   std::vector<Waits> implied_;  // by step of one plan: what is over when it is
   std::vector<Rank> ranks_;
   std::vector<std::uint32_t> due_;  // ranks that may be able to go on, the next one last

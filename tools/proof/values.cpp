@@ -32,7 +32,7 @@ constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
 constexpr std::uint64_t far_apart = 0x9e3779b97f4a7c15;
 
 /// So far that what an event reads has come from memory by then.
-constexpr std::size_t events_ahead = 8;
+constexpr std::size_t events_ahead = 16;
 
 /// What is here already and goes into the target with what comes in.
 Range own_of(const Step& step) noexcept {
