@@ -20,12 +20,12 @@ void sort_from(std::size_t first, std::vector<std::uint32_t>& awaited) {
 
 }  // namespace
 
-void Hazards::restart(const CellMap& cells) {
+void Hazards::restart(const CellMap& cells, std::uint32_t step) {
   cells_ = cells;
   cell_count_ = 0;
   begins_.clear();
   readers_.clear();
-  step_ = 0;
+  step_ = step;
   if (cells_.vector() > 0) make_room(cells_.count(0) - 1);
 }
 

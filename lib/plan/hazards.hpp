@@ -17,8 +17,8 @@ namespace hocket::plan {
 class Hazards {
  public:
   explicit Hazards(const CellMap& cells) { restart(cells); }
-  /// Forgets all steps, and keeps the memory.
-  void restart(const CellMap& cells);
+  /// Forgets all steps, and keeps the memory. The next one has that number.
+  void restart(const CellMap& cells, std::uint32_t step = 0);
 
   /// Notes what the step, the next one, reads and writes, and appends those that it must wait for,
   /// in rising order.

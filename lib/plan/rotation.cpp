@@ -4,11 +4,16 @@ namespace hocket::plan {
 
 Rotation::Rotation(const Problem& problem, const Shape& shape, Symmetry symmetry,
                    std::uint32_t ranks) noexcept
-    : ranks_(ranks), size_(problem.size), vector_(shape.vector_blocks()) {
+    : ranks_(ranks), size_(problem.size), loop_(shape.vector_blocks()) {
   if (symmetry == Symmetry::none) return;
-  const std::uint32_t blocks = ranks * (vector_ / size_);
+  if (symmetry == Symmetry::rotated_then_same) {
+    blocks_ = {0, 0, ranks * loop_};
+    loop_ *= size_;
+    return;
+  }
+  const std::uint32_t blocks = ranks * (loop_ / size_);
   const auto turns = [&](Buffer buffer) {
-    return blocks_of(problem, shape, 0, buffer) == vector_ ? blocks : 0;
+    return blocks_of(problem, shape, 0, buffer) == loop_ ? blocks : 0;
   };
   blocks_ = {turns(Buffer::in), turns(Buffer::out), symmetry == Symmetry::rotated ? blocks : 0};
 }
@@ -21,9 +26,18 @@ Step Rotation::step(const Step& of_rank_0) const noexcept {
   return step;
 }
 
+std::uint32_t first_same(const Plan& plan, Symmetry symmetry) noexcept {
+  const auto all = static_cast<std::uint32_t>(plan.steps.size());
+  if (symmetry != Symmetry::rotated_then_same) return all;
+  std::uint32_t end = all;
+  while (end > 0 && !plan.steps[end - 1].communicates()) --end;
+  return end == 0 ? all : end;
+}
+
 void rotate(Plan& plan, Symmetry symmetry, std::uint32_t rank) noexcept {
   const Rotation rotation(plan.problem, plan.shape, symmetry, rank);
-  for (Step& step : plan.steps) step = rotation.step(step);
+  const std::uint32_t end = first_same(plan, symmetry);
+  for (std::uint32_t i = 0; i < end; ++i) plan.steps[i] = rotation.step(plan.steps[i]);
   plan.rank = rank;
 }
 

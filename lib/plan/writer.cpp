@@ -21,6 +21,7 @@ void PlanWriter::restart(std::uint32_t rank, Plan memory) {
   memory.steps.reserve(steps_expected_);
   memory.after.reserve(awaited_expected_);
   plan_ = std::move(memory);
+  joint_ = 0;
   hazards_.restart(CellMap(problem(), shape(), rank, can_be_in_place(problem())));
 }
 
@@ -85,7 +86,19 @@ void PlanWriter::add(const Step& step) {
   Step& added = plan_.steps.emplace_back(step);
   added.after_first = static_cast<std::uint32_t>(plan_.after.size());
   hazards_.add(step, plan_.after);
+  if (joint_ > 0 && plan_.after.size() == added.after_first) await_join();
   added.after_count = static_cast<std::uint32_t>(plan_.after.size()) - added.after_first;
+}
+
+void PlanWriter::join() {
+  joint_ = static_cast<std::uint32_t>(plan_.steps.size());
+  hazards_.restart(CellMap(problem(), shape(), rank(), can_be_in_place(problem())), joint_);
+}
+
+/// What waits for any step since the join waits for that already.
+void PlanWriter::await_join() {
+  if (plan_.steps.size() - 1 > joint_) return plan_.after.push_back(joint_);
+  for (std::uint32_t i = 0; i < joint_; ++i) plan_.after.push_back(i);
 }
 
 void PlanWriter::count_copies(std::uint32_t block) noexcept {

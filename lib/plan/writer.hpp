@@ -49,10 +49,14 @@ class PlanWriter {
   /// to = to op from
   void reduce(const Range& from, const Range& to);
 
+  /// The next step, one of the rank itself, waits for all so far, and those behind it for it.
+  void join();
+
   [[nodiscard]] Plan take() noexcept;
 
  private:
   void add(const Step& step);
+  void await_join();
   /// So many that the block of scratch is in one of them.
   void count_copies(std::uint32_t block) noexcept;
   [[nodiscard]] std::uint32_t around(std::uint32_t rank) const noexcept {
@@ -62,6 +66,7 @@ class PlanWriter {
   Plan plan_;
   Hazards hazards_;
   std::any common_;
+  std::uint32_t joint_ = 0;  // the step behind the last join
   // Most plans of a world are about as long as the one before.
   std::size_t steps_expected_ = 0;
   std::size_t awaited_expected_ = 0;

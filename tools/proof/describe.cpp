@@ -65,7 +65,11 @@ std::string describe(const Step& step) {
 }
 
 std::string locate(const Plan& plan, std::uint32_t step) {
-  return fmt::format("rank {}, step {} ({})", plan.rank, step, describe(plan.steps[step]));
+  return locate(plan.rank, step, plan.steps[step]);
+}
+
+std::string locate(std::uint32_t rank, std::uint32_t number, const Step& step) {
+  return fmt::format("rank {}, step {} ({})", rank, number, describe(step));
 }
 
 }  // namespace hocket::plan

@@ -22,5 +22,6 @@ namespace hocket::plan {
 [[nodiscard]] std::string describe(const Step& step);
 /// "rank 2, step 5 (copy out[0] = in[0])"
 [[nodiscard]] std::string locate(const Plan& plan, std::uint32_t step);
+[[nodiscard]] std::string locate(std::uint32_t rank, std::uint32_t number, const Step& step);
 
 }  // namespace hocket::plan

@@ -43,8 +43,8 @@ Status Heard::run(std::span<const Event> events) {
 
 void Heard::run(const Event& event) {
   const StepId& here = event.last();
-  const Step& step = plans_[here.rank].steps[here.step];
-  const auto source = at(event.step.rank, plans_[event.step.rank].steps[event.step.step].source());
+  const Step& step = *event.to;
+  const auto source = at(event.step.rank, event.from->source());
   const auto target = at(here.rank, step.target());
   const bool keeps = step.combines();
   const auto kept = step.kind == StepKind::recv_reduce ? at(here.rank, step.source()) : target;

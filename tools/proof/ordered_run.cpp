@@ -12,143 +12,167 @@ namespace {
 
 /// So few that what they touched is still in the cache.
 constexpr std::size_t events_at_once = 512;
-/// A step of a rank itself, a message from it and one to it.
-constexpr std::size_t events_of_a_try = 3;
-/// So far ahead that a step is there when its turn comes.
-constexpr std::uint32_t steps_ahead = 4;
+/// So far ahead that a move is there when its turn comes.
+constexpr std::uint32_t moves_ahead = 2;
 
 }  // namespace
 
-inline bool OrderedRun::is_ready(const Rank& rank, Turn& turn) noexcept {
-  for (; turn.awaited != turn.awaited_end; ++turn.awaited) {
-    const std::uint32_t over = rank.over[*turn.awaited];
-    if (over == 0) return false;
-    turn.over = std::max(turn.over, over);
+void OrderedRun::start(const plan::Problem& problem, const plan::Shape& shape) {
+  blocks_per_chunk_ = shape.blocks_per_chunk;
+  added_ = 0;
+  parts_.resize(problem.size);
+  ranks_.clear();
+  due_.clear();
+  steps_left_ = 0;
+  messages_ = 0;
+  rounds_ = 0;
+}
+
+void OrderedRun::start(std::span<const Plan> plans) {
+  start(plans.front().problem, plans.front().shape);
+  for (const Plan& plan : plans) add(plan);
+}
+
+void OrderedRun::add(const Plan& plan) {
+  if (implied_.size() < plan.steps.size()) implied_.resize(plan.steps.size());
+  Part& part = parts_[added_++];
+  part.make_room(plan);
+  Move* send = part.sends.data();
+  Move* receive = part.receives.data();
+  OwnStep* own = part.own.data();
+  Waits moves;      // so far
+  Waits own_waits;  // of the last one
+  for (std::uint32_t i = 0; const Step& step : plan.steps) {
+    const Waits waits = waits_of(plan, step);
+    if (step.sends()) {
+      *send++ = {.step = step, .number = i, .waits = waits.receives};
+      implied_[i] = {.sends = ++moves.sends};
+    } else if (step.receives()) {
+      *receive++ = {.step = step, .number = i, .waits = waits.sends};
+      implied_[i] = {.receives = ++moves.receives};
+    } else {
+      own_waits = most(own_waits, waits);
+      *own++ = {.step = step, .number = i, .waits = own_waits};
+      implied_[i] = own_waits;
+    }
+    ++i;
   }
-  return true;
+  *send = {};
+  *receive = {};
+  *own = {};
+  steps_left_ += plan.steps.size();
 }
 
-/// When it can go, all other ranks have been looked at, and this one's memory is cold: so all that
-/// can be looked at is looked at now.
-inline void OrderedRun::come_to_step(const Rank& rank, Turn& turn) noexcept {
-  const Step& step = rank.steps[turn.step];
-  turn.peer = step.peer;
-  turn.lane = step.lane;
-  turn.first = step.receives() ? step.to : step.from;
-  turn.count = step.count;
-  turn.awaited = rank.after + step.after_first;
-  turn.awaited_end = turn.awaited + step.after_count;
-  __builtin_prefetch(&step + steps_ahead);
-  static_cast<void>(is_ready(rank, turn));
+void OrderedRun::Part::make_room(const Plan& plan) {
+  std::size_t send_count = 0;
+  std::size_t receive_count = 0;
+  for (const Step& step : plan.steps) {
+    send_count += step.sends() ? 1U : 0U;
+    receive_count += step.receives() ? 1U : 0U;
+  }
+  const std::size_t own_count = plan.steps.size() - send_count - receive_count;
+  if (sends.size() <= send_count) sends.resize(send_count + 1);
+  if (receives.size() <= receive_count) receives.resize(receive_count + 1);
+  if (own.size() <= own_count) own.resize(own_count + 1);
 }
 
-inline void OrderedRun::find_send(Rank& rank) noexcept {
-  Turn& turn = rank.send;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].sends()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
+inline OrderedRun::Waits OrderedRun::waits_of(const Plan& plan, const Step& step) const noexcept {
+  Waits waits;
+  for (const std::uint32_t each : plan.awaited(step)) waits = most(waits, implied_[each]);
+  return waits;
 }
 
-inline void OrderedRun::find_receive(Rank& rank) noexcept {
-  Turn& turn = rank.receive;
-  while (turn.step < rank.step_count && !rank.steps[turn.step].receives()) ++turn.step;
-  if (turn.step < rank.step_count) come_to_step(rank, turn);
-}
-
-inline void OrderedRun::pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept {
-  rank.over[turn.step++] = over;
-  turn.over = over;
-  turn.peer = nobody;
+void OrderedRun::begin() {
+  for (Part& part : parts_) {
+    ranks_.push_back({.send_to = part.sends.front().step.peer,
+                      .receive_from = part.receives.front().step.peer,
+                      .own_waits = part.own.front().waits,
+                      .sends = part.sends.data(),
+                      .receives = part.receives.data(),
+                      .own = part.own.data()});
+  }
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    take_own(rank);
+    make_due(rank);
+  }
 }
 
 inline void OrderedRun::make_due(std::uint32_t rank) {
   if (!std::exchange(ranks_[rank].is_due, true)) due_.push_back(rank);
 }
 
-void OrderedRun::start(std::span<const Plan> plans) {
-  blocks_per_chunk_ = plans.front().shape.blocks_per_chunk;
-  steps_left_ = 0;
-  for (const Plan& plan : plans) steps_left_ += plan.steps.size();
-  over_.assign(steps_left_, 0);
-  ranks_.assign(plans.size(), {});
-  due_.clear();
-  std::uint32_t* over = over_.data();
-  for (const Plan& plan : plans) {
-    Rank& rank = ranks_[plan.rank];
-    rank.step_count = static_cast<std::uint32_t>(plan.steps.size());
-    rank.steps = plan.steps.data();
-    rank.after = plan.after.data();
-    rank.over = std::exchange(over, over + rank.step_count);
-    find_send(rank);
-    find_receive(rank);
-    make_due(plan.rank);
-  }
-  messages_ = 0;
-  rounds_ = 0;
-}
-
 std::span<const Event> OrderedRun::next() {
-  events_.resize(events_at_once);
-  event_count_ = 0;
-  while (!due_.empty() && event_count_ + events_of_a_try <= events_at_once) {
+  events_.clear();
+  if (ranks_.empty()) begin();
+  while (!due_.empty() && events_.size() < events_at_once) {
     const std::uint32_t rank = due_.back();
     due_.pop_back();
     ranks_[rank].is_due = !go_on(rank);
-    if (ranks_[rank].is_due) due_.push_back(rank);  // there is no room for more events now
+    if (ranks_[rank].is_due) due_.push_back(rank);
   }
-  return std::span(events_).first(event_count_);
+  return events_;
 }
 
 bool OrderedRun::go_on(std::uint32_t rank) {
   const Rank& here = ranks_[rank];
   for (bool goes_on = true; goes_on;) {
-    if (event_count_ + events_of_a_try > events_at_once) return false;
-    goes_on = take_own(rank);
-    const std::uint32_t to = here.send.peer;
-    const std::uint32_t from = here.receive.peer;
-    if (to != nobody && ranks_[to].receive.peer == rank) goes_on |= pass_message(rank, to);
-    if (from != nobody && ranks_[from].send.peer == rank) goes_on |= pass_message(from, rank);
+    if (events_.size() >= events_at_once) return false;
+    goes_on = false;
+    const std::uint32_t to = here.send_to;
+    if (to != nobody && ranks_[to].receive_from == rank) goes_on = pass_message(rank, to);
+    const std::uint32_t from = here.receive_from;
+    if (from != nobody && ranks_[from].send_to == rank) goes_on |= pass_message(from, rank);
   }
   return true;
 }
 
-/// Those behind the next send and the next receive are not looked for yet.
-bool OrderedRun::take_own(std::uint32_t rank) {
+inline void OrderedRun::take_own(std::uint32_t rank) {
   Rank& here = ranks_[rank];
-  Turn& turn = here.own;
-  if (turn.peer == nobody) {
-    const std::uint32_t end = std::max(here.send.step, here.receive.step);
-    while (turn.step < end && here.steps[turn.step].communicates()) ++turn.step;
-    if (turn.step == end) return false;
-    come_to_step(here, turn);
+  while (here.own_waits.sends <= here.over.sends && here.own_waits.receives <= here.over.receives) {
+    const OwnStep& own = *here.own++;
+    const std::uint32_t over = std::max(when_over(here.sends, own.waits.sends),
+                                        when_over(here.receives, own.waits.receives));
+    events_.push_back({.step = {rank, own.number},
+                       .receive = {},
+                       .is_message = false,
+                       .round = over - 1,
+                       .from = &own.step,
+                       .to = &own.step});
+    here.own_waits = here.own->waits;
+    --steps_left_;
   }
-  if (!is_ready(here, turn)) return false;
-  events_[event_count_++] = {
-      .step = {rank, turn.step}, .receive = {}, .is_message = false, .round = turn.over - 1};
-  pass_on(here, turn, turn.over);
-  --steps_left_;
-  return true;
 }
 
 bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   Rank& there = ranks_[sender];
   Rank& here = ranks_[receiver];
-  Turn& send = there.send;
-  Turn& receive = here.receive;
-  if (send.lane != receive.lane) return false;
-  if (!is_ready(there, send) || !is_ready(here, receive)) return false;
-  if (send.count != receive.count ||
-      !plan::have_same_sizes(blocks_per_chunk_, send.first, receive.first)) {
+  Move& send = there.sends[there.over.sends];
+  Move& receive = here.receives[here.over.receives];
+  if (send.waits > there.over.receives || receive.waits > here.over.sends) return false;
+  if (send.step.lane != receive.step.lane || send.step.count != receive.step.count ||
+      !plan::have_same_sizes(blocks_per_chunk_, send.step.from, receive.step.to)) {
     return false;
   }
-  const std::uint32_t over = std::max(send.over, receive.over) + 1;
-  events_[event_count_++] = {.step = {sender, send.step},
-                             .receive = {receiver, receive.step},
-                             .is_message = true,
-                             .round = over - 1};
-  pass_on(there, send, over);
-  find_send(there);
-  pass_on(here, receive, over);
-  find_receive(here);
+  const std::uint32_t over =
+      1 + std::max({when_over(there.sends, there.over.sends), when_over(there.receives, send.waits),
+                    when_over(here.receives, here.over.receives),
+                    when_over(here.sends, receive.waits)});
+  events_.push_back({.step = {sender, send.number},
+                     .receive = {receiver, receive.number},
+                     .is_message = true,
+                     .round = over - 1,
+                     .from = &send.step,
+                     .to = &receive.step});
+  send.over = over;
+  receive.over = over;
+  ++there.over.sends;
+  ++here.over.receives;
+  there.send_to = (&send)[1].step.peer;
+  here.receive_from = (&receive)[1].step.peer;
+  __builtin_prefetch(&send + moves_ahead);
+  __builtin_prefetch(&receive + moves_ahead);
+  take_own(sender);
+  take_own(receiver);
   make_due(sender);
   make_due(receiver);
   ++messages_;

@@ -1,6 +1,7 @@
 // Plans run in the order that each has: as by ranks that do one thing after the other of each kind.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -13,14 +14,21 @@ namespace hocket::proof {
 /// Each rank sends one message at a time, receives one at a time and takes one step of its own at a
 /// time, each in the order of its plan; a message goes when both sides have come to it. Not all
 /// plans that are right can run like this, but those that can are cheap to run: no lane needs to be
-/// looked at, because what both sides come to next is what belongs together.
+/// looked at, because what both sides come to next is what belongs together. And since steps of one
+/// kind are over one after the other, all that a step waits for is so many sends and so many
+/// receives.
 class OrderedRun {
  public:
-  /// Of plans that passed check_plan, by rank. Keeps the memory of the run before.
+  /// Forgets all plans, and keeps their memory.
+  void start(const plan::Problem& problem, const plan::Shape& shape);
+  /// That of the next rank, which passed check_plan and is needed no longer. All are there before
+  /// the first event.
+  void add(const plan::Plan& plan);
+  /// With all plans, by rank.
   void start(std::span<const plan::Plan> plans);
 
   /// What happens next, each event behind all that it waits for. None when nothing is left or
-  /// nothing can go on. Valid until the next call.
+  /// nothing can go on. Valid until the next call, but its steps as long as this run.
   [[nodiscard]] std::span<const Event> next();
   [[nodiscard]] bool is_over() const noexcept { return steps_left_ == 0; }
 
@@ -30,44 +38,65 @@ class OrderedRun {
 
  private:
   static constexpr std::uint32_t nobody = UINT32_MAX;
-  /// What a rank comes to next of one kind of step.
-  struct Turn {
-    std::uint32_t step = 0;       // behind the last: none
-    std::uint32_t peer = nobody;  // nobody: the step has not been looked for, or is none
-    std::uint32_t over = 1;       // as in Rank::over: no earlier than that
-    std::uint8_t lane = 0;
-    std::uint32_t first = 0;  // block, and how many, of what is sent or received
-    std::uint32_t count = 0;
-    const std::uint32_t* awaited = nullptr;  // of what it waits for, what was not over yet
-    const std::uint32_t* awaited_end = nullptr;
+  /// So many of each kind, in the order of the plan.
+  struct Waits {
+    std::uint32_t sends = 0;
+    std::uint32_t receives = 0;
   };
-  struct Rank {
-    Turn send, receive, own;
+  struct Move {
+    plan::Step step = {.peer = nobody};
+    std::uint32_t number = 0;  // of the step
+    std::uint32_t waits = 0;   // of a send for receives, of a receive for sends: that many
+    std::uint32_t over = 0;    // one more than the round in which it is over
+  };
+  struct OwnStep {
+    plan::Step step = {};
+    std::uint32_t number = 0;
+    Waits waits = {.sends = UINT32_MAX};
+  };
+  /// What a rank has to do; behind the last of each kind is one that never happens, and perhaps
+  /// what an earlier plan left.
+  struct Part {
+    void make_room(const plan::Plan& plan);
+
+    std::vector<Move> sends;
+    std::vector<Move> receives;
+    std::vector<OwnStep> own;
+  };
+  /// How far it has come.
+  struct alignas(64) Rank {
+    std::uint32_t send_to = nobody;  // whom the next one is for
+    std::uint32_t receive_from = nobody;
+    Waits over = {};
+    Waits own_waits = {};  // those of the next step of its own
     bool is_due = false;
-    std::uint32_t step_count = 0;
-    const plan::Step* steps = nullptr;
-    const std::uint32_t* after = nullptr;
-    std::uint32_t* over = nullptr;  // by step: 0, or one more than the round in which it is over
+    Move* sends = nullptr;
+    Move* receives = nullptr;
+    const OwnStep* own = nullptr;  // the next one
   };
 
-  /// As far as it can; false if there is no room for that.
-  bool go_on(std::uint32_t rank);
-  bool take_own(std::uint32_t rank);
+  [[nodiscard]] static Waits most(const Waits& one, const Waits& other) noexcept {
+    return {std::max(one.sends, other.sends), std::max(one.receives, other.receives)};
+  }
+  [[nodiscard]] Waits waits_of(const plan::Plan& plan, const plan::Step& step) const noexcept;
+  void begin();
+  /// As far as it can; false if there are many events before that.
+  [[nodiscard]] bool go_on(std::uint32_t rank);
+  void take_own(std::uint32_t rank);
   /// Each of the two is whom the other comes to next.
-  bool pass_message(std::uint32_t sender, std::uint32_t receiver);
-  [[nodiscard]] static bool is_ready(const Rank& rank, Turn& turn) noexcept;
-  static void pass_on(Rank& rank, Turn& turn, std::uint32_t over) noexcept;
-  static void find_send(Rank& rank) noexcept;
-  static void find_receive(Rank& rank) noexcept;
-  static void come_to_step(const Rank& rank, Turn& turn) noexcept;
+  [[nodiscard]] bool pass_message(std::uint32_t sender, std::uint32_t receiver);
+  [[nodiscard]] static std::uint32_t when_over(const Move* moves, std::uint32_t count) noexcept {
+    return count == 0 ? 1 : moves[count - 1].over;
+  }
   void make_due(std::uint32_t rank);
 
   std::uint32_t blocks_per_chunk_ = 1;
+  std::uint32_t added_ = 0;     // plans
+  std::vector<Part> parts_;     // by rank
+  std::vector<Waits> implied_;  // by step of one plan: what is over when it is
   std::vector<Rank> ranks_;
-  std::vector<std::uint32_t> over_;  // of all ranks
-  std::vector<std::uint32_t> due_;   // ranks that may be able to go on, the next one last
+  std::vector<std::uint32_t> due_;  // ranks that may be able to go on, the next one last
   std::vector<Event> events_;
-  std::size_t event_count_ = 0;
   std::uint64_t steps_left_ = 0;
   std::uint64_t messages_ = 0;
   std::uint32_t rounds_ = 0;

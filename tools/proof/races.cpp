@@ -21,6 +21,7 @@ void Races::start(const Plan& plan) {
   reached_by_.assign(plan.steps.size(), nobody);
   touched_.assign(cells_.count(plan.scratch_copies), {});
   readers_.clear();
+  joint_ = nobody;
 }
 
 inline std::uint32_t Races::read(std::uint32_t at) {
@@ -50,6 +51,9 @@ inline void Races::begin(std::uint32_t number, std::span<const std::uint32_t> aw
   step_ = number;
   is_search_begun_ = false;
   for (const std::uint32_t each : awaited) reached_by_[each] = number;
+  if (awaited.size() < number) return;
+  const auto before = std::span(reached_by_).first(number);
+  if (std::ranges::count(before, number) == number) joint_ = number;
 }
 
 Status Races::check(std::uint32_t number) {
@@ -134,6 +138,7 @@ bool Races::waits_through_others(std::uint32_t earlier) {
     std::ranges::make_heap(reached_);
   }
   while (reached_by_[earlier] != step_ && !reached_.empty() && reached_.front() > earlier) {
+    if (reached_.front() == joint_) return true;
     std::ranges::pop_heap(reached_);
     const std::uint32_t step = reached_.back();
     reached_.pop_back();

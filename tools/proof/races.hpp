@@ -56,6 +56,7 @@ class Races {
   const plan::Plan* plan_ = nullptr;
   plan::CellMap cells_ = {{}, {}, 0, false};
   std::uint32_t step_ = nobody;            // the one that all questions are about
+  std::uint32_t joint_ = nobody;           // the last one that waits for all before it
   bool is_search_begun_ = false;           // for those that it waits for through others
   std::vector<std::uint32_t> reached_by_;  // by step: the last that was found to wait for it
   std::vector<std::uint32_t> reached_;     // those that this one waits for; a heap

@@ -179,15 +179,18 @@ Result<Schedule> make_schedule(std::span<const Plan> plans) {
   for (auto events = run.next(); !events.empty(); events = run.next()) {
     schedule.events.insert(schedule.events.end(), events.begin(), events.end());
   }
-  if (run.is_over()) {
-    schedule.messages = run.messages();
-    schedule.rounds = run.rounds();
-    return schedule;
+  schedule.messages = run.messages();
+  schedule.rounds = run.rounds();
+  if (!run.is_over()) {
+    const auto matches = plan::match_lanes(plans);
+    if (!matches.ok()) return matches.status();
+    Course course(plans, *matches);
+    if (!course.run(schedule)) return course.describe_cycle();
   }
-  const auto matches = plan::match_lanes(plans);
-  if (!matches.ok()) return matches.status();
-  Course course(plans, *matches);
-  if (!course.run(schedule)) return course.describe_cycle();
+  for (Event& event : schedule.events) {
+    event.from = &plans[event.step.rank].steps[event.step.step];
+    event.to = &plans[event.last().rank].steps[event.last().step];
+  }
   return schedule;
 }
 

@@ -21,7 +21,8 @@ struct Schedule {
 };
 
 /// Plans that passed check_plan, by rank. Fails when a send has no receive of as many blocks or the
-/// other way round, or when steps wait for each other in a cycle, which it names.
+/// other way round, or when steps wait for each other in a cycle, which it names. Events have the
+/// plans' own steps.
 [[nodiscard]] Result<Schedule> make_schedule(std::span<const plan::Plan> plans);
 
 }  // namespace hocket::proof

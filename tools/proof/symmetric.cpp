@@ -1,6 +1,7 @@
 #include "proof/symmetric.hpp"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -34,7 +35,7 @@ namespace {
 /// steps at once.
 class SymmetricValues {
  public:
-  SymmetricValues(const Plan& plan, bool in_place);
+  SymmetricValues(const Plan& plan, Symmetry symmetry, bool in_place);
 
   [[nodiscard]] Status run(const Event& event);
   [[nodiscard]] Status check_results();
@@ -54,6 +55,8 @@ class SymmetricValues {
   [[nodiscard]] Place place_of(const Range& range) const noexcept {
     return {range.buffer, cells_.of(range)};
   }
+  /// All ranks have come to the steps that are the same on all.
+  void join();
   [[nodiscard]] bool is_readable(const Place& place, std::uint32_t i) const noexcept;
   [[nodiscard]] Status wrong_read(std::uint32_t step, const Range& range, std::uint32_t i) const;
   void write(const Place& place, std::uint32_t i, Value value);
@@ -63,16 +66,19 @@ class SymmetricValues {
   const Plan& plan_;
   const bool is_in_place_;
   const bool is_reduced_;
+  const std::uint32_t first_same_;
   CellMap cells_;
   Expressions expressions_;
   std::vector<Value> values_;             // by cell, in and out apart
   std::vector<std::uint8_t> is_changed_;  // by position: where in would be, if it were out
+  std::vector<std::uint8_t> is_same_;     // by cell, behind the join: on all ranks what it is here
 };
 
-SymmetricValues::SymmetricValues(const Plan& plan, bool in_place)
+SymmetricValues::SymmetricValues(const Plan& plan, Symmetry symmetry, bool in_place)
     : plan_(plan),
       is_in_place_(in_place && can_be_in_place(plan.problem)),
       is_reduced_(reduces(plan.problem.operation)),
+      first_same_(first_same(plan, symmetry)),
       cells_(plan.problem, plan.shape, 0, false),
       expressions_(plan.problem.size, plan.shape.vector_blocks()),
       values_(cells_.count(plan.scratch_copies)),
@@ -82,7 +88,20 @@ SymmetricValues::SymmetricValues(const Plan& plan, bool in_place)
   }
 }
 
+/// What rank r has in a copy of the vector is what rank 0 has r copies before it, rotated.
+void SymmetricValues::join() {
+  is_same_.resize(values_.size());
+  for (std::uint32_t copy = 0; copy < plan_.scratch_copies; ++copy) {
+    const auto value = [&](std::uint32_t at) {
+      return values_[cells_.first({Buffer::scratch, at, 1})];
+    };
+    const std::uint32_t cell = cells_.first({Buffer::scratch, copy, 1});
+    is_same_[cell] = value(copy) == expressions_.turned(value(0), copy) ? 1 : 0;
+  }
+}
+
 Status SymmetricValues::run(const Event& event) {
+  if (event.step.step == first_same_) join();
   const Step& from = plan_.steps[event.step.step];
   const Step& to = plan_.steps[event.last().step];
   // What rank 0 gets is what it sends, seen from as far behind.
@@ -109,24 +128,27 @@ Status SymmetricValues::run(const Event& event) {
 bool SymmetricValues::is_readable(const Place& place, std::uint32_t i) const noexcept {
   const std::uint32_t cell = place.cell(i);
   const bool may_be_out = is_in_place_ && place.buffer == Buffer::in;
+  if (!is_same_.empty() && is_same_[cell] == 0) return false;
   return values_[cell].is_defined() && (!may_be_out || is_changed_[cells_.position(cell)] == 0);
 }
 
 void SymmetricValues::write(const Place& place, std::uint32_t i, Value value) {
   const std::uint32_t cell = place.cell(i);
   values_[cell] = value;
+  if (!is_same_.empty()) is_same_[cell] = 1;
   if (place.buffer != Buffer::out) return;
   const std::uint32_t position = cells_.position(cell);
   if (value != expressions_.contribution(0, position)) is_changed_[position] = 1;
 }
 
 Status SymmetricValues::wrong_read(std::uint32_t step, const Range& range, std::uint32_t i) const {
-  const bool is_defined = values_[place_of(range).cell(i)].is_defined();
+  const std::uint32_t cell = place_of(range).cell(i);
+  std::string_view why = "was changed as out, which may be the same memory";
+  if (!is_same_.empty() && is_same_[cell] == 0) why = "is not the same on all ranks";
+  if (!values_[cell].is_defined()) why = "is undefined here";
   return Status(StatusCode::invalid_argument,
                 fmt::format("{}: block {} of {} blocks of {} {}", locate(plan_, step), i,
-                            range.count, name(range.buffer),
-                            is_defined ? "was changed as out, which may be the same memory"
-                                       : "is undefined here"));
+                            range.count, name(range.buffer), why));
 }
 
 Status SymmetricValues::check_results() {
@@ -153,6 +175,10 @@ Status SymmetricValues::check_block(std::uint32_t block) {
 /// Each rank has at the place in question what rank 0 has at another one, rotated: all have the
 /// same if what rank 0 has there is what it has here, rotated.
 bool SymmetricValues::is_wanted(Value value, std::uint32_t block) {
+  if (!is_same_.empty()) {
+    const std::uint32_t cell = cells_.first({Buffer::out, block, 1});
+    return is_same_[cell] != 0 && expressions_.has_each_once(value, block);
+  }
   const std::uint32_t size = plan_.problem.size;
   const std::uint32_t each = plan_.shape.vector_blocks() / size;  // blocks of a rank
   switch (plan_.problem.operation) {
@@ -172,21 +198,51 @@ bool SymmetricValues::is_wanted(Value value, std::uint32_t block) {
   }
 }
 
+/// Whether all that is the same on all ranks, if anything is, waits for all before it: the first
+/// step does, and each other one for that or for one that does.
+bool is_joined(const Plan& plan, std::uint32_t first_same) {
+  if (first_same == plan.steps.size()) return true;
+  const auto awaited = plan.awaited(plan.steps[first_same]);
+  std::vector<std::uint32_t> all(awaited.begin(), awaited.end());
+  std::ranges::sort(all);
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  if (all.size() != first_same) return false;
+  return std::ranges::all_of(std::span(plan.steps).subspan(first_same + 1), [&](const Step& step) {
+    const auto steps = plan.awaited(step);
+    return std::ranges::any_of(steps, [&](std::uint32_t each) { return each >= first_same; });
+  });
+}
+
 /// Whether the other ranks' plans follow from this one, each block going where blocks of its size
 /// are.
-Status check_symmetry(const Plan& plan, Symmetry symmetry) {
+bool is_symmetric(const Plan& plan, Symmetry symmetry) {
   const std::uint32_t vector = plan.shape.vector_blocks();
   const std::uint32_t size = plan.problem.size;
-  const bool is_divided = vector % size == 0 && plan.problem.contributions == 0;
-  const bool moves_by_chunks = vector / size % plan.shape.blocks_per_chunk == 0;
-  if (symmetry != Symmetry::none && plan.rank == 0 && !has_root(plan.problem.operation) &&
-      is_divided && (symmetry == Symmetry::rotated || moves_by_chunks)) {
-    return {};
+  if (plan.rank != 0 || has_root(plan.problem.operation) || plan.problem.contributions != 0) {
+    return false;
   }
-  return Status(StatusCode::invalid_argument,
-                fmt::format("the plan of rank {} of {}, of {} chunks of {} blocks, says nothing of "
-                            "the others'",
-                            plan.rank, size, plan.shape.chunks, plan.shape.blocks_per_chunk));
+  switch (symmetry) {
+    case Symmetry::none:
+      return false;
+    case Symmetry::rotated:
+      return vector % size == 0;
+    case Symmetry::rotated_but_scratch:
+      return vector % size == 0 && vector / size % plan.shape.blocks_per_chunk == 0;
+    case Symmetry::rotated_then_same:
+      return plan.problem.operation == Operation::all_reduce && vector == 1 &&
+             (size == 1 || plan.scratch_copies == size) &&
+             is_joined(plan, first_same(plan, symmetry));
+  }
+  return false;
+}
+
+Status check_symmetry(const Plan& plan, Symmetry symmetry) {
+  if (is_symmetric(plan, symmetry)) return {};
+  return Status(
+      StatusCode::invalid_argument,
+      fmt::format("the plan of rank {} of {}, of {} chunks of {} blocks, says nothing of "
+                  "the others'",
+                  plan.rank, plan.problem.size, plan.shape.chunks, plan.shape.blocks_per_chunk));
 }
 
 /// Whether what each step or message does is right where chunks differ in size.
@@ -196,7 +252,7 @@ class SymmetricUneven {
       : plan_(plan),
         symmetry_(symmetry),
         // What stays in scratch where it is has another size on each rank.
-        allows_(symmetry == Symmetry::rotated || plan.scratch_copies == 0) {
+        allows_(symmetry != Symmetry::rotated_but_scratch || plan.scratch_copies == 0) {
     uneven_.start(plan.problem, plan.shape);
   }
 
@@ -226,7 +282,7 @@ Result<Proof> verify_symmetric(const Plan& plan, Symmetry symmetry, const Verify
   if (Status status = check_plan(plan); !status.ok()) return status;
   if (Status status = check_symmetry(plan, symmetry); !status.ok()) return status;
   SymmetricRun order(plan, symmetry);
-  SymmetricValues values(plan, options.in_place);
+  SymmetricValues values(plan, symmetry, options.in_place);
   SymmetricUneven uneven(plan, symmetry);
   Proof proof;
   while (const auto event = order.next()) {

@@ -32,27 +32,7 @@ constexpr std::uint64_t mix(std::uint64_t bits) noexcept {
 constexpr std::uint64_t far_apart = 0x9e3779b97f4a7c15;
 
 /// So far that what an event reads has come from memory by then.
-constexpr std::size_t events_ahead = 8;
-
-/// The cells of a range, row by row.
-class Walk {
- public:
-  Walk(const CellMap& cells, const Range& range, std::size_t first) noexcept
-      : runs_(cells.of(range)), first_(first) {}
-
-  [[nodiscard]] std::size_t block(std::uint32_t i) const noexcept {
-    const std::uint32_t before = runs_[0].size();
-    return first_ + (i < before ? runs_[0].begin + i : runs_[1].begin + (i - before));
-  }
-  /// How many are in a row there, of so many in all.
-  [[nodiscard]] std::uint32_t in_row(std::uint32_t i, std::uint32_t count) const noexcept {
-    return (i < runs_[0].size() ? runs_[0].size() : count) - i;
-  }
-
- private:
-  CellRuns runs_;
-  std::size_t first_;
-};
+constexpr std::size_t events_ahead = 16;
 
 /// What is here already and goes into the target with what comes in.
 Range own_of(const Step& step) noexcept {
@@ -60,6 +40,28 @@ Range own_of(const Step& step) noexcept {
 }
 
 }  // namespace
+
+class Values::Walk {
+ public:
+  Walk(const Memory& memory, const Range& range) noexcept
+      : memory_(memory), buffer_(range.buffer), runs_(memory.cells.of(range)) {}
+
+  /// From a block of the range on.
+  [[nodiscard]] Row row(std::uint32_t i) const noexcept {
+    const std::uint32_t before = runs_[0].size();
+    const std::uint32_t cell = i < before ? runs_[0].begin + i : runs_[1].begin + (i - before);
+    return {memory_.block(buffer_, cell), memory_.stride(buffer_)};
+  }
+  /// How many are in a row there, of so many in all.
+  [[nodiscard]] std::uint32_t in_row(std::uint32_t i, std::uint32_t count) const noexcept {
+    return (i < runs_[0].size() ? runs_[0].size() : count) - i;
+  }
+
+ private:
+  const Memory& memory_;
+  Buffer buffer_;
+  CellRuns runs_;
+};
 
 inline Values::Block Values::contribution(std::uint32_t number,
                                           std::uint32_t position) const noexcept {
@@ -79,7 +81,9 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   is_reduced_ = reduces(problem.operation);
   is_prefix_ = is_prefix(problem.operation);
   options_.canonical = options.canonical && !is_prefix_;
-  is_everywhere_ = problem.operation == Operation::all_reduce;
+  is_everywhere_ = problem.operation == Operation::all_reduce ||
+                   problem.operation == Operation::all_gather ||
+                   problem.operation == Operation::broadcast;
   is_canonical_ = problem.contributions > 0;
   const std::uint64_t seed = mix(options.seed ^ far_apart);
   randoms_.resize(all_contributions(problem));
@@ -88,7 +92,7 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   std::size_t blocks = 0;
   for (const Plan& plan : plans) {
     const CellMap cells(problem, plan.shape, plan.rank, options.in_place);
-    memory_.push_back({cells, blocks});
+    memory_.push_back({cells, blocks, plan.scratch_copies});
     blocks += cells.count(plan.scratch_copies);
   }
   // Undefined, which is zero: what nobody touches, as most of a canonical plan's scratch, is cheap.
@@ -154,95 +158,88 @@ Status Values::run(std::span<const Event> events) {
 
 /// Ranks are looked at by turns, each in memory of its own.
 inline void Values::prefetch(const Event& event) const noexcept {
-  const StepId& at = event.last();
-  const Step& from = plans_[event.step.rank].steps[event.step.step];
-  const Step& to = plans_[at.rank].steps[at.step];
   const Memory& there = memory_[event.step.rank];
-  const Memory& here = memory_[at.rank];
-  __builtin_prefetch(&blocks_[there.first + there.cells.first(from.source())]);
-  __builtin_prefetch(&blocks_[here.first + here.cells.first(to.target())], 1);
+  const Memory& here = memory_[event.last().rank];
+  __builtin_prefetch(&blocks_[there.block(event.from->source())]);
+  __builtin_prefetch(&blocks_[here.block(event.to->target())], 1);
 }
 
 Status Values::run(const Event& event) {
-  const StepId& at = event.last();
-  const Step& step = plans_[at.rank].steps[at.step];
+  const Step& step = *event.to;
   if (step.count > 1) return run_stretches(event);
-  const Memory& here = memory_[at.rank];
+  const Memory& here = memory_[event.last().rank];
   const Memory& there = memory_[event.step.rank];
-  const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
-  const Stretch stretch = {0, 1, there.first + there.cells.first(incoming),
-                           here.first + here.cells.first(own_of(step)),
-                           here.first + here.cells.first(step.target())};
-  const Block& value = blocks_[stretch.incoming];
-  const Block& own = blocks_[stretch.own];
+  const Row incoming = {there.block(event.from->source()), 1};
+  const Row mine = {here.block(own_of(step)), 1};
+  const Row target = {here.block(step.target()), 1};
+  const Block& value = blocks_[incoming.first];
+  const Block& own = blocks_[mine.first];
   if (options_.in_place || !value.is_defined() || (step.combines() && !own.is_defined())) {
-    return run(event, stretch);
+    return run(event, {0, 1, incoming, mine, target});
   }
-  blocks_[stretch.target] = step.combines() ? combine(own, value) : value;
+  blocks_[target.first] = step.combines() ? combine(own, value) : value;
   return {};
 }
 
 Status Values::run_stretches(const Event& event) {
-  const StepId& at = event.last();
-  const Step& step = plans_[at.rank].steps[at.step];
-  const auto& [here, here_first] = memory_[at.rank];
-  const auto& [there, there_first] = memory_[event.step.rank];
-  const Walk incoming(there, plans_[event.step.rank].steps[event.step.step].source(), there_first);
-  const Walk own(here, own_of(step), here_first);
-  const Walk target(here, step.target(), here_first);
+  const Step& step = *event.to;
+  const Memory& here = memory_[event.last().rank];
+  const Walk incoming(memory_[event.step.rank], event.from->source());
+  const Walk own(here, own_of(step));
+  const Walk target(here, step.target());
   for (std::uint32_t i = 0, count = 0; i < step.count; i += count) {
     count = std::min(
         {incoming.in_row(i, step.count), own.in_row(i, step.count), target.in_row(i, step.count)});
-    Status status = run(event, {i, count, incoming.block(i), own.block(i), target.block(i)});
+    Status status = run(event, {i, count, incoming.row(i), own.row(i), target.row(i)});
     if (!status.ok()) return status;
   }
   return {};
 }
 
 Status Values::run(const Event& event, const Stretch& stretch) {
-  const StepId& at = event.last();
-  const Step& step = plans_[at.rank].steps[at.step];
-  const Range incoming = plans_[event.step.rank].steps[event.step.step].source();
+  const Step& step = *event.to;
+  const Range incoming = event.from->source();
   if (!are_readable(stretch.incoming, stretch.count, incoming.buffer)) {
-    return wrong_read(event.step, incoming, stretch.begin);
+    return wrong_read(event.step, *event.from, incoming, stretch.begin);
   }
   if (step.combines() && !are_readable(stretch.own, stretch.count, own_of(step).buffer)) {
-    return wrong_read(at, own_of(step), stretch.begin);
+    return wrong_read(event.last(), step, own_of(step), stretch.begin);
   }
   write(stretch, step);
   return {};
 }
 
 void Values::write(const Stretch& stretch, const Step& step) {
-  const Block* const incoming = blocks_.get() + stretch.incoming;
-  const Block* const own = step.combines() ? blocks_.get() + stretch.own : nullptr;
-  Block* const target = blocks_.get() + stretch.target;
+  const auto& [begin, count, incoming, own, target] = stretch;
   const bool is_noted = options_.in_place && step.to_buffer == Buffer::out;
-  for (std::uint32_t i = 0; i < stretch.count; ++i) {
-    const Block value = own != nullptr ? combine(own[i], incoming[i]) : incoming[i];
-    if (is_noted && target[i] != value) is_out_[stretch.target + i] = 1;
-    target[i] = value;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Block value = blocks_[incoming.block(i)];
+    if (step.combines()) value = combine(blocks_[own.block(i)], value);
+    Block& written = blocks_[target.block(i)];
+    if (is_noted && written != value) is_out_[target.block(i)] = 1;
+    written = value;
   }
 }
 
-bool Values::are_readable(std::size_t first, std::uint32_t count, Buffer buffer) const noexcept {
+bool Values::are_readable(const Row& row, std::uint32_t count, Buffer buffer) const noexcept {
   const bool may_be_out = options_.in_place && buffer == Buffer::in;
-  for (std::size_t i = first; i < first + count; ++i) {
-    if (!blocks_[i].is_defined() || (may_be_out && is_out_[i] != 0)) return false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::size_t at = row.block(i);
+    if (!blocks_[at].is_defined() || (may_be_out && is_out_[at] != 0)) return false;
   }
   return true;
 }
 
 /// Of those from `begin` on, one is not readable.
-Status Values::wrong_read(const StepId& id, const Range& range, std::uint32_t begin) const {
-  const auto& [cells, first] = memory_[id.rank];
-  const Walk walk(cells, range, first);
+Status Values::wrong_read(const StepId& id, const Step& step, const Range& range,
+                          std::uint32_t begin) const {
+  const Walk walk(memory_[id.rank], range);
   std::uint32_t i = begin;
-  while (are_readable(walk.block(i), 1, range.buffer)) ++i;
+  while (are_readable(walk.row(i), 1, range.buffer)) ++i;
   return Status(StatusCode::invalid_argument,
-                fmt::format("{}: block {} of {} blocks of {} {}", locate(plans_[id.rank], id.step),
-                            i, range.count, name(range.buffer),
-                            blocks_[walk.block(i)].is_defined()
+                fmt::format("{}: block {} of {} blocks of {} {}", locate(id.rank, id.step, step), i,
+                            range.count, name(range.buffer),
+                            blocks_[walk.row(i).first].is_defined()
                                 ? "was changed as out, which may be the same memory"
                                 : "is undefined here"));
 }
@@ -270,7 +267,7 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
 }
 
 Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
-  const auto& [cells, first] = memory_[rank];
+  const auto& [cells, first, copies] = memory_[rank];
   const std::uint32_t cell = cells.first({Buffer::out, block, 1});
   const Block& value = blocks_[first + cell];
   const Block& first_value = blocks_[memory_[0].cells.first({Buffer::out, block, 1})];
@@ -301,7 +298,7 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
 Status Values::check_results() const {
   const auto out_of = [this](std::uint32_t rank) {
     const Range out = {Buffer::out, 0, plans_[rank].blocks(Buffer::out)};
-    const auto& [cells, first] = memory_[rank];
+    const auto& [cells, first, copies] = memory_[rank];
     return std::span(&blocks_[first + cells.first(out)], out.count);
   };
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
@@ -318,7 +315,7 @@ Status Values::check_results() const {
 bool Values::are_canonical() const {
   if (!is_reduced_ || !(options_.canonical || is_canonical_)) return false;
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
-    const auto& [cells, first] = memory_[rank];
+    const auto& [cells, first, copies] = memory_[rank];
     for (std::uint32_t block = 0; block < plans_[rank].blocks(Buffer::out); ++block) {
       const std::uint32_t cell = cells.first({Buffer::out, block, 1});
       if (blocks_[first + cell].tree() != results_[cells.position(cell)].tree()) return false;

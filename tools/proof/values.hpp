@@ -26,7 +26,7 @@ struct ValuesOptions {
 
 class Values {
  public:
-  /// Before any event. Keeps the memory of the world before.
+  /// Before any event. Of the plans all but their steps, which the events have.
   void start(std::span<const plan::Plan> plans, const ValuesOptions& options);
 
   /// Fails when something undefined is read, or `in` where out, which is the same memory, was
@@ -64,18 +64,48 @@ class Values {
   struct Free {
     void operator()(Block* blocks) const noexcept { std::free(blocks); }
   };
+  /// Where the blocks of a rank are. What the copies of the vector in scratch have at one place of
+  /// it is side by side: many plans use no other place of scratch.
   struct Memory {
     plan::CellMap cells;
     std::size_t first;  // of its blocks
+    std::uint32_t scratch_copies;
+
+    [[nodiscard]] std::size_t block(plan::Buffer buffer, std::uint32_t cell) const noexcept {
+      const std::uint32_t vector = cells.vector();
+      if (buffer != plan::Buffer::scratch || vector == 1 || scratch_copies == 1) {
+        return first + cell;
+      }
+      const std::uint32_t begin = cells.count(0);
+      const std::uint32_t copy = (cell - begin) / vector;
+      return first + begin + std::size_t{cell - begin - copy * vector} * scratch_copies + copy;
+    }
+    [[nodiscard]] std::size_t block(const plan::Range& range) const noexcept {
+      return block(range.buffer, cells.first(range));
+    }
+    /// From one block to the next.
+    [[nodiscard]] std::uint32_t stride(plan::Buffer buffer) const noexcept {
+      return buffer == plan::Buffer::scratch ? scratch_copies : 1;
+    }
   };
-  /// Blocks in a row: of what an event reads here or elsewhere, of what it combines that with, and
-  /// of what it writes, the first one each.
+  /// Blocks equally far from each other.
+  struct Row {
+    std::size_t first;
+    std::uint32_t stride;
+
+    [[nodiscard]] std::size_t block(std::uint32_t i) const noexcept {
+      return first + std::size_t{i} * stride;
+    }
+  };
+  /// The blocks of a range, row by row.
+  class Walk;
+  /// What an event reads here or elsewhere, what it combines that with, and what it writes.
   struct Stretch {
     std::uint32_t begin;  // of the event's blocks
     std::uint32_t count;
-    std::size_t incoming;
-    std::size_t own;
-    std::size_t target;
+    Row incoming;
+    Row own;
+    Row target;
   };
 
   [[nodiscard]] Block contribution(std::uint32_t number, std::uint32_t position) const noexcept;
@@ -89,10 +119,10 @@ class Values {
   [[nodiscard]] Status run_stretches(const Event& event);
   [[nodiscard]] Status run(const Event& event, const Stretch& stretch);
   void write(const Stretch& stretch, const plan::Step& step);
-  [[nodiscard]] bool are_readable(std::size_t first, std::uint32_t count,
+  [[nodiscard]] bool are_readable(const Row& row, std::uint32_t count,
                                   plan::Buffer buffer) const noexcept;
-  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Range& range,
-                                  std::uint32_t begin) const;
+  [[nodiscard]] Status wrong_read(const StepId& id, const plan::Step& step,
+                                  const plan::Range& range, std::uint32_t begin) const;
 
   [[nodiscard]] Block expected(std::uint32_t rank, std::uint32_t position) const noexcept;
   [[nodiscard]] Status check_block(std::uint32_t rank, std::uint32_t block) const;
@@ -101,7 +131,7 @@ class Values {
   ValuesOptions options_;
   bool is_reduced_ = false;
   bool is_prefix_ = false;                 // and on each rank of others
-  bool is_everywhere_ = false;             // and combined in the same tree
+  bool is_everywhere_ = false;             // the result; and combined in the same tree, if it is
   bool is_canonical_ = false;              // and in that one
   std::vector<std::uint64_t> randoms_;     // by contribution, what makes its random numbers
   std::vector<Memory> memory_;             // by rank

@@ -32,7 +32,17 @@ Result<Proof> Verifier::verify(std::span<const Plan> plans, const VerifyOptions&
     if (Status status = amount.add_steps(plan); !status.ok()) return status;
     if (Status status = check_and_count(plan, proof); !status.ok()) return status;
   }
-  return prove_together(plans, options, proof);
+  order_.start(plans);
+  Status status = run_in_order(plans, options, proof);
+  if (!order_.is_over()) {  // they may be able to go in another order
+    const auto schedule = make_schedule(plans);
+    if (!schedule.ok()) return schedule.status();
+    start(plans, options);
+    status = run(schedule->events);
+    proof.messages = schedule->messages;
+    proof.rounds = schedule->rounds;
+  }
+  return finish(std::move(status), proof);
 }
 
 Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Problem& problem,
@@ -43,11 +53,21 @@ Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Probl
   }
   plans_.resize(problem.size);
   Proof proof;
+  Plan plan;  // all go the same way through the cache
   for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-    plans_[rank] = builder.build(rank, std::move(plans_[rank]));
-    if (Status status = check_and_count(plans_[rank], proof); !status.ok()) return status;
+    plan = builder.build(rank, std::move(plan));
+    if (Status status = check_and_count(plan, proof); !status.ok()) return status;
+    if (rank == 0) order_.start(problem, plan.shape);
+    order_.add(plan);
+    plans_[rank] = {.algorithm = plan.algorithm,
+                    .problem = problem,
+                    .rank = rank,
+                    .shape = plan.shape,
+                    .scratch_copies = plan.scratch_copies};
   }
-  return prove_together(plans_, options, proof);
+  Status status = run_in_order(plans_, options, proof);
+  if (!order_.is_over()) return verify(build_all(algorithm, problem), options);
+  return finish(std::move(status), proof);
 }
 
 /// All plans are of one problem, and stand at the place of their rank.
@@ -71,28 +91,6 @@ Status Verifier::check_and_count(const Plan& plan, Proof& proof) {
   return {};
 }
 
-Result<Proof> Verifier::prove_together(std::span<const Plan> plans, const VerifyOptions& options,
-                                       Proof proof) {
-  start(plans, options);
-  order_.start(plans);
-  Status status = run_in_order(plans);
-  proof.messages = order_.messages();
-  proof.rounds = order_.rounds();
-  if (!order_.is_over()) {  // they may be able to go in another order
-    const auto schedule = make_schedule(plans);
-    if (!schedule.ok()) return schedule.status();
-    start(plans, options);
-    status = run(plans, schedule->events);
-    proof.messages = schedule->messages;
-    proof.rounds = schedule->rounds;
-  }
-  if (status.ok()) status = check_results();
-  if (!status.ok()) return status;
-  proof.allows_uneven = options.uneven && allows_uneven_;
-  proof.is_canonical = !is_barrier_ && apart_.are_canonical();
-  return proof;
-}
-
 void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) {
   const Problem& problem = plans.front().problem;
   options_ = options;
@@ -106,14 +104,22 @@ void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) 
   in_place_.start(plans, {.in_place = true, .canonical = false, .seed = options.seed});
 }
 
-Status Verifier::run(std::span<const Plan> plans, std::span<const Event> events) {
+Status Verifier::run_in_order(std::span<const Plan> plans, const VerifyOptions& options,
+                              Proof& proof) {
+  start(plans, options);
+  Status status;
+  for (auto events = order_.next(); !events.empty(); events = order_.next()) {
+    if (status.ok()) status = run(events);
+  }
+  proof.messages = order_.messages();
+  proof.rounds = order_.rounds();
+  return status;
+}
+
+Status Verifier::run(std::span<const Event> events) {
   if (options_.uneven && allows_uneven_) {
-    const auto step = [&](const StepId& id) -> const Step& {
-      return plans[id.rank].steps[id.step];
-    };
     allows_uneven_ = std::ranges::all_of(events, [&](const Event& each) {
-      return uneven_.keeps_size(each.step.rank, step(each.step), each.last().rank,
-                                step(each.last()));
+      return uneven_.keeps_size(each.step.rank, *each.from, each.last().rank, *each.to);
     });
   }
   if (is_barrier_) return heard_.run(events);
@@ -122,12 +128,12 @@ Status Verifier::run(std::span<const Plan> plans, std::span<const Event> events)
   return status;
 }
 
-Status Verifier::run_in_order(std::span<const Plan> plans) {
-  Status status;
-  for (auto events = order_.next(); !events.empty(); events = order_.next()) {
-    if (status.ok()) status = run(plans, events);
-  }
-  return status;
+Result<Proof> Verifier::finish(Status status, Proof proof) const {
+  if (status.ok()) status = check_results();
+  if (!status.ok()) return status;
+  proof.allows_uneven = options_.uneven && allows_uneven_;
+  proof.is_canonical = !is_barrier_ && apart_.are_canonical();
+  return proof;
 }
 
 Status Verifier::check_results() const {

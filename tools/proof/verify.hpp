@@ -58,14 +58,16 @@ class Verifier {
  private:
   [[nodiscard]] static Status check_place(std::span<const plan::Plan> plans, std::size_t rank);
   [[nodiscard]] Status check_and_count(const plan::Plan& plan, Proof& proof);
-  [[nodiscard]] Result<Proof> prove_together(std::span<const plan::Plan> plans,
-                                             const VerifyOptions& options, Proof proof);
+  /// Plans that are in order_, which has their steps.
+  [[nodiscard]] Status run_in_order(std::span<const plan::Plan> plans, const VerifyOptions& options,
+                                    Proof& proof);
   void start(std::span<const plan::Plan> plans, const VerifyOptions& options);
-  [[nodiscard]] Status run(std::span<const plan::Plan> plans, std::span<const Event> events);
-  [[nodiscard]] Status run_in_order(std::span<const plan::Plan> plans);
+  [[nodiscard]] Status run(std::span<const Event> events);
+  /// Behind the run that ended so.
+  [[nodiscard]] Result<Proof> finish(Status status, Proof proof) const;
   [[nodiscard]] Status check_results() const;
 
-  std::vector<plan::Plan> plans_;
+  std::vector<plan::Plan> plans_;  // that were built, without their steps
   Races races_;
   OrderedRun order_;
   Uneven uneven_;

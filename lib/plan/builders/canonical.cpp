@@ -152,11 +152,13 @@ void CanonicalSum::hold(Node node, Place place) {
 }
 
 std::optional<Place> CanonicalSum::take(const Node& node) {
-  const auto found = std::ranges::find(held_, node, &Held::node);
-  if (found == held_.end()) return std::nullopt;
-  const Place place = found->place;
-  held_.erase(found);
-  return place;
+  for (std::size_t i = held_.size(); i-- > 0;) {  // the last one mostly
+    if (held_[i].node != node) continue;
+    const Place place = held_[i].place;
+    held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(i));
+    return place;
+  }
+  return std::nullopt;
 }
 
 /// In the place of either, if that may be written.

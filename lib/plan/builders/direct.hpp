@@ -80,23 +80,23 @@ inline constexpr Algorithm one_shot_all_reduce_algorithm = {
     .summary = "each rank gives all it has to all; for tiny vectors of few ranks on one host",
     .build =
         [](PlanWriter& plan) {
-          // Scratch: copy i is what comes from rank i, and copy 0 the sum.
-          const std::uint32_t rank = plan.rank();
-          if (rank == 0) plan.copy({Buffer::in, 0, 1}, {Buffer::scratch, 0, 1});
+          // Scratch: copy i is what rank i has, and copy 0 then the sum.
+          plan.copy({Buffer::in, 0, 1}, {Buffer::scratch, plan.rank(), 1});
           for (std::uint32_t i = 1; i < plan.size(); ++i) {
             plan.send(plan.ahead(i), {Buffer::in, 0, 1});
             const std::uint32_t from = plan.behind(i);
             plan.recv(from, {Buffer::scratch, from, 1});
           }
+          plan.join();
           for (std::uint32_t i = 1; i < plan.size(); ++i) {
-            plan.reduce(i == rank ? Range{Buffer::in, 0, 1} : Range{Buffer::scratch, i, 1},
-                        {Buffer::scratch, 0, 1});
+            plan.reduce({Buffer::scratch, i, 1}, {Buffer::scratch, 0, 1});
           }
           plan.copy({Buffer::scratch, 0, 1}, {Buffer::out, 0, 1});
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
+    .symmetry = Symmetry::rotated_then_same,
 };
 
 inline constexpr Algorithm direct_gather_algorithm = {
