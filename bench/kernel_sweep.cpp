@@ -77,7 +77,8 @@ void keep(std::size_t value) {
 }
 
 double measure_memcpy(const Level& level, Operands& operands, const MeasureOptions& measuring) {
-  return measure({[&] { std::memcpy(operands.out(), operands.a(), level.bytes); }}, measuring)[0];
+  const auto copy = [&] { std::memcpy(operands.out(), operands.a(), level.bytes); };
+  return measure({copy}, measuring)[0].median;
 }
 
 KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, ReduceOp op,
@@ -96,18 +97,18 @@ KernelTimes measure_kernel(const reduce::Reduction& reduction, DataType type, Re
     if (reduction.finishes()) return reduction.finish(to, a, count);
     reduction.combine(to, a, b, count);
   };
-  const std::vector<double> seconds = measure(
+  const std::vector<Measured> seconds = measure(
       {[&] { ours(out); }, [&] { ours(a); }, [&] { plain(out, a, b, count); },
        [&] { native(out, a, b, count); }, [&] { sink ^= native::read_both(a, b, level.bytes); }},
       measuring);
   keep(sink);
   return {.type = type,
           .op = op,
-          .apart = seconds[0],
-          .in_place = seconds[1],
-          .plain = seconds[2],
-          .native = seconds[3],
-          .read_both = seconds[4]};
+          .apart = seconds[0].median,
+          .in_place = seconds[1].median,
+          .plain = seconds[2].median,
+          .native = seconds[3].median,
+          .read_both = seconds[4].median};
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::vector<double> measure(const std::vector<std::function<void()>>& works,
-                            const MeasureOptions& options) {
+std::vector<Measured> measure(const std::vector<std::function<void()>>& works,
+                              const MeasureOptions& options) {
   const double batch = std::chrono::duration<double>(options.batch).count();
   std::vector<long> calls;
   for (const auto& work : works) calls.push_back(calls_for(work, batch));
@@ -40,12 +40,11 @@ std::vector<double> measure(const std::vector<std::function<void()>>& works,
       seconds[i].push_back(seconds_of(works[i], calls[i]) / static_cast<double>(calls[i]));
     }
   }
-  std::vector<double> medians;
-  for (std::vector<double>& of_one : seconds) {
-    std::ranges::nth_element(of_one, of_one.begin() + options.rounds / 2);
-    medians.push_back(of_one[static_cast<std::size_t>(options.rounds / 2)]);
+  std::vector<Measured> measured;
+  for (const std::vector<double>& of_one : seconds) {
+    measured.push_back({.median = median(of_one), .best = std::ranges::min(of_one)});
   }
-  return medians;
+  return measured;
 }
 
 }  // namespace hocket::bench

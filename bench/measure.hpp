@@ -15,9 +15,14 @@ struct MeasureOptions {
 
 [[nodiscard]] double median(std::vector<double> values);
 
-/// The median over the rounds of each work's seconds a call. A round measures every work once, in
-/// turn, so that a slow moment hits all of them.
-[[nodiscard]] std::vector<double> measure(const std::vector<std::function<void()>>& works,
-                                          const MeasureOptions& options);
+/// Seconds a call, over the rounds.
+struct Measured {
+  double median = 0;
+  double best = 0;
+};
+
+/// Of each work. A round measures every work once, in turn, so that a slow moment hits all of them.
+[[nodiscard]] std::vector<Measured> measure(const std::vector<std::function<void()>>& works,
+                                            const MeasureOptions& options);
 
 }  // namespace hocket::bench

@@ -1,5 +1,6 @@
 #include "steps.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -21,7 +22,7 @@ namespace hocket::bench {
 namespace {
 
 struct Options {
-  int rounds = 9;
+  int rounds = 99;
   bool json = false;
 };
 
@@ -63,6 +64,10 @@ class Case {
     while (!work_.is_over()) executor_.progress();
   }
   [[nodiscard]] std::size_t steps() const { return program_.places().size(); }
+  [[nodiscard]] std::size_t messages() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(binding_.code(), &engine::Instruction::communicates));
+  }
 
  private:
   static plan::Plan plan_of(const Subject& subject) {
@@ -80,13 +85,36 @@ class Case {
   engine::Task task_;
 };
 
-/// What the transport itself takes for an op, 64 at once.
+constexpr std::size_t ops_at_once = 64;
+
+/// What the transport itself takes for so many ops.
 void post_and_poll(NullTransport& transport) {
-  static constexpr std::size_t count = 64;
-  static const std::array<TransportOp, count> ops = {};
-  static std::array<TransportCompletion, count> completions = {};
+  static const std::array<TransportOp, ops_at_once> ops = {};
+  static std::array<TransportCompletion, ops_at_once> completions = {};
   (void)transport.post(ops);
   (void)transport.poll(completions);
+}
+
+/// Of a plan, or of its steps.
+struct Cost {
+  double median = 0;
+  double best = 0;
+  double engine = 0;  // the best one without what the transport takes
+};
+
+Cost cost_of_step(const Case& subject, const Measured& plan, double op_seconds) {
+  const auto steps = static_cast<double>(subject.steps());
+  const double transport = op_seconds * static_cast<double>(subject.messages());
+  return {plan.median / steps, plan.best / steps, (plan.best - transport) / steps};
+}
+
+void print_head(const Options& options, double op_seconds) {
+  fmt::print(
+      "The engine on a transport that moves nothing: plans of rank 0, an element in each chunk.\n"
+      "{} rounds that take turns. The transport itself takes {:.1f} ns for an op.\n\n"
+      "                                   us a plan     ns a step    without\n"
+      "operation   algorithm      ranks  steps   best   best median  transport\n",
+      options.rounds, op_seconds * 1e9);
 }
 
 void run(const Options& options) {
@@ -98,34 +126,32 @@ void run(const Options& options) {
   }
   NullTransport transport;
   works.emplace_back([&] { post_and_poll(transport); });
-  const std::vector<double> seconds =
-      measure(works, {.rounds = options.rounds, .batch = std::chrono::milliseconds(20)});
-  const double op_ns = seconds.back() * 1e9 / 64;
+  const std::vector<Measured> measured =
+      measure(works, {.rounds = options.rounds, .batch = std::chrono::milliseconds(1)});
+  const double op_seconds = measured.back().best / ops_at_once;
 
   nlohmann::ordered_json document = {{"benchmark", "steps"},
                                      {"version", version()},
                                      {"rounds", options.rounds},
-                                     {"transport_ns_per_op", op_ns},
+                                     {"transport_ns_per_op", op_seconds * 1e9},
                                      {"rows", nlohmann::ordered_json::array()}};
-  if (!options.json) {
-    fmt::print(
-        "The engine on a transport that moves nothing: plans of rank 0, an element in each chunk.\n"
-        "Medians of {} rounds that take turns. The transport itself takes {:.1f} ns for an op.\n\n"
-        "operation   algorithm      ranks  steps   us a plan   ns a step\n",
-        options.rounds, op_ns);
-  }
+  if (!options.json) print_head(options, op_seconds);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& [operation, algorithm, size] = subjects[i];
-    const auto steps = static_cast<double>(cases[i]->steps());
+    const std::size_t steps = cases[i]->steps();
+    const auto [median, best, engine] = cost_of_step(*cases[i], measured[i], op_seconds);
     document["rows"].push_back({{"operation", plan::name(operation)},
                                 {"algorithm", algorithm},
                                 {"ranks", size},
-                                {"steps", cases[i]->steps()},
-                                {"seconds", seconds[i]},
-                                {"ns_per_step", seconds[i] * 1e9 / steps}});
+                                {"steps", steps},
+                                {"seconds", measured[i].best},
+                                {"ns_per_step", best * 1e9},
+                                {"ns_per_step_median", median * 1e9},
+                                {"ns_per_step_without_transport", engine * 1e9}});
     if (options.json) continue;
-    fmt::print("{:<11} {:<14} {:>5} {:>6} {:>11.2f} {:>11.1f}\n", plan::name(operation), algorithm,
-               size, cases[i]->steps(), seconds[i] * 1e6, seconds[i] * 1e9 / steps);
+    fmt::print("{:<11} {:<14} {:>5} {:>6} {:>6.2f} {:>6.1f} {:>6.1f} {:>10.1f}\n",
+               plan::name(operation), algorithm, size, steps, measured[i].best * 1e6, best * 1e9,
+               median * 1e9, engine * 1e9);
   }
   if (options.json) fmt::print("{}\n", document.dump(2));
 }

@@ -72,14 +72,14 @@ void Binding::add(const plan::Step& step, const Program::Place& place, const Ext
   const bool from_wraps = step.has_source() && extent.from.before_wrap < bytes;
   const bool to_wraps = step.has_target() && extent.to.before_wrap < bytes;
   code_.push_back({.bytes = bytes,
-                   .from = extent.from.begin,
+                   .from = step.has_source() ? extent.from.begin : extent.to.begin,
                    .to = extent.to.begin,
                    .channel = step.communicates() ? channels_[place.port] : 0,
                    .next_on_port = place.next_on_port,
                    .first_follower = place.first_follower,
                    .follower_count = place.follower_count,
                    .kind = step.kind,
-                   .from_buffer = step.from_buffer,
+                   .from_buffer = step.has_source() ? step.from_buffer : step.to_buffer,
                    .to_buffer = step.to_buffer,
                    .wraps = from_wraps || to_wraps});
   extents_.push_back(extent);

@@ -39,7 +39,7 @@ struct Extent {
 /// All of a step that the executor needs as a rule, in one line of the cache.
 struct alignas(64) Instruction {
   std::uint64_t bytes = 0;
-  std::uint64_t from = 0;  // where they begin in their buffer
+  std::uint64_t from = 0;  // where they begin in their buffer; of a receive the same as `to`
   std::uint64_t to = 0;
   ChannelId channel = 0;  // if it communicates
   std::uint32_t next_on_port = none;
@@ -51,6 +51,7 @@ struct alignas(64) Instruction {
   bool wraps = false;  // they go on at the beginning of their buffer: where, Binding::extent() says
 
   [[nodiscard]] bool communicates() const noexcept { return kind <= plan::StepKind::recv_reduce; }
+  [[nodiscard]] bool is_message() const noexcept { return communicates() && bytes > 0; }
 };
 static_assert(sizeof(Instruction) == 64);
 

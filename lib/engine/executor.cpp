@@ -107,8 +107,8 @@ void Executor::begin(const Task& task) {
   task.group->is_busy = true;
   Run& run = take_run();
   run.begin(task, options_.segment_bytes);
-  for (std::uint32_t step = 0; step < run.waits.size(); ++step) {
-    if (run.waits[step] == 0) ready_.push_back(step);
+  for (const std::uint32_t step : task.binding->program().first_steps(run.cuts_through)) {
+    release(run, step);
   }
   drain(run);
   finish_if_over(run);
@@ -239,8 +239,8 @@ void Executor::drop_unposted(Run& run) {
     --run.under_way;
     return true;
   };
-  std::erase_if(outgoing_, drop);
-  std::erase_if(refused_, drop);
+  outgoing_.drop_if(drop);
+  refused_.drop_if(drop);
 }
 
 inline void Executor::finish_if_over(Run& run) {
@@ -258,22 +258,25 @@ void Executor::finish(Run& run) {
   work->finish(std::move(run.failure));
 }
 
-inline void Executor::drain(Run& run) {
+void Executor::drain(Run& run) {
   // By number: the list grows meanwhile.
   for (std::size_t i = 0; i < ready_.size(); ++i) advance(run, ready_[i]);
   ready_.clear();
 }
 
 inline void Executor::advance(Run& run, std::uint32_t step) {
-  if (run.cuts_through) return advance_in_segments(run, step);
+  run.cuts_through ? advance_in_segments(run, step) : advance_whole(run, step);
+}
+
+/// A step that is no message.
+void Executor::advance_whole(Run& run, std::uint32_t step) {
   const Instruction& it = run.code[step];
   if (!it.communicates()) {
     run.work_on(step, 0, it.bytes);
-    return end_step(run, step);
+  } else if (is_next_free(run, it)) {
+    release(run, it.next_on_port);
   }
-  if (it.bytes > 0) post_message(run, step, 0, it.bytes);
-  let_next_post(run, it);
-  if (it.bytes == 0) end_step(run, step);
+  end_step(run, step);
 }
 
 void Executor::advance_in_segments(Run& run, std::uint32_t step) {
@@ -291,7 +294,7 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
     ++pace.under_way;
   }
   if (pace.posted < it.bytes) return;
-  let_next_post(run, it);
+  if (is_next_free(run, it)) release(run, it.next_on_port);
   if (it.bytes == 0) end_step(run, step);
 }
 
@@ -306,27 +309,39 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   if (bytes > 0 || run.code[step].bytes == 0) end_segment(run, step, bytes);
 }
 
+/// Of a step that waits for nothing any more. A whole message is posted at once, and behind it
+/// those that only waited for that.
+[[gnu::always_inline]] inline void Executor::release(Run& run, std::uint32_t step) {
+  for (; run.is_one_message(step); step = run.code[step].next_on_port) {
+    post_message(run, step, 0, run.code[step].bytes);
+    if (!is_next_free(run, run.code[step])) return;
+  }
+  ready_.push_back(step);
+}
+
 inline void Executor::post_message(Run& run, std::uint32_t step, std::uint64_t begin,
                                    std::uint64_t bytes) {
   const Instruction& it = run.code[step];
   ++run.under_way;
-  TransportOp& op = outgoing_.emplace_back();
+  TransportOp& op = outgoing_.add();
+  op.kind = it.kind == StepKind::send ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = it.channel;
-  if (it.kind != StepKind::send) op.kind = TransportOp::Kind::recv;
-  Token token{.run = run.number, .step = step};
-  if (it.kind == StepKind::recv_reduce) {
-    op.may_lend = true;
-    token.slot = slots_.take();
-    op.first = {slots_.memory(token.slot), bytes};
-  } else {
-    run.fill_parts(op, step, begin, bytes);
-  }
+  if (it.kind == StepKind::recv_reduce) return receive_in_slot(op, run, step, bytes);
+  run.fill_parts(op, step, begin, bytes);
+  op.token = Token{.run = run.number, .step = step}.packed();
+}
+
+void Executor::receive_in_slot(TransportOp& op, const Run& run, std::uint32_t step,
+                               std::uint64_t bytes) {
+  const Token token{.run = run.number, .step = step, .slot = slots_.take()};
+  op.may_lend = true;
+  op.first = {slots_.memory(token.slot), bytes};
   op.token = token.packed();
 }
 
-inline void Executor::let_next_post(Run& run, const Instruction& it) {
-  if (it.next_on_port == none) return;
-  if (--run.waits[it.next_on_port] == 0) ready_.push_back(it.next_on_port);
+/// A step was posted: whether the next one on its port waits for nothing else.
+inline bool Executor::is_next_free(Run& run, const Instruction& it) {
+  return it.next_on_port != none && --run.waits[it.next_on_port] == 0;
 }
 
 void Executor::end_segment(Run& run, std::uint32_t step, std::uint64_t bytes) {
@@ -343,10 +358,16 @@ void Executor::end_segment(Run& run, std::uint32_t step, std::uint64_t bytes) {
 inline void Executor::end_step(Run& run, std::uint32_t step) {
   run.waits[step] = Run::over;
   --run.steps_left;
+  if (run.code[step].follower_count > 0) let_followers_go(run, step);
+}
+
+void Executor::let_followers_go(Run& run, std::uint32_t step) {
   for (const Follower& follower : run.followers(run.code[step])) {
-    const bool is_waited_for = !(run.cuts_through && follower.is_abreast);
-    if (is_waited_for && --run.waits[follower.step] > 0) continue;
-    ready_.push_back(follower.step);
+    if (run.cuts_through && follower.is_abreast) {
+      ready_.push_back(follower.step);
+    } else if (--run.waits[follower.step] == 0) {
+      release(run, follower.step);
+    }
   }
 }
 
@@ -357,10 +378,32 @@ void Executor::complete_mail(const TransportCompletion& completion) {
   if (!failure.ok()) fail(group, failure);
 }
 
-void Executor::complete(TransportCompletion& completion) {
+inline void Executor::complete(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   if (token.run == Token::mail) return complete_mail(completion);
   Run& run = *runs_[token.run];
+  if (!run.is_one_message(token.step) || !run.failure.ok() || !completion.status.ok() ||
+      completion.bytes != run.code[token.step].bytes) {
+    return complete_in_full(run, completion);
+  }
+  --run.under_way;
+  if (token.slot != Token::no_slot) {
+    run.reduce_message(token.step, 0, completion.bytes, arrived_in(token.slot, completion));
+    give_back(token.slot, completion);
+  }
+  end_step(run, token.step);
+  if (!ready_.empty()) drain(run);
+  if (run.steps_left == 0) finish(run);
+}
+
+void Executor::give_back(std::uint32_t slot, const TransportCompletion& completion) {
+  if (completion.lent != nullptr) transport_.give_back(completion.lent);
+  slots_.give_back(slot);
+}
+
+/// All that a completion may be.
+void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
+  const Token token = Token::unpacked(completion.token);
   const Instruction& it = run.code[token.step];
   --run.under_way;
   std::uint64_t begin = 0;
@@ -374,13 +417,10 @@ void Executor::complete(TransportCompletion& completion) {
   const bool is_right = completion.status.ok() && completion.bytes == expected;
   const bool goes_on = is_right && run.failure.ok();
   if (token.slot != Token::no_slot) {
-    const std::byte* const lent = completion.lent;
     if (goes_on) {
-      run.reduce_message(token.step, begin, expected,
-                         lent != nullptr ? lent : slots_.memory(token.slot));
+      run.reduce_message(token.step, begin, expected, arrived_in(token.slot, completion));
     }
-    if (lent != nullptr) transport_.give_back(lent);
-    slots_.give_back(token.slot);
+    give_back(token.slot, completion);
   }
   if (goes_on) {
     run.cuts_through ? end_segment(run, token.step, expected) : end_step(run, token.step);
@@ -394,21 +434,21 @@ void Executor::complete(TransportCompletion& completion) {
 
 bool Executor::flush() {
   bool has_posted = false;
-  while (!outgoing_.empty()) {
-    const std::size_t taken = transport_.post(outgoing_);
+  while (!outgoing_.ops().empty()) {
+    const std::size_t taken = transport_.post(outgoing_.ops());
     has_posted |= taken > 0;
-    if (taken == outgoing_.size()) break;
+    if (taken == outgoing_.ops().size()) break;
     // No room for one: its channel must wait, and the others go on.
-    const ChannelId full = outgoing_[taken].channel;
-    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(taken));
-    std::erase_if(outgoing_, [&](const TransportOp& op) {
+    const ChannelId full = outgoing_.ops()[taken].channel;
+    outgoing_.drop_first(taken);
+    outgoing_.drop_if([&](const TransportOp& op) {
       if (op.channel != full) return false;
-      refused_.push_back(op);
+      refused_.add() = op;
       return true;
     });
   }
   outgoing_.clear();
-  std::swap(outgoing_, refused_);
+  if (!refused_.ops().empty()) std::swap(outgoing_, refused_);
   return has_posted;
 }
 

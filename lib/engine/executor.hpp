@@ -14,6 +14,7 @@
 #include "hocket/transport.hpp"
 
 #include "engine/mailbox.hpp"
+#include "engine/outbox.hpp"
 #include "engine/run.hpp"
 #include "engine/slots.hpp"
 
@@ -72,15 +73,25 @@ class Executor {
   void drop_unposted(Run& run);
 
   void drain(Run& run);
+  void release(Run& run, std::uint32_t step);
   void advance(Run& run, std::uint32_t step);
+  void advance_whole(Run& run, std::uint32_t step);
   void advance_in_segments(Run& run, std::uint32_t step);
   void work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit);
+  void receive_in_slot(TransportOp& op, const Run& run, std::uint32_t step, std::uint64_t bytes);
   void post_message(Run& run, std::uint32_t step, std::uint64_t begin, std::uint64_t bytes);
-  void let_next_post(Run& run, const Instruction& it);
+  [[nodiscard]] static bool is_next_free(Run& run, const Instruction& it);
   void end_segment(Run& run, std::uint32_t step, std::uint64_t bytes);
   void end_step(Run& run, std::uint32_t step);
+  void let_followers_go(Run& run, std::uint32_t step);
 
   void complete(TransportCompletion& completion);
+  void complete_in_full(Run& run, TransportCompletion& completion);
+  [[nodiscard]] const std::byte* arrived_in(std::uint32_t slot,
+                                            const TransportCompletion& completion) const noexcept {
+    return completion.lent != nullptr ? completion.lent : slots_.memory(slot);
+  }
+  void give_back(std::uint32_t slot, const TransportCompletion& completion);
   void complete_mail(const TransportCompletion& completion);
   bool flush();
 
@@ -93,8 +104,8 @@ class Executor {
   std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
   std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
   std::vector<StepId> local_;         // with local work left: a segment at a time
-  std::vector<TransportOp> outgoing_;
-  std::vector<TransportOp> refused_;
+  Outbox outgoing_;
+  Outbox refused_;
   std::array<TransportCompletion, 64> completions_ = {};  // of one poll
 };
 

@@ -27,14 +27,13 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexc
 
 }  // namespace
 
-void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads,
-                   std::vector<TransportOp>& outgoing) {
+void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, Outbox& outgoing) {
   peers_[peer] = {
       .is_open = true, .letters = letters, .payloads = payloads, .credits = credits_max};
   for (int i = 0; i < letters_expected; ++i) expect_letter(peer, outgoing);
 }
 
-Status Mailbox::start(const Parcel& parcel, std::vector<TransportOp>& outgoing) {
+Status Mailbox::start(const Parcel& parcel, Outbox& outgoing) {
   parcel.work->begin();
   if (!failure_.ok()) {
     parcel.work->finish(failure_);
@@ -44,7 +43,7 @@ Status Mailbox::start(const Parcel& parcel, std::vector<TransportOp>& outgoing) 
   return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
 }
 
-Status Mailbox::send(std::uint32_t item, std::vector<TransportOp>& outgoing) {
+Status Mailbox::send(std::uint32_t item, Outbox& outgoing) {
   const Parcel& parcel = items_[item].parcel;
   Letter letter = {.tag = parcel.tag, .bytes = parcel.bytes, .number = item};
   if (parcel.peer == rank_) {
@@ -66,7 +65,7 @@ Status Mailbox::send(std::uint32_t item, std::vector<TransportOp>& outgoing) {
   return {};
 }
 
-Status Mailbox::receive(std::uint32_t item, std::vector<TransportOp>& outgoing) {
+Status Mailbox::receive(std::uint32_t item, Outbox& outgoing) {
   const auto found = std::ranges::find_if(
       unexpected_, [&](const Arrived& arrived) { return fits(items_[item].parcel, arrived); });
   if (found == unexpected_.end()) {
@@ -83,7 +82,7 @@ bool Mailbox::fits(const Parcel& expected, const Arrived& arrived) noexcept {
          (expected.tag == any_tag || expected.tag == arrived.letter.tag);
 }
 
-Status Mailbox::arrive(const Arrived& arrived, std::vector<TransportOp>& outgoing) {
+Status Mailbox::arrive(const Arrived& arrived, Outbox& outgoing) {
   const auto found = std::ranges::find_if(
       expected_, [&](std::uint32_t item) { return fits(items_[item].parcel, arrived); });
   if (found == expected_.end()) {
@@ -95,8 +94,7 @@ Status Mailbox::arrive(const Arrived& arrived, std::vector<TransportOp>& outgoin
   return accept(item, arrived, outgoing);
 }
 
-Status Mailbox::accept(std::uint32_t item, const Arrived& arrived,
-                       std::vector<TransportOp>& outgoing) {
+Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, Outbox& outgoing) {
   const Parcel& parcel = items_[item].parcel;
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
@@ -126,7 +124,7 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived,
   return {};
 }
 
-void Mailbox::give_credit(std::uint32_t peer, std::vector<TransportOp>& outgoing) {
+void Mailbox::give_credit(std::uint32_t peer, Outbox& outgoing) {
   std::uint32_t& owed = peers_[peer].owed;
   if (++owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
   post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(owed, 0U)}, none,
@@ -134,7 +132,7 @@ void Mailbox::give_credit(std::uint32_t peer, std::vector<TransportOp>& outgoing
 }
 
 Status Mailbox::complete(std::uint32_t number, const TransportCompletion& completion,
-                         std::vector<TransportOp>& outgoing) {
+                         Outbox& outgoing) {
   const Op op = ops_[number];
   free_ops_.push_back(number);
   if (op.item != none) items_[op.item].is_posted = false;
@@ -159,7 +157,7 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
 }
 
 Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
-                            std::vector<TransportOp>& outgoing) {
+                            Outbox& outgoing) {
   const Letter letter = bytes >= letter_bytes ? read(buffers_[buffer].get()) : Letter();
   const bool is_message = letter.kind == LetterKind::message;
   if (bytes != letter_bytes + (is_message ? letter.bytes : 0) || letter.kind > LetterKind::credit) {
@@ -175,8 +173,7 @@ Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint6
   return {};
 }
 
-Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter,
-                           std::vector<TransportOp>& outgoing) {
+Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter, Outbox& outgoing) {
   const std::uint64_t item = letter.number;
   const bool is_ours = item < items_.size() && items_[item].is_used && items_[item].is_offered &&
                        items_[item].parcel.peer == peer;
@@ -251,12 +248,12 @@ void Mailbox::fail(const Status& why) {
 }
 
 void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
-                          std::vector<TransportOp>& outgoing) {
+                          Outbox& outgoing) {
   const std::uint32_t buffer = take_buffer();
   write(letter, buffers_[buffer].get());
   const std::uint64_t token =
       add_op({.kind = OpKind::letter_out, .peer = peer, .buffer = buffer, .item = item});
-  TransportOp& op = outgoing.emplace_back();
+  TransportOp& op = outgoing.add();
   op.channel = peers_[peer].letters;
   op.first = {buffers_[buffer].get(), letter_bytes};
   if (item != none) op.rest = {items_[item].parcel.memory, items_[item].parcel.bytes};
@@ -264,10 +261,10 @@ void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_
 }
 
 void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
-                           std::vector<TransportOp>& outgoing) {
+                           Outbox& outgoing) {
   const bool sends = items_[item].parcel.sends;
   items_[item].is_posted = true;
-  TransportOp& op = outgoing.emplace_back();
+  TransportOp& op = outgoing.add();
   op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = peers_[peer].payloads;
   op.first = {items_[item].parcel.memory, bytes};
@@ -275,9 +272,9 @@ void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t
       {.kind = sends ? OpKind::payload_out : OpKind::payload_in, .peer = peer, .item = item});
 }
 
-void Mailbox::expect_letter(std::uint32_t peer, std::vector<TransportOp>& outgoing) {
+void Mailbox::expect_letter(std::uint32_t peer, Outbox& outgoing) {
   const std::uint32_t buffer = take_buffer();
-  TransportOp& op = outgoing.emplace_back();
+  TransportOp& op = outgoing.add();
   op.kind = TransportOp::Kind::recv;
   op.channel = peers_[peer].letters;
   op.first = {buffers_[buffer].get(), buffer_bytes};

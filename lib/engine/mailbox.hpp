@@ -18,6 +18,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "engine/outbox.hpp"
 #include "engine/work.hpp"
 
 namespace hocket::engine {
@@ -57,13 +58,12 @@ class Mailbox {
   [[nodiscard]] bool is_open(std::uint32_t peer) const noexcept {
     return peer == rank_ || peers_[peer].is_open;
   }
-  void open(std::uint32_t peer, ChannelId letters, ChannelId payloads,
-            std::vector<TransportOp>& outgoing);
+  void open(std::uint32_t peer, ChannelId letters, ChannelId payloads, Outbox& outgoing);
 
   // These fail with what the whole group is to fail with.
-  [[nodiscard]] Status start(const Parcel& parcel, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status start(const Parcel& parcel, Outbox& outgoing);
   [[nodiscard]] Status complete(std::uint32_t op, const TransportCompletion& completion,
-                                std::vector<TransportOp>& outgoing);
+                                Outbox& outgoing);
   /// Of the first whose deadline has passed.
   [[nodiscard]] Status expire(Instant now) const;
 
@@ -113,25 +113,21 @@ class Mailbox {
     std::uint32_t buffer = none;  // of a message
   };
 
-  [[nodiscard]] Status send(std::uint32_t item, std::vector<TransportOp>& outgoing);
-  [[nodiscard]] Status receive(std::uint32_t item, std::vector<TransportOp>& outgoing);
+  [[nodiscard]] Status send(std::uint32_t item, Outbox& outgoing);
+  [[nodiscard]] Status receive(std::uint32_t item, Outbox& outgoing);
   [[nodiscard]] Status take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
-                                   std::vector<TransportOp>& outgoing);
-  [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter,
-                                  std::vector<TransportOp>& outgoing);
-  [[nodiscard]] Status arrive(const Arrived& arrived, std::vector<TransportOp>& outgoing);
-  [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived,
-                              std::vector<TransportOp>& outgoing);
+                                   Outbox& outgoing);
+  [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter, Outbox& outgoing);
+  [[nodiscard]] Status arrive(const Arrived& arrived, Outbox& outgoing);
+  [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived, Outbox& outgoing);
   [[nodiscard]] Status lose(std::uint32_t peer, const Status& why);
   [[nodiscard]] Status hopeless(const Parcel& parcel) const;
   [[nodiscard]] static bool fits(const Parcel& expected, const Arrived& arrived) noexcept;
 
-  void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
-                   std::vector<TransportOp>& outgoing);
-  void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
-                    std::vector<TransportOp>& outgoing);
-  void expect_letter(std::uint32_t peer, std::vector<TransportOp>& outgoing);
-  void give_credit(std::uint32_t peer, std::vector<TransportOp>& outgoing);
+  void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item, Outbox& outgoing);
+  void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes, Outbox& outgoing);
+  void expect_letter(std::uint32_t peer, Outbox& outgoing);
+  void give_credit(std::uint32_t peer, Outbox& outgoing);
   [[nodiscard]] std::uint64_t add_op(const Op& op);
   [[nodiscard]] std::uint32_t add_item(const Parcel& parcel);
   void finish(std::uint32_t item, const Status& status);

@@ -53,6 +53,10 @@ Program::Program(Plan plan)
       waits_abreast_(plan_.steps.size()) {
   find_ports();
   find_followers();
+  for (std::uint32_t i = 0; i < plan_.steps.size(); ++i) {
+    if (waits_[i] == 0) first_steps_.push_back(i);
+    if (waits_abreast_[i] == 0) first_steps_abreast_.push_back(i);
+  }
 }
 
 void Program::find_ports() {

@@ -50,6 +50,10 @@ class Program {
   [[nodiscard]] std::span<const std::uint32_t> waits(bool may_be_abreast) const noexcept {
     return may_be_abreast ? waits_abreast_ : waits_;
   }
+  /// Those that wait for none.
+  [[nodiscard]] std::span<const std::uint32_t> first_steps(bool may_be_abreast) const noexcept {
+    return may_be_abreast ? first_steps_abreast_ : first_steps_;
+  }
   /// Of all steps: those of one are in a row.
   [[nodiscard]] std::span<const Follower> followers() const noexcept { return followers_; }
   /// The steps that a step is abreast of.
@@ -67,6 +71,8 @@ class Program {
   std::vector<Place> places_;                 // by step
   std::vector<std::uint32_t> waits_;          // likewise
   std::vector<std::uint32_t> waits_abreast_;  // likewise
+  std::vector<std::uint32_t> first_steps_;
+  std::vector<std::uint32_t> first_steps_abreast_;
   std::vector<Follower> followers_;           // of all steps
   std::vector<std::uint32_t> abreast_;        // of all steps
   std::vector<std::uint32_t> abreast_first_;  // by step, and behind the last

@@ -25,6 +25,7 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   task = new_task;
   const Binding& binding = *task.binding;
   code = binding.code();
+  followers_ = binding.program().followers().data();
   cuts_through = binding.step_bytes_max() > segment_bytes;
   const auto waits_at_first = binding.program().waits(cuts_through);
   waits.assign(waits_at_first.begin(), waits_at_first.end());
@@ -59,17 +60,11 @@ std::uint64_t Run::limit_of(std::uint32_t step) const noexcept {
   return limit;
 }
 
-void Run::fill_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
-                     std::uint64_t bytes) const noexcept {
-  const Instruction& it = code[step];
-  const bool sends = it.kind == StepKind::send;
-  std::byte* const memory = memory_of(sends ? it.from_buffer : it.to_buffer);
-  if (!it.wraps) {
-    op.first = {memory + (sends ? it.from : it.to) + begin, bytes};
-    return;
-  }
+void Run::fill_wrapped_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                             std::uint64_t bytes) const noexcept {
   const Extent& extent = task.binding->extent(step);
-  const ByteRange& range = sends ? extent.from : extent.to;
+  const ByteRange& range = code[step].kind == StepKind::send ? extent.from : extent.to;
+  std::byte* const memory = memory_of(code[step].from_buffer);
   const std::uint64_t in_a_row = range.in_a_row(begin, bytes);
   op.first = {memory + range.at(begin), in_a_row};
   if (in_a_row < bytes) op.rest = {memory + range.wrap, bytes - in_a_row};

@@ -64,7 +64,7 @@ class Run {
 
   [[nodiscard]] const plan::Plan& plan() const noexcept { return task.binding->program().plan(); }
   [[nodiscard]] std::span<const Follower> followers(const Instruction& it) const noexcept {
-    return task.binding->program().followers().subspan(it.first_follower, it.follower_count);
+    return {followers_ + it.first_follower, it.follower_count};
   }
   /// How many bytes of a step may be begun: what it is abreast of is as far.
   [[nodiscard]] std::uint64_t limit_of(std::uint32_t step) const noexcept;
@@ -75,10 +75,18 @@ class Run {
     return waits[step] == 0 && code[step].communicates();
   }
 
+  [[nodiscard]] bool is_one_message(std::uint32_t step) const noexcept {
+    return code[step].is_message() && !cuts_through;
+  }
+
   // Bytes of a step, from a position on.
   /// Of one that sends or receives: where they are, as the parts of a message.
   void fill_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
-                  std::uint64_t bytes) const noexcept;
+                  std::uint64_t bytes) const noexcept {
+    const Instruction& it = code[step];
+    if (it.wraps) return fill_wrapped_parts(op, step, begin, bytes);
+    op.first = {memory_of(it.from_buffer) + it.from + begin, bytes};
+  }
   /// to = from op message
   void reduce_message(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
                       const std::byte* message) const;
@@ -97,6 +105,8 @@ class Run {
 
  private:
   void prepare();
+  void fill_wrapped_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                          std::uint64_t bytes) const noexcept;
   void work_on_row(const Instruction& it, std::uint64_t from, std::uint64_t to,
                    std::uint64_t bytes) const;
   [[nodiscard]] std::byte* memory_of(plan::Buffer buffer) const noexcept {
@@ -104,6 +114,7 @@ class Run {
   }
 
   std::array<std::byte*, 3> memory_ = {};  // by Buffer
+  const Follower* followers_ = nullptr;    // of all steps
   std::vector<std::byte> scratch_ = {};
   std::vector<std::byte> prepared_ = {};  // what is reduced in place of in
 };

@@ -118,7 +118,7 @@ class Course {
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
   std::vector<Time> cores_;                  // by rank: when its core is free
   bool keeps_steps_;
-  std::vector<Time> begins_;                 // by step, if kept
+  std::vector<Time> begins_;  // by step, if kept
   std::uint64_t messages_ = 0;
   std::uint64_t bytes_ = 0;
   std::uint64_t ended_ = 0;  // steps

@@ -1,0 +1,45 @@
+// Ops on their way to the transport.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "hocket/transport.hpp"
+
+namespace hocket::engine {
+
+/// A vector to whose end it takes little to add.
+class Outbox {
+ public:
+  /// One that has done nothing yet.
+  TransportOp& add() {
+    if (count_ == room_) make_room();
+    return ops_[count_++] = {};
+  }
+  [[nodiscard]] std::span<const TransportOp> ops() const noexcept { return {ops_.data(), count_}; }
+  void drop_first(std::size_t count) {
+    std::copy_n(ops_.begin() + static_cast<std::ptrdiff_t>(count), count_ - count, ops_.begin());
+    count_ -= count;
+  }
+  template <class Is>
+  void drop_if(Is is) {
+    const auto end = ops_.begin() + static_cast<std::ptrdiff_t>(count_);
+    count_ = static_cast<std::size_t>(std::remove_if(ops_.begin(), end, is) - ops_.begin());
+  }
+  void clear() noexcept { count_ = 0; }
+
+ private:
+  void make_room() {
+    room_ = std::max<std::size_t>(64, 2 * room_);
+    ops_.resize(room_);
+  }
+
+  std::vector<TransportOp> ops_;
+  std::size_t room_ = 0;
+  std::size_t count_ = 0;
+};
+
+}  // namespace hocket::engine
