@@ -13,6 +13,7 @@
 #include "collectives.hpp"
 #include "kernels.hpp"
 #include "overlap.hpp"
+#include "sendrecv.hpp"
 #include "start.hpp"
 #include "steps.hpp"
 #include "store.hpp"
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words(argv + 1, argv + argc);
   hocket::bench::add_collective_commands(program, words);
   hocket::bench::add_overlap_command(program, words);
+  hocket::bench::add_sendrecv_command(program, words);
   hocket::bench::add_kernels_command(program);
   hocket::bench::add_store_command(program);
   hocket::bench::add_start_command(program);

@@ -17,12 +17,6 @@ constexpr std::size_t iterations_max = 100'000;
 
 double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-/// Of sorted times: the one that this share of all does not exceed.
-double quantile(const std::vector<Duration>& sorted, double share) {
-  const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
-  return seconds(sorted[std::min(index, sorted.size() - 1)]);
-}
-
 /// So many on every rank, by how long the last calls of the warm-up took.
 std::size_t choose_iterations(Communicator& world, const Sweep& sweep, Trial& trial) {
   std::vector<Duration> times = trial.time(sweep.warmups);
@@ -62,6 +56,11 @@ Row measure(Communicator& world, const Sweep& sweep, const Case& what, std::size
 }
 
 }  // namespace
+
+double quantile(const std::vector<Duration>& sorted, double share) {
+  const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted.size()));
+  return seconds(sorted[std::min(index, sorted.size() - 1)]);
+}
 
 std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64_t last,
                                          std::uint64_t factor, std::uint64_t step) {

@@ -39,6 +39,9 @@ struct Row {
 [[nodiscard]] std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64_t last,
                                                        std::uint64_t factor, std::uint64_t step);
 
+/// Of sorted times, in seconds: the one that this share of all does not exceed.
+[[nodiscard]] double quantile(const std::vector<Duration>& sorted, double share);
+
 /// The same rows on all ranks; each is handed out as soon as it is there. Says before what it is
 /// going to measure.
 void run(Communicator& world, const Sweep& sweep, const std::function<void(const Row&)>& on_row,

@@ -160,6 +160,25 @@ class Overlap(Case):
         self.assertEqual([line.split()[0] for line in lines], ["4096", "16384", "65536"])
 
 
+class Sendrecv(Case):
+    def test_pairs(self) -> None:
+        words = ("sendrecv", "--ranks", "3", "-b", "0", "-e", "256K", "-f", "512", "-n", "5")
+        found = json.loads(self.bench(*words, "--json"))
+        self.assertEqual([row["bytes"] for row in found["rows"]], [0, 1, 512, 262144])
+        for row in found["rows"]:
+            self.assertEqual((row["pairs"], row["window"], row["wrong"]), (1, 64, 0))
+            self.assertTrue(0 < row["p50_s"] <= row["p99_s"], row)
+            self.assertAlmostEqual(row["messages_per_s"] * row["bytes"] / 1e9, row["bandwidth_gb_s"])
+            self.assertGreater(row["messages_per_s"], 0)
+        lines = [line for line in self.bench(*words).splitlines() if not line.startswith("#")]
+        self.assertEqual([line.split()[0] for line in lines], ["0", "1", "512", "262144"])
+
+    def test_one_rank_has_nobody(self) -> None:
+        ran = run(BENCH, "sendrecv", "--ranks", "1")
+        self.assertNotEqual(ran.returncode, 0)
+        self.assertIn("two ranks", ran.stderr)
+
+
 class Worlds(Case):
     def test_ranks_of_a_launcher(self) -> None:
         ran = run(HOCKET, "run", "-n", "3", "--no-tag-output", "--", BENCH, "all_reduce",

@@ -1,0 +1,14 @@
+// hocket-bench sendrecv: messages between pairs of ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace hocket::bench {
+
+/// `words`: the command line without the program's name.
+void add_sendrecv_command(CLI::App& program, const std::vector<std::string>& words);
+
+}  // namespace hocket::bench
