@@ -31,8 +31,7 @@ std::size_t Exchange::check() {
   pattern.write(static_cast<std::uint32_t>(world_.rank()), 0, sent_);
   poison(received_);
   if (has_partner()) {
-    world_.sendrecv(Message::send(std::span<const std::byte>(sent_), partner_),
-                    Message::recv(received(0), partner_));
+    world_.sendrecv(message(true, sent_), message(false, received(0)));
   }
   std::size_t wrong = count_wrong(pattern, 1);
   poison(received_);
@@ -71,9 +70,8 @@ Duration Exchange::stream(std::size_t windows) {
   for (std::size_t each = 0; has_partner() && each < windows; ++each) {
     works_.clear();
     for (std::size_t i = 0; i < window_; ++i) {
-      works_.push_back(world_.start(is_first()
-                                        ? Message::send(std::span<const std::byte>(sent_), partner_)
-                                        : Message::recv(received(i), partner_)));
+      works_.push_back(
+          world_.start(is_first() ? message(true, sent_) : message(false, received(i))));
     }
     wait_all(works_);
     answer();
@@ -81,16 +79,18 @@ Duration Exchange::stream(std::size_t windows) {
   return clock.now() - begin;
 }
 
-void Exchange::send() { world_.send(std::span<const std::byte>(sent_), partner_); }
+void Exchange::send() { world_.run(message(true, sent_)); }
 
-void Exchange::receive() { world_.recv(received(0), partner_); }
+void Exchange::receive() { world_.run(message(false, received(0))); }
 
-void Exchange::answer() {
-  if (is_first()) {
-    world_.recv(std::span<std::byte>(), partner_);
-  } else {
-    world_.send(std::span<const std::byte>(), partner_);
-  }
+void Exchange::answer() { world_.run(message(!is_first(), {})); }
+
+Message Exchange::message(bool is_sent, std::span<std::byte> memory) const {
+  return {.is_sent = is_sent,
+          .data = memory.data(),
+          .count = memory.size(),
+          .peer = partner_,
+          .tag = 0};
 }
 
 }  // namespace hocket::bench

@@ -90,6 +90,9 @@ struct Collective {
   Reduce reduction = {};
   int root = 0;
   Options options = {};
+  /// Of all_reduce and broadcast, in place of in and out: what lies one behind the other in the
+  /// vector of `count` elements. Each is in place, and overlaps no other.
+  std::span<const Piece> pieces = {};
 
   /// out[i] = the values in[i] of all ranks, reduced; on every rank.
   template <Element T>
@@ -98,6 +101,15 @@ struct Collective {
     detail::check_same_size(in.size(), out.size(), "all_reduce");
     Collective it = of<T>(CollectiveKind::all_reduce, in, out, options);
     it.count = in.size();
+    it.reduction = reduction;
+    return it;
+  }
+
+  /// Many small vectors of T in one operation: much sooner over than one operation for each.
+  template <Element T>
+  [[nodiscard]] static Collective all_reduce(std::span<const Piece> pieces, Reduce reduction = {},
+                                             Options options = {}) {
+    Collective it = of<T>(CollectiveKind::all_reduce, pieces, options);
     it.reduction = reduction;
     return it;
   }
@@ -144,6 +156,14 @@ struct Collective {
                                             Options options = {}) {
     Collective it = of<T>(CollectiveKind::broadcast, values, values, options);
     it.count = values.size();
+    it.root = root;
+    return it;
+  }
+
+  template <Element T>
+  [[nodiscard]] static Collective broadcast(std::span<const Piece> pieces, int root = 0,
+                                            Options options = {}) {
+    Collective it = of<T>(CollectiveKind::broadcast, pieces, options);
     it.root = root;
     return it;
   }
@@ -253,6 +273,13 @@ struct Collective {
             .out = out.data(),
             .type = data_type_of<T>,
             .options = options};
+  }
+  template <Element T>
+  [[nodiscard]] static Collective of(CollectiveKind kind, std::span<const Piece> pieces,
+                                     const Options& options) {
+    Collective it = {.kind = kind, .type = data_type_of<T>, .options = options, .pieces = pieces};
+    for (const Piece& each : pieces) it.count += each.count;
+    return it;
   }
 };
 

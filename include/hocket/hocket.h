@@ -163,6 +163,12 @@ typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, 
    thread, inside the library: it must not wait or call Hocket. */
 typedef void (*hocket_end_function)(void* context, hocket_status status);
 
+/* One of many vectors that one operation takes, in place. */
+typedef struct hocket_piece {
+  void* data;
+  size_t count; /* elements */
+} hocket_piece;
+
 typedef struct hocket_collective {
   size_t struct_size;
   hocket_kind kind;
@@ -180,6 +186,9 @@ typedef struct hocket_collective {
   int64_t timeout_ns;
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
+  const hocket_piece*
+      pieces; /* of all_reduce and broadcast: in place of in, out and count; or NULL */
+  size_t piece_count;
 } hocket_collective;
 
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);

@@ -129,4 +129,10 @@ concept Element = requires {
 template <Element T>
 inline constexpr DataType data_type_of = DataTypeOf<T>::value;
 
+/// One of many vectors that one operation takes: its elements.
+struct Piece {
+  void* data = nullptr;
+  std::size_t count = 0;
+};
+
 }  // namespace hocket::inline v0

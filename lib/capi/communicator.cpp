@@ -85,6 +85,12 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
   result.root = c.root;
   result.options = options_of(c);
+  if (c.pieces != nullptr) {
+    static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece));
+    result.pieces = {reinterpret_cast<const hocket::Piece*>(c.pieces), c.piece_count};
+    result.count = 0;
+    for (const hocket::Piece& each : result.pieces) result.count += each.count;
+  }
   return result;
 }
 

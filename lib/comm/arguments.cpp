@@ -72,6 +72,20 @@ Status check_counts(const Collective& c, const Place& place) {
   return {};
 }
 
+Status check_pieces(const Collective& c) {
+  if (c.kind != CollectiveKind::all_reduce && c.kind != CollectiveKind::broadcast) {
+    return wrong("it can't be of many pieces: all_reduce and broadcast can");
+  }
+  if (c.in != nullptr || c.out != nullptr) return wrong("both pieces and a buffer");
+  std::size_t left = c.count;
+  for (const Piece& each : c.pieces) {
+    if (each.count > left) return wrong("its pieces are of more elements than its count");
+    if (each.count > 0 && each.data == nullptr) return wrong("a piece with a null pointer");
+    left -= each.count;
+  }
+  return left == 0 ? Status() : wrong(fmt::format("{} elements are in no piece", left));
+}
+
 /// In place, the smaller buffer is the part of the larger one that it is a copy of.
 Status check_memory(const Collective& c, const Place& place) {
   const Elements elements = elements_of(c, place);
@@ -114,7 +128,7 @@ Status check(const Collective& c, const Place& place) {
   }
   if (c.options.timeout.count() < 0) return wrong("a timeout below zero");
   if (Status status = check_counts(c, place); !status.ok()) return status;
-  return check_memory(c, place);
+  return c.pieces.empty() ? check_memory(c, place) : check_pieces(c);
 }
 
 void write_signature(const Collective& c, Signature& to) {

@@ -52,6 +52,7 @@ Status Group::set_up(const Collective& collective, Operation& operation) {
       .binding = operation.plan->binding.get(),
       .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
+      .pieces = collective.pieces,
       .group = &group_,
   };
   if (!is_barrier && !plan::reduces(operation.plan->signature.operation)) return {};

@@ -19,6 +19,17 @@ void for_each_row(const Extent& extent, std::uint64_t begin, std::uint64_t bytes
   }
 }
 
+/// Calls work(piece, where it is gathered, bytes) for all of a task that are not empty.
+template <class Work>
+void for_each_piece(const Task& task, Work work) {
+  std::byte* gathered = task.out;
+  for (const Piece& each : task.pieces) {
+    const std::size_t bytes = each.count * task.binding->element_bytes();
+    if (bytes > 0) work(static_cast<std::byte*>(each.data), gathered, bytes);
+    gathered += bytes;
+  }
+}
+
 }  // namespace
 
 void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
@@ -31,11 +42,22 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   waits.assign(waits_at_first.begin(), waits_at_first.end());
   paces.assign(cuts_through ? code.size() : 0, {});
   if (scratch_.size() < binding.scratch_bytes()) scratch_.resize(binding.scratch_bytes());
+  if (!task.pieces.empty()) gather();
   memory_ = {const_cast<std::byte*>(task.in), task.out, scratch_.data()};  // which no step writes
   prepare();
   steps_left = code.size();
   under_way = 0;
   failure = {};
+}
+
+void Run::gather() {
+  const Binding& binding = *task.binding;
+  if (gathered_.size() < binding.out_bytes()) gathered_.resize(binding.out_bytes());
+  task.in = task.out = gathered_.data();
+  if (binding.in_bytes() == 0) return;  // it gives nothing
+  for_each_piece(task, [](std::byte* piece, std::byte* gathered, std::size_t bytes) {
+    std::memcpy(gathered, piece, bytes);
+  });
 }
 
 void Run::prepare() {
@@ -48,8 +70,12 @@ void Run::prepare() {
 
 void Run::finish() const {
   const Binding& binding = *task.binding;
-  if (!task.reduction || !task.reduction->finishes() || binding.out_bytes() == 0) return;
-  task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
+  if (binding.out_bytes() > 0 && task.reduction && task.reduction->finishes()) {
+    task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
+  }
+  for_each_piece(task, [](std::byte* piece, const std::byte* gathered, std::size_t bytes) {
+    std::memcpy(piece, gathered, bytes);
+  });
 }
 
 std::uint64_t Run::limit_of(std::uint32_t step) const noexcept {

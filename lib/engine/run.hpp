@@ -11,6 +11,7 @@
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
+#include "hocket/types.hpp"
 
 #include "base/clock.hpp"
 #include "engine/binding.hpp"
@@ -27,6 +28,7 @@ struct Task {
   const Binding* binding = nullptr;
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
+  std::span<const Piece> pieces = {};               // in place of both, one behind the other
   std::optional<reduce::Reduction> reduction = {};  // of operations that reduce
   Group* group = nullptr;
   Work* work = nullptr;
@@ -104,6 +106,7 @@ class Run {
   Status failure = {};
 
  private:
+  void gather();
   void prepare();
   void fill_wrapped_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
                           std::uint64_t bytes) const noexcept;
@@ -116,6 +119,7 @@ class Run {
   std::array<std::byte*, 3> memory_ = {};  // by Buffer
   const Follower* followers_ = nullptr;    // of all steps
   std::vector<std::byte> scratch_ = {};
+  std::vector<std::byte> gathered_ = {};  // in and out, if the task is of pieces
   std::vector<std::byte> prepared_ = {};  // what is reduced in place of in
 };
 

@@ -56,6 +56,21 @@ static void collectives(hocket_comm* world) {
   expect(hocket_run(world, &scan) == HOCKET_OK, "scan");
   expect(before == rank * (rank + 1) / 2, "its value");
 
+  int32_t one[1] = {rank};
+  int32_t three[3] = {1, 2, rank};
+  const hocket_piece pieces[] = {{one, 1}, {NULL, 0}, {three, 3}};
+  hocket_collective batch = {.struct_size = sizeof batch,
+                             .kind = HOCKET_ALL_REDUCE,
+                             .dtype = HOCKET_I32,
+                             .op = HOCKET_SUM,
+                             .pieces = pieces,
+                             .piece_count = 3};
+  expect(hocket_run(world, &batch) == HOCKET_OK, "a batch");
+  expect(one[0] == size * (size - 1) / 2 && three[1] == 2 * size && three[2] == one[0],
+         "its values");
+  batch.kind = HOCKET_GATHER;
+  expect(hocket_run(world, &batch) == HOCKET_INVALID_ARGUMENT, "a batch that can't be");
+
   int calls = 0;
   int32_t mine[2] = {rank, -rank};
   int32_t most[2] = {0, 0};

@@ -136,6 +136,11 @@ class Matrix(unittest.TestCase):
             with self.subTest(size):
                 self.world(size, "crowd")
 
+    def test_many_vectors_in_one_operation(self) -> None:
+        for size in (1, 2, 5):
+            with self.subTest(size):
+                self.world(size, "batches")
+
     def test_wrong_arguments_are_refused(self) -> None:
         for size in (1, 3):
             with self.subTest(size):

@@ -19,6 +19,9 @@ from pathlib import Path
 import launcher
 from launcher import PATIENCE, SOON, Case, Job, wait_until
 
+# Whoever started the tests may ignore it, as nohup does, and then so would all that they start.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 STUBBORN = ["sh", "-c", "trap '' TERM INT HUP; echo ready; while :; do sleep 1; done"]
 
 

@@ -96,6 +96,8 @@ void check_allocations(Communicator& world) {
                    Message::recv<float>(first(out, count), previous));
   };
   hocket::Prepared prepared = world.prepare(all_reduce(small));
+  std::vector<hocket::Piece> pieces;
+  for (std::size_t i = 0; i < 100; ++i) pieces.push_back({&out[i * 20], i % 7});
   const Subject subjects[] = {
       {"all_reduce", [&] { world.run(all_reduce(small)); }},
       {"large all_reduce", [&] { world.run(all_reduce(large)); }},
@@ -107,6 +109,7 @@ void check_allocations(Communicator& world) {
          world.run(Collective::all_to_all<float>(first(in, small * ranks),
                                                  first(out, small * ranks), small));
        }},
+      {"batch", [&] { world.run(Collective::all_reduce<float>(pieces)); }},
       {"barrier", [&] { world.barrier(); }},
       {"prepared all_reduce", [&] { prepared.run(); }},
       {"started all_reduce", [&] { world.start(all_reduce(small)).wait(); }},

@@ -6,6 +6,7 @@
 
 #include "hocket/hocket.hpp"
 
+#include "integration/collectives/batches.hpp"
 #include "integration/collectives/crowd.hpp"
 #include "integration/collectives/groups.hpp"
 #include "integration/collectives/matrix.hpp"
@@ -26,6 +27,8 @@ bool run_part(std::string_view part, std::string_view only, Communicator& world,
     try_splits(world, report);
     try_works(world, report);
     try_prepared(world, report);
+  } else if (part == "batches") {
+    try_batches(world, report);
   } else if (part == "crowd") {
     try_threads(world, report);
     try_orders(world, report);

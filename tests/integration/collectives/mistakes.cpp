@@ -19,6 +19,7 @@ class Mistakes {
     kinds_and_types();
     counts();
     memory();
+    pieces();
     reductions();
     spans();
     groups();
@@ -102,6 +103,24 @@ class Mistakes {
     wrong = of(CollectiveKind::all_to_all);
     wrong.out = in_.data();
     refused(wrong, "can't be in place");
+  }
+
+  void pieces() {
+    const std::array<Piece, 2> right = {Piece{in_.data(), 1}, Piece{in_.data() + 2, 3}};
+    const std::array<Piece, 1> null = {Piece{nullptr, 4}};
+    Collective wrong = of(CollectiveKind::reduce);
+    wrong.pieces = right;
+    refused(wrong, "can't be of many pieces");
+    wrong.kind = CollectiveKind::all_reduce;
+    refused(wrong, "both pieces and a buffer");
+    wrong.in = wrong.out = nullptr;
+    wrong.count = 3;
+    refused(wrong, "its pieces are of more elements than its count");
+    wrong.count = 6;
+    refused(wrong, "2 elements are in no piece");
+    wrong.count = 4;
+    wrong.pieces = null;
+    refused(wrong, "a piece with a null pointer");
   }
 
   void reductions() {

@@ -1,0 +1,13 @@
+// Operations on many vectors at once.
+#pragma once
+
+#include "hocket/hocket.hpp"
+
+#include "integration/collectives/report.hpp"
+
+namespace hocket::testing {
+
+/// Blocking, in the background and prepared; of few and many, of empty and of large ones.
+void try_batches(Communicator& world, Report& report);
+
+}  // namespace hocket::testing
