@@ -91,7 +91,8 @@ struct Collective {
   int root = 0;
   Options options = {};
   /// Of all_reduce and broadcast, in place of in and out: what lies one behind the other in the
-  /// vector of `count` elements. Each is in place, and overlaps no other.
+  /// vector of `count` elements. Each is in place, and overlaps no other. They are copied there and
+  /// back, so that they should be small; the list of them is needed only until the call returns.
   std::span<const Piece> pieces = {};
 
   /// out[i] = the values in[i] of all ranks, reduced; on every rank.
@@ -105,7 +106,7 @@ struct Collective {
     return it;
   }
 
-  /// Many small vectors of T in one operation: much sooner over than one operation for each.
+  /// Many small vectors of T in one operation: sooner over than one operation for each.
   template <Element T>
   [[nodiscard]] static Collective all_reduce(std::span<const Piece> pieces, Reduce reduction = {},
                                              Options options = {}) {

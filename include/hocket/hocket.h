@@ -163,7 +163,7 @@ typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, 
    thread, inside the library: it must not wait or call Hocket. */
 typedef void (*hocket_end_function)(void* context, hocket_status status);
 
-/* One of many vectors that one operation takes, in place. */
+/* One of many vectors that one operation takes, each in place: they are copied into one. */
 typedef struct hocket_piece {
   void* data;
   size_t count; /* elements */

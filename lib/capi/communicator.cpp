@@ -1,5 +1,6 @@
 // Communicators, operations and messages of the C ABI.
 #include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -85,8 +86,11 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
   result.root = c.root;
   result.options = options_of(c);
+  if (c.pieces == nullptr && c.piece_count > 0) refuse("a null pointer for pieces");
   if (c.pieces != nullptr) {
-    static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece));
+    if (c.in != nullptr || c.out != nullptr) refuse("both pieces and a buffer");
+    static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece) &&
+                  offsetof(hocket::Piece, count) == offsetof(hocket_piece, count));
     result.pieces = {reinterpret_cast<const hocket::Piece*>(c.pieces), c.piece_count};
     result.count = 0;
     for (const hocket::Piece& each : result.pieces) result.count += each.count;

@@ -21,6 +21,7 @@ struct Started {
   std::shared_ptr<Group> group = {};
   std::variant<Message, Operation> operation = {};
   engine::Received received = {};  // of a message
+  std::vector<Piece> pieces = {};  // of a batch: the caller's may be gone before it is over
   engine::Work work = {};
 };
 

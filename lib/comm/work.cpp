@@ -12,7 +12,8 @@ namespace hocket::comm {
 
 struct Planned {
   std::shared_ptr<Group> group;
-  Collective collective;
+  std::vector<Piece> pieces;
+  Collective collective;  // of those
   Operation operation;
 };
 
@@ -52,6 +53,8 @@ Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
            const Collective& collective) {
   auto started = take(group, collective.options);
   group->number(collective, operation);
+  started->pieces.assign(collective.pieces.begin(), collective.pieces.end());
+  operation.task.pieces = started->pieces;
   operation.task.work = &started->work;
   started->operation = std::move(operation);
   group->engine().start_in_background(std::get<comm::Operation>(started->operation).task);
@@ -161,8 +164,10 @@ Work Communicator::start(const Message& message) {
 Prepared Communicator::prepare(const Collective& collective) {
   auto planned = std::make_unique<comm::Planned>();
   planned->group = group_;
+  planned->pieces.assign(collective.pieces.begin(), collective.pieces.end());
   planned->collective = collective;
-  Status status = group_->set_up(collective, planned->operation);
+  planned->collective.pieces = planned->pieces;
+  Status status = group_->set_up(planned->collective, planned->operation);
   if (!status.ok()) throw_error(std::move(status));
   return Prepared(std::move(planned));
 }

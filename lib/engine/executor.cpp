@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -106,7 +107,12 @@ void Executor::start(const Task& task) {
 void Executor::begin(const Task& task) {
   task.group->is_busy = true;
   Run& run = take_run();
-  run.begin(task, options_.segment_bytes);
+  try {
+    run.begin(task, options_.segment_bytes);
+  } catch (const std::bad_alloc&) {
+    return fail(*task.group, Status(StatusCode::limit_exceeded,
+                                    "no memory for what it needs beside the caller's"));
+  }
   for (const std::uint32_t step : task.binding->program().first_steps(run.cuts_through)) {
     release(run, step);
   }
@@ -268,12 +274,12 @@ inline void Executor::advance(Run& run, std::uint32_t step) {
   run.cuts_through ? advance_in_segments(run, step) : advance_whole(run, step);
 }
 
-/// A step that is no message.
+/// A step of the rank itself, or a message of nothing, which is not sent.
 void Executor::advance_whole(Run& run, std::uint32_t step) {
   const Instruction& it = run.code[step];
   if (!it.communicates()) {
     run.work_on(step, 0, it.bytes);
-  } else if (is_next_free(run, it)) {
+  } else if (count_down_next(run, it)) {
     release(run, it.next_on_port);
   }
   end_step(run, step);
@@ -294,7 +300,7 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
     ++pace.under_way;
   }
   if (pace.posted < it.bytes) return;
-  if (is_next_free(run, it)) release(run, it.next_on_port);
+  if (count_down_next(run, it)) release(run, it.next_on_port);
   if (it.bytes == 0) end_step(run, step);
 }
 
@@ -314,7 +320,7 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
 [[gnu::always_inline]] inline void Executor::release(Run& run, std::uint32_t step) {
   for (; run.is_one_message(step); step = run.code[step].next_on_port) {
     post_message(run, step, 0, run.code[step].bytes);
-    if (!is_next_free(run, run.code[step])) return;
+    if (!count_down_next(run, run.code[step])) return;
   }
   ready_.push_back(step);
 }
@@ -339,8 +345,9 @@ void Executor::receive_in_slot(TransportOp& op, const Run& run, std::uint32_t st
   op.token = token.packed();
 }
 
-/// A step was posted: whether the next one on its port waits for nothing else.
-inline bool Executor::is_next_free(Run& run, const Instruction& it) {
+/// A step was posted, so that the next one on its port does not wait for that any more: whether it
+/// waits for nothing else.
+inline bool Executor::count_down_next(Run& run, const Instruction& it) {
   return it.next_on_port != none && --run.waits[it.next_on_port] == 0;
 }
 
@@ -401,7 +408,7 @@ void Executor::give_back(std::uint32_t slot, const TransportCompletion& completi
   slots_.give_back(slot);
 }
 
-/// All that a completion may be.
+/// Also of segments, of wrong lengths and failures.
 void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   const Instruction& it = run.code[token.step];
@@ -448,7 +455,7 @@ bool Executor::flush() {
     });
   }
   outgoing_.clear();
-  if (!refused_.ops().empty()) std::swap(outgoing_, refused_);
+  if (!refused_.ops().empty()) outgoing_.swap(refused_);
   return has_posted;
 }
 

@@ -80,7 +80,7 @@ class Executor {
   void work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit);
   void receive_in_slot(TransportOp& op, const Run& run, std::uint32_t step, std::uint64_t bytes);
   void post_message(Run& run, std::uint32_t step, std::uint64_t begin, std::uint64_t bytes);
-  [[nodiscard]] static bool is_next_free(Run& run, const Instruction& it);
+  [[nodiscard]] static bool count_down_next(Run& run, const Instruction& it);
   void end_segment(Run& run, std::uint32_t step, std::uint64_t bytes);
   void end_step(Run& run, std::uint32_t step);
   void let_followers_go(Run& run, std::uint32_t step);

@@ -30,6 +30,11 @@ class Outbox {
     count_ = static_cast<std::size_t>(std::remove_if(ops_.begin(), end, is) - ops_.begin());
   }
   void clear() noexcept { count_ = 0; }
+  void swap(Outbox& other) noexcept {
+    ops_.swap(other.ops_);
+    std::swap(room_, other.room_);
+    std::swap(count_, other.count_);
+  }
 
  private:
   void make_room() {

@@ -73,6 +73,7 @@ void Run::finish() const {
   if (binding.out_bytes() > 0 && task.reduction && task.reduction->finishes()) {
     task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
   }
+  if (!task.reduction && binding.in_bytes() > 0) return;  // they are what it gave
   for_each_piece(task, [](std::byte* piece, const std::byte* gathered, std::size_t bytes) {
     std::memcpy(piece, gathered, bytes);
   });

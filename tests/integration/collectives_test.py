@@ -140,6 +140,8 @@ class Matrix(unittest.TestCase):
         for size in (1, 2, 5):
             with self.subTest(size):
                 self.world(size, "batches")
+        if not BRIEF:
+            self.world(3, "too_large")
 
     def test_wrong_arguments_are_refused(self) -> None:
         for size in (1, 3):

@@ -65,6 +65,34 @@ std::string fault_of(const Plan& plan, Symmetry symmetry = Symmetry::rotated) {
   return proof.ok() ? "none" : std::string(proof.status().what());
 }
 
+/// Rank 0's, with few steps of any kind, that fit together if all ranks have them rotated.
+Plan draw(std::uint32_t size, Random& random) {
+  PlanWriter plan("drawn", {.operation = Operation::all_reduce, .size = size}, 0, 1);
+  const auto copy = [&] { return Range{Buffer::scratch, below(size, random), 1}; };
+  const auto source = [&] { return below(2, random) == 0 ? Range{Buffer::in, 0, 1} : copy(); };
+  for (std::uint32_t left = 1 + below(2 * size, random); left > 0; --left) {
+    const std::uint32_t distance = 1 + below(size - 1, random);
+    switch (below(3, random)) {
+      case 0:
+        plan.copy({Buffer::in, 0, 1}, copy());
+        break;
+      case 1:
+        plan.send(plan.ahead(distance), source());
+        plan.recv(plan.behind(distance), copy());
+        break;
+      default:
+        plan.send(plan.ahead(distance), source());
+        plan.recv_reduce(plan.behind(distance), source(), copy());
+    }
+  }
+  plan.join();
+  for (std::uint32_t left = below(size + 1, random); left > 0; --left) plan.reduce(copy(), copy());
+  plan.copy(copy(), {Buffer::out, 0, 1});
+  Plan drawn = plan.take();
+  drawn.scratch_copies = size;
+  return drawn;
+}
+
 }  // namespace
 
 TEST_CASE("a rotated plan is what the algorithm would have written for the rank") {
@@ -218,6 +246,55 @@ TEST_CASE("what is behind the last message is the same on all ranks, or wrong") 
       std::string(verify(rotations(loose, Symmetry::rotated_then_same)).status().what()),
       Catch::Contains("rank 1, step 5 (reduce scratch[0] = it op scratch[1]): it touches what"));
   CHECK_THAT(fault([](Plan& all) { ++all.scratch_copies; }), Catch::Contains(std::string(refused)));
+}
+
+// Each rank would write into the copy that is its own, of which the sum is then made on rank 0
+// alone.
+TEST_CASE("a copy that is the same as rank 0's on one rank need not be so on all") {
+  for (const std::uint32_t size : {2U, 4U}) {
+    PlanWriter plan("wrong", {.operation = Operation::all_reduce, .size = size}, 0, 1);
+    if (size == 2) plan.copy({Buffer::in, 0, 1}, {Buffer::scratch, 1, 1});
+    plan.send(size - 1, {Buffer::in, 0, 1});
+    plan.recv_reduce(1, {Buffer::in, 0, 1}, {Buffer::scratch, 0, 1});
+    if (size == 4) {
+      plan.send(2, {Buffer::scratch, 0, 1});
+      plan.recv(2, {Buffer::scratch, 2, 1});
+    }
+    plan.join();
+    if (size == 4) plan.reduce({Buffer::scratch, 2, 1}, {Buffer::scratch, 0, 1});
+    plan.copy({Buffer::scratch, 0, 1}, {Buffer::out, 0, 1});
+    Plan wrong = plan.take();
+    wrong.scratch_copies = size;
+    CHECK_THAT(fault_of(wrong, Symmetry::rotated_then_same),
+               Catch::Contains("blocks of scratch is not the same on all ranks"));
+    CHECK_FALSE(verify(rotations(wrong, Symmetry::rotated_then_same)).ok());
+  }
+}
+
+TEST_CASE("a plan behind whose last message nothing follows says nothing of the others'") {
+  PlanWriter plan("wrong", {.operation = Operation::all_reduce, .size = 2}, 0, 1);
+  plan.copy({Buffer::in, 0, 1}, {Buffer::scratch, 1, 1});
+  plan.copy({Buffer::in, 0, 1}, {Buffer::out, 0, 1});
+  CHECK_THAT(fault_of(plan.take(), Symmetry::rotated_then_same),
+             Catch::Contains(std::string(refused)));
+}
+
+TEST_CASE("what one rank proves of plans that are drawn by lot, all ranks do") {
+  std::uint64_t seed = 0;  // another one in each run; printed when something is wrong
+  hocket::random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
+  int proved = 0;
+  for (int i = 0; i < 60'000; ++i) {
+    Random random(seed + static_cast<std::uint64_t>(i));
+    const std::uint32_t size = 2 + below(3, random);
+    const Plan plan = draw(size, random);
+    const auto one = verify_symmetric(plan, Symmetry::rotated_then_same, {.canonical = false});
+    if (!one.ok()) continue;
+    ++proved;
+    INFO("seed " << seed + static_cast<std::uint64_t>(i) << ", " << size << " ranks");
+    const auto all = verify(rotations(plan, Symmetry::rotated_then_same), {.canonical = false});
+    REQUIRE(all.status().to_string() == "ok");
+  }
+  CHECK(proved > 10);
 }
 
 TEST_CASE("expressions are equal where trees are, whichever side is which") {

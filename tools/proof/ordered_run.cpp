@@ -30,6 +30,7 @@ void OrderedRun::start(const plan::Problem& problem, const plan::Shape& shape) {
 
 void OrderedRun::start(std::span<const Plan> plans) {
   start(plans.front().problem, plans.front().shape);
+  parts_.resize(plans.size());
   for (const Plan& plan : plans) add(plan);
 }
 

@@ -88,15 +88,18 @@ SymmetricValues::SymmetricValues(const Plan& plan, Symmetry symmetry, bool in_pl
   }
 }
 
-/// What rank r has in a copy of the vector is what rank 0 has r copies before it, rotated.
+/// What rank r has in a copy of the vector is what rank 0 has r copies before it, rotated: so that
+/// all ranks have the same in one of them, those of rank 0 must all be rotations of each other.
+/// Then that holds for every one.
 void SymmetricValues::join() {
+  const auto cell = [&](std::uint32_t copy) { return cells_.first({Buffer::scratch, copy, 1}); };
+  bool are_same = true;
+  for (std::uint32_t copy = 0; copy < plan_.scratch_copies; ++copy) {
+    are_same &= values_[cell(copy)] == expressions_.turned(values_[cell(0)], copy);
+  }
   is_same_.resize(values_.size());
   for (std::uint32_t copy = 0; copy < plan_.scratch_copies; ++copy) {
-    const auto value = [&](std::uint32_t at) {
-      return values_[cells_.first({Buffer::scratch, at, 1})];
-    };
-    const std::uint32_t cell = cells_.first({Buffer::scratch, copy, 1});
-    is_same_[cell] = value(copy) == expressions_.turned(value(0), copy) ? 1 : 0;
+    is_same_[cell(copy)] = are_same ? 1 : 0;
   }
 }
 
@@ -198,10 +201,10 @@ bool SymmetricValues::is_wanted(Value value, std::uint32_t block) {
   }
 }
 
-/// Whether all that is the same on all ranks, if anything is, waits for all before it: the first
-/// step does, and each other one for that or for one that does.
+/// Whether something is the same on all ranks, and waits for all before it: the first step does,
+/// and each other one for that or for one that does.
 bool is_joined(const Plan& plan, std::uint32_t first_same) {
-  if (first_same == plan.steps.size()) return true;
+  if (first_same == plan.steps.size()) return false;
   const auto awaited = plan.awaited(plan.steps[first_same]);
   std::vector<std::uint32_t> all(awaited.begin(), awaited.end());
   std::ranges::sort(all);
@@ -218,9 +221,11 @@ bool is_joined(const Plan& plan, std::uint32_t first_same) {
 bool is_symmetric(const Plan& plan, Symmetry symmetry) {
   const std::uint32_t vector = plan.shape.vector_blocks();
   const std::uint32_t size = plan.problem.size;
-  if (plan.rank != 0 || has_root(plan.problem.operation) || plan.problem.contributions != 0) {
-    return false;
-  }
+  const Operation operation = plan.problem.operation;
+  const bool is_known = operation == Operation::all_reduce ||
+                        operation == Operation::reduce_scatter ||
+                        operation == Operation::all_gather || operation == Operation::all_to_all;
+  if (plan.rank != 0 || !is_known || plan.problem.contributions != 0) return false;
   switch (symmetry) {
     case Symmetry::none:
       return false;
@@ -230,8 +235,8 @@ bool is_symmetric(const Plan& plan, Symmetry symmetry) {
       return vector % size == 0 && vector / size % plan.shape.blocks_per_chunk == 0;
     case Symmetry::rotated_then_same:
       return plan.problem.operation == Operation::all_reduce && vector == 1 &&
-             (size == 1 || plan.scratch_copies == size) &&
-             is_joined(plan, first_same(plan, symmetry));
+             (size == 1 ||
+              (plan.scratch_copies == size && is_joined(plan, first_same(plan, symmetry))));
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <fmt/format.h>
@@ -90,6 +91,33 @@ class Batches {
     }
   }
 
+  /// The list of pieces is the caller's again at once; those behind one that is under way, too.
+  void run_several() {
+    constexpr int count = 4;
+    std::vector<std::unique_ptr<Batch>> batches;
+    std::vector<Work> works;
+    std::vector<Piece> pieces;
+    for (int i = 0; i < count; ++i) {
+      const std::vector<std::size_t> counts = {3, 100'000, 5};
+      batches.push_back(std::make_unique<Batch>(counts));
+      batches.back()->fill([](std::size_t each) { return value(each); });
+      pieces = batches.back()->pieces();
+      works.push_back(world_.start(Collective::all_reduce<double>(pieces)));
+      std::ranges::fill(pieces, Piece{&works, SIZE_MAX});
+    }
+    pieces = batches.front()->pieces();
+    wait_all(works);
+    Prepared prepared = world_.prepare(Collective::all_reduce<double>(pieces));
+    pieces.clear();
+    prepared.run();
+    for (int i = 0; i < count; ++i) {
+      const double factor = i == 0 ? size() * size() : size();
+      report_.expect(batches[static_cast<std::size_t>(i)]->is(
+                         [&](std::size_t each) { return factor * value(each); }),
+                     fmt::format("batch {} of several at once", i));
+    }
+  }
+
   /// Ranks may cut the same vector each as it likes.
   void run_cut_differently() {
     const auto first = static_cast<std::size_t>(world_.rank()) * 3;
@@ -120,6 +148,21 @@ void try_batches(Communicator& world, Report& report) {
   for (std::size_t i = 0; i < many.size(); ++i) many[i] = i * 7 % 41;
   batches.run(many);
   batches.run_cut_differently();
+  batches.run_several();
+}
+
+/// Where there is no memory for it, the communicator fails, and nothing else.
+void try_too_large_batch(Communicator& world, Report& report) {
+  Communicator other = world.dup();
+  std::byte byte = {};
+  const Piece piece = {&byte, std::size_t{1} << 45};
+  try {
+    other.run(Collective::broadcast<std::uint8_t>(std::span(&piece, 1)));
+    report.add("a batch of 32 TiB is taken");
+  } catch (const Error& error) {
+    const bool is_ours = error.code() == StatusCode::limit_exceeded;
+    report.expect(is_ours || error.code() == StatusCode::peer_lost, error.what());
+  }
 }
 
 }  // namespace hocket::testing

@@ -29,6 +29,8 @@ bool run_part(std::string_view part, std::string_view only, Communicator& world,
     try_prepared(world, report);
   } else if (part == "batches") {
     try_batches(world, report);
+  } else if (part == "too_large") {
+    try_too_large_batch(world, report);
   } else if (part == "crowd") {
     try_threads(world, report);
     try_orders(world, report);
