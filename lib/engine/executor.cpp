@@ -325,8 +325,9 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   ready_.push_back(step);
 }
 
-inline void Executor::post_message(Run& run, std::uint32_t step, std::uint64_t begin,
-                                   std::uint64_t bytes) {
+[[gnu::always_inline]] inline void Executor::post_message(Run& run, std::uint32_t step,
+                                                          std::uint64_t begin,
+                                                          std::uint64_t bytes) {
   const Instruction& it = run.code[step];
   ++run.under_way;
   TransportOp& op = outgoing_.add();
