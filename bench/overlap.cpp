@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -12,9 +11,9 @@
 #include "hocket/hocket.hpp"
 
 #include "base/clock.hpp"
-#include "base/text.hpp"
 #include "measure.hpp"
 #include "ranks.hpp"
+#include "rows.hpp"
 #include "sweep_options.hpp"
 #include "trial.hpp"
 
@@ -91,46 +90,20 @@ void print_head(const Communicator& world) {
 void print_row(const Overlap& row) {
   fmt::print("{:>12} {:>14.2f} {:>12.2f} {:>12.2f} {:>9.0f} {:>7}\n", row.bytes, us(row.operation),
              us(row.work), us(row.both), row.hidden() * 100, row.wrong);
-  std::fflush(stdout);
 }
 
-void print_json(const std::vector<Overlap>& rows, const Communicator& world) {
-  using Json = nlohmann::ordered_json;
-  Json document = {{"benchmark", "overlap"},
-                   {"version", version()},
-                   {"transport", world.transport()},
-                   {"ranks", world.size()},
-                   {"conditions", {{"processors", std::thread::hardware_concurrency()}}},
-                   {"rows", Json::array()}};
-  for (const Overlap& row : rows) {
-    document["rows"].push_back({{"bytes", row.bytes},
-                                {"operation_s", row.operation},
-                                {"work_s", row.work},
-                                {"both_s", row.both},
-                                {"hidden", row.hidden()},
-                                {"wrong", row.wrong}});
-  }
-  fmt::print("{}\n", document.dump(2));
+nlohmann::ordered_json to_json(const Overlap& row) {
+  return {{"bytes", row.bytes}, {"operation_s", row.operation}, {"work_s", row.work},
+          {"both_s", row.both}, {"hidden", row.hidden()},       {"wrong", row.wrong}};
 }
 
 /// Whether nothing was wrong.
 bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
-  const bool speaks = world.rank() == 0;
-  const Progress progress(options.progress);
-  if (speaks && !options.json) print_head(world);
-  std::vector<Overlap> rows;
-  bool is_right = true;
-  for (const std::uint64_t bytes : sweep.sizes) {
-    if (speaks) progress.show(fmt::format("overlap, {}", format_size(bytes)));
-    const Case& what = sweep.cases.front();
-    rows.push_back(measure(world, what, count_of(what, bytes, world.size()), sweep.iterations));
-    is_right = is_right && rows.back().wrong == 0;
-    if (!speaks) continue;
-    progress.clear();
-    if (!options.json) print_row(rows.back());
-  }
-  if (speaks && options.json) print_json(rows, world);
-  return is_right;
+  const Case& what = sweep.cases.front();
+  const RowFormat<Overlap> format = {"overlap", print_head, print_row, to_json};
+  return run_rows(world, sweep.sizes, options, format, [&](std::uint64_t bytes) {
+    return measure(world, what, count_of(what, bytes, world.size()), sweep.iterations);
+  });
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -12,9 +11,9 @@
 
 #include "hocket/hocket.hpp"
 
-#include "base/text.hpp"
 #include "exchange.hpp"
 #include "ranks.hpp"
+#include "rows.hpp"
 #include "sweep.hpp"
 #include "sweep_options.hpp"
 
@@ -98,48 +97,25 @@ void print_head(const Communicator& world) {
 void print_row(const Flow& row) {
   fmt::print("{:>12} {:>10.2f} {:>10.2f} {:>8} {:>12.0f} {:>10.3f} {:>7}\n", row.bytes, us(row.p50),
              us(row.p99), row.window, row.rate, row.bandwidth(), row.wrong);
-  std::fflush(stdout);
 }
 
-void print_json(const std::vector<Flow>& rows, const Communicator& world) {
-  using Json = nlohmann::ordered_json;
-  Json document = {{"benchmark", "sendrecv"},
-                   {"version", version()},
-                   {"transport", world.transport()},
-                   {"ranks", world.size()},
-                   {"conditions", {{"processors", std::thread::hardware_concurrency()}}},
-                   {"rows", Json::array()}};
-  for (const Flow& row : rows) {
-    document["rows"].push_back({{"bytes", row.bytes},
-                                {"pairs", row.pairs},
-                                {"window", row.window},
-                                {"p50_s", row.p50},
-                                {"p99_s", row.p99},
-                                {"messages_per_s", row.rate},
-                                {"bandwidth_gb_s", row.bandwidth()},
-                                {"wrong", row.wrong}});
-  }
-  fmt::print("{}\n", document.dump(2));
+nlohmann::ordered_json to_json(const Flow& row) {
+  return {{"bytes", row.bytes},
+          {"pairs", row.pairs},
+          {"window", row.window},
+          {"p50_s", row.p50},
+          {"p99_s", row.p99},
+          {"messages_per_s", row.rate},
+          {"bandwidth_gb_s", row.bandwidth()},
+          {"wrong", row.wrong}};
 }
 
 /// Whether nothing was wrong.
 bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
   if (world.size() < 2) throw CLI::ValidationError("--ranks", "messages need two ranks");
-  const bool speaks = world.rank() == 0;
-  const Progress progress(options.progress);
-  if (speaks && !options.json) print_head(world);
-  std::vector<Flow> rows;
-  bool is_right = true;
-  for (const std::uint64_t bytes : sweep.sizes) {
-    if (speaks) progress.show(fmt::format("sendrecv, {}", format_size(bytes)));
-    rows.push_back(measure(world, bytes, sweep));
-    is_right = is_right && rows.back().wrong == 0;
-    if (!speaks) continue;
-    progress.clear();
-    if (!options.json) print_row(rows.back());
-  }
-  if (speaks && options.json) print_json(rows, world);
-  return is_right;
+  const RowFormat<Flow> format = {"sendrecv", print_head, print_row, to_json};
+  return run_rows(world, sweep.sizes, options, format,
+                  [&](std::uint64_t bytes) { return measure(world, bytes, sweep); });
 }
 
 }  // namespace
