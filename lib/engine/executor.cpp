@@ -390,7 +390,7 @@ inline void Executor::complete(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   if (token.run == Token::mail) return complete_mail(completion);
   Run& run = *runs_[token.run];
-  if (!run.is_one_message(token.step) || !run.failure.ok() || !completion.status.ok() ||
+  if (run.cuts_through || !run.failure.ok() || !completion.status.ok() ||
       completion.bytes != run.code[token.step].bytes) {
     return complete_in_full(run, completion);
   }
