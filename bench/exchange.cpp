@@ -8,6 +8,13 @@ namespace {
 constexpr std::size_t window_max = 64;
 constexpr std::size_t window_bytes_max = 64 << 20;
 
+/// Of an odd number of ranks, the last one has none: then it is as many as there are.
+int partner_of(int rank, int ranks) {
+  const int pairs = ranks / 2;
+  if (rank >= 2 * pairs) return ranks;
+  return rank < pairs ? rank + pairs : rank - pairs;
+}
+
 std::size_t window_for(std::size_t bytes) {
   return std::clamp<std::size_t>(window_bytes_max / std::max<std::size_t>(bytes, 1), 2, window_max);
 }
@@ -18,9 +25,7 @@ Exchange::Exchange(Communicator& world, std::size_t bytes)
     : world_(world),
       bytes_(bytes),
       pairs_(world.size() / 2),
-      partner_(world.rank() < pairs_
-                   ? world.rank() + pairs_
-                   : (world.rank() < 2 * pairs_ ? world.rank() - pairs_ : world.size())),
+      partner_(partner_of(world.rank(), world.size())),
       window_(window_for(bytes)),
       sent_(bytes),
       received_(bytes * window_) {}
