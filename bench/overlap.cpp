@@ -76,8 +76,6 @@ Overlap measure(Communicator& world, const Case& what, std::size_t count, std::s
   return result;
 }
 
-double us(double seconds) { return seconds * 1e6; }
-
 void print_head(const Communicator& world) {
   fmt::print(
       "# hocket-bench {} overlap: all_reduce by {} ranks, transport {}, {} processors\n"

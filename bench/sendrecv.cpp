@@ -79,8 +79,6 @@ Flow measure(Communicator& world, std::uint64_t bytes, const Sweep& sweep) {
   return flow;
 }
 
-double us(double seconds) { return seconds * 1e6; }
-
 void print_head(const Communicator& world) {
   const int pairs = world.size() / 2;
   fmt::print(

@@ -11,8 +11,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-double us(double seconds) { return seconds * 1e6; }
-
 /// GB/s.
 double algorithm_bandwidth(const Row& row) {
   return row.mean > 0 ? static_cast<double>(row.bytes) / row.mean * 1e-9 : 0;

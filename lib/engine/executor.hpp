@@ -14,7 +14,7 @@
 #include "hocket/transport.hpp"
 
 #include "engine/mailbox.hpp"
-#include "engine/outbox.hpp"
+#include "engine/op_list.hpp"
 #include "engine/run.hpp"
 #include "engine/slots.hpp"
 
@@ -104,8 +104,8 @@ class Executor {
   std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
   std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
   std::vector<StepId> local_;         // with local work left: a segment at a time
-  Outbox outgoing_;
-  Outbox refused_;
+  OpList outgoing_;
+  OpList refused_;
   std::array<TransportCompletion, 64> completions_ = {};  // of one poll
 };
 

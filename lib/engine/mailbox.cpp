@@ -27,13 +27,13 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexc
 
 }  // namespace
 
-void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, Outbox& outgoing) {
+void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, OpList& outgoing) {
   peers_[peer] = {
       .is_open = true, .letters = letters, .payloads = payloads, .credits = credits_max};
   for (int i = 0; i < letters_expected; ++i) expect_letter(peer, outgoing);
 }
 
-Status Mailbox::start(const Parcel& parcel, Outbox& outgoing) {
+Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
   parcel.work->begin();
   if (!failure_.ok()) {
     parcel.work->finish(failure_);
@@ -43,7 +43,7 @@ Status Mailbox::start(const Parcel& parcel, Outbox& outgoing) {
   return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
 }
 
-Status Mailbox::send(std::uint32_t item, Outbox& outgoing) {
+Status Mailbox::send(std::uint32_t item, OpList& outgoing) {
   const Parcel& parcel = items_[item].parcel;
   Letter letter = {.tag = parcel.tag, .bytes = parcel.bytes, .number = item};
   if (parcel.peer == rank_) {
@@ -65,7 +65,7 @@ Status Mailbox::send(std::uint32_t item, Outbox& outgoing) {
   return {};
 }
 
-Status Mailbox::receive(std::uint32_t item, Outbox& outgoing) {
+Status Mailbox::receive(std::uint32_t item, OpList& outgoing) {
   const auto found = std::ranges::find_if(
       unexpected_, [&](const Arrived& arrived) { return fits(items_[item].parcel, arrived); });
   if (found == unexpected_.end()) {
@@ -82,7 +82,7 @@ bool Mailbox::fits(const Parcel& expected, const Arrived& arrived) noexcept {
          (expected.tag == any_tag || expected.tag == arrived.letter.tag);
 }
 
-Status Mailbox::arrive(const Arrived& arrived, Outbox& outgoing) {
+Status Mailbox::arrive(const Arrived& arrived, OpList& outgoing) {
   const auto found = std::ranges::find_if(
       expected_, [&](std::uint32_t item) { return fits(items_[item].parcel, arrived); });
   if (found == expected_.end()) {
@@ -94,7 +94,7 @@ Status Mailbox::arrive(const Arrived& arrived, Outbox& outgoing) {
   return accept(item, arrived, outgoing);
 }
 
-Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, Outbox& outgoing) {
+Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgoing) {
   const Parcel& parcel = items_[item].parcel;
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
@@ -124,7 +124,7 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, Outbox& outgo
   return {};
 }
 
-void Mailbox::give_credit(std::uint32_t peer, Outbox& outgoing) {
+void Mailbox::give_credit(std::uint32_t peer, OpList& outgoing) {
   std::uint32_t& owed = peers_[peer].owed;
   if (++owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
   post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(owed, 0U)}, none,
@@ -132,7 +132,7 @@ void Mailbox::give_credit(std::uint32_t peer, Outbox& outgoing) {
 }
 
 Status Mailbox::complete(std::uint32_t number, const TransportCompletion& completion,
-                         Outbox& outgoing) {
+                         OpList& outgoing) {
   const Op op = ops_[number];
   free_ops_.push_back(number);
   if (op.item != none) items_[op.item].is_posted = false;
@@ -157,7 +157,7 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
 }
 
 Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
-                            Outbox& outgoing) {
+                            OpList& outgoing) {
   const Letter letter = bytes >= letter_bytes ? read(buffers_[buffer].get()) : Letter();
   const bool is_message = letter.kind == LetterKind::message;
   if (bytes != letter_bytes + (is_message ? letter.bytes : 0) || letter.kind > LetterKind::credit) {
@@ -173,7 +173,7 @@ Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint6
   return {};
 }
 
-Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter, Outbox& outgoing) {
+Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter, OpList& outgoing) {
   const std::uint64_t item = letter.number;
   const bool is_ours = item < items_.size() && items_[item].is_used && items_[item].is_offered &&
                        items_[item].parcel.peer == peer;
@@ -248,7 +248,7 @@ void Mailbox::fail(const Status& why) {
 }
 
 void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
-                          Outbox& outgoing) {
+                          OpList& outgoing) {
   const std::uint32_t buffer = take_buffer();
   write(letter, buffers_[buffer].get());
   const std::uint64_t token =
@@ -261,7 +261,7 @@ void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_
 }
 
 void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
-                           Outbox& outgoing) {
+                           OpList& outgoing) {
   const bool sends = items_[item].parcel.sends;
   items_[item].is_posted = true;
   TransportOp& op = outgoing.add();
@@ -272,7 +272,7 @@ void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t
       {.kind = sends ? OpKind::payload_out : OpKind::payload_in, .peer = peer, .item = item});
 }
 
-void Mailbox::expect_letter(std::uint32_t peer, Outbox& outgoing) {
+void Mailbox::expect_letter(std::uint32_t peer, OpList& outgoing) {
   const std::uint32_t buffer = take_buffer();
   TransportOp& op = outgoing.add();
   op.kind = TransportOp::Kind::recv;

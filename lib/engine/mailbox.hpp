@@ -18,7 +18,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
-#include "engine/outbox.hpp"
+#include "engine/op_list.hpp"
 #include "engine/work.hpp"
 
 namespace hocket::engine {
@@ -58,12 +58,12 @@ class Mailbox {
   [[nodiscard]] bool is_open(std::uint32_t peer) const noexcept {
     return peer == rank_ || peers_[peer].is_open;
   }
-  void open(std::uint32_t peer, ChannelId letters, ChannelId payloads, Outbox& outgoing);
+  void open(std::uint32_t peer, ChannelId letters, ChannelId payloads, OpList& outgoing);
 
   // These fail with what the whole group is to fail with.
-  [[nodiscard]] Status start(const Parcel& parcel, Outbox& outgoing);
+  [[nodiscard]] Status start(const Parcel& parcel, OpList& outgoing);
   [[nodiscard]] Status complete(std::uint32_t op, const TransportCompletion& completion,
-                                Outbox& outgoing);
+                                OpList& outgoing);
   /// Of the first whose deadline has passed.
   [[nodiscard]] Status expire(Instant now) const;
 
@@ -113,21 +113,21 @@ class Mailbox {
     std::uint32_t buffer = none;  // of a message
   };
 
-  [[nodiscard]] Status send(std::uint32_t item, Outbox& outgoing);
-  [[nodiscard]] Status receive(std::uint32_t item, Outbox& outgoing);
+  [[nodiscard]] Status send(std::uint32_t item, OpList& outgoing);
+  [[nodiscard]] Status receive(std::uint32_t item, OpList& outgoing);
   [[nodiscard]] Status take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
-                                   Outbox& outgoing);
-  [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter, Outbox& outgoing);
-  [[nodiscard]] Status arrive(const Arrived& arrived, Outbox& outgoing);
-  [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived, Outbox& outgoing);
+                                   OpList& outgoing);
+  [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter, OpList& outgoing);
+  [[nodiscard]] Status arrive(const Arrived& arrived, OpList& outgoing);
+  [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived, OpList& outgoing);
   [[nodiscard]] Status lose(std::uint32_t peer, const Status& why);
   [[nodiscard]] Status hopeless(const Parcel& parcel) const;
   [[nodiscard]] static bool fits(const Parcel& expected, const Arrived& arrived) noexcept;
 
-  void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item, Outbox& outgoing);
-  void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes, Outbox& outgoing);
-  void expect_letter(std::uint32_t peer, Outbox& outgoing);
-  void give_credit(std::uint32_t peer, Outbox& outgoing);
+  void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item, OpList& outgoing);
+  void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes, OpList& outgoing);
+  void expect_letter(std::uint32_t peer, OpList& outgoing);
+  void give_credit(std::uint32_t peer, OpList& outgoing);
   [[nodiscard]] std::uint64_t add_op(const Op& op);
   [[nodiscard]] std::uint32_t add_item(const Parcel& parcel);
   void finish(std::uint32_t item, const Status& status);

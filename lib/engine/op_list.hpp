@@ -12,7 +12,7 @@
 namespace hocket::engine {
 
 /// A vector to whose end it takes little to add.
-class Outbox {
+class OpList {
  public:
   /// One that has done nothing yet.
   TransportOp& add() {
@@ -30,7 +30,7 @@ class Outbox {
     count_ = static_cast<std::size_t>(std::remove_if(ops_.begin(), end, is) - ops_.begin());
   }
   void clear() noexcept { count_ = 0; }
-  void swap(Outbox& other) noexcept {
+  void swap(OpList& other) noexcept {
     ops_.swap(other.ops_);
     std::swap(room_, other.room_);
     std::swap(count_, other.count_);
