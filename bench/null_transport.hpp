@@ -11,7 +11,7 @@
 
 namespace hocket::bench {
 
-class NullTransport final : public Transport {
+class NullTransport : public Transport {
  public:
   [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string address() const override { return {}; }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +44,27 @@ constexpr Subject subjects[] = {
     {plan::Operation::barrier, "dissemination", 1000},
 };
 
+/// A call of the engine to its transport.
+struct Call {
+  bool is_post = false;
+  std::size_t ops = 0;
+};
+
+/// Remembers what it was asked.
+class ObservedTransport final : public NullTransport {
+ public:
+  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
+    calls.push_back({.is_post = true, .ops = ops.size()});
+    return NullTransport::post(ops);
+  }
+  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
+    calls.push_back({});
+    return NullTransport::poll(completions);
+  }
+
+  std::vector<Call> calls;
+};
+
 /// The plan of rank 0, with an element in each chunk, ready to be run again and again.
 class Case {
  public:
@@ -50,24 +74,47 @@ class Case {
                  std::vector<ChannelId>(program_.ports().size())),
         executor_(transport_),
         in_(binding_.in_bytes()),
-        out_(binding_.out_bytes()) {
+        out_(binding_.out_bytes()),
+        reduction_(*reduce::Reduction::make({.type = DataType::f32, .op = ReduceOp::sum})) {
     task_ = {.binding = &binding_,
              .in = in_.data(),
              .out = out_.data(),
-             .reduction = *reduce::Reduction::make({.type = DataType::f32, .op = ReduceOp::sum}),
+             .reduction = reduction_,
              .group = &group_,
              .work = &work_};
+    ObservedTransport observed;
+    engine::Executor executor(observed);
+    run_by(executor);
+    calls_ = std::move(observed.calls);
+    for (const Call& call : calls_) ops_.resize(std::max(ops_.size(), call.ops));
   }
 
-  void run() {
-    executor_.start(task_);
-    while (!work_.is_over()) executor_.progress();
+  void run() { run_by(executor_); }
+
+  /// What the run asks of its transport, as often and with as many ops at once.
+  void call_transport() {
+    std::array<TransportCompletion, 64> completions;  // as many as the engine asks for
+    for (const Call& call : calls_) {
+      if (call.is_post) {
+        (void)transport_.post({ops_.data(), call.ops});
+      } else {
+        (void)transport_.poll(completions);
+      }
+    }
   }
+
+  /// The sums and copies of the run.
+  void reduce_and_copy() {
+    for (const engine::Instruction& it : binding_.code()) {
+      if (it.kind == plan::StepKind::recv_reduce || it.kind == plan::StepKind::reduce) {
+        reduction_.combine(out_.data(), out_.data(), in_.data(), it.bytes / sizeof(float));
+      } else if (!it.communicates()) {
+        std::memcpy(out_.data(), in_.data(), it.bytes);
+      }
+    }
+  }
+
   [[nodiscard]] std::size_t steps() const { return program_.places().size(); }
-  [[nodiscard]] std::size_t messages() const {
-    return static_cast<std::size_t>(
-        std::ranges::count_if(binding_.code(), &engine::Instruction::communicates));
-  }
 
  private:
   static plan::Plan plan_of(const Subject& subject) {
@@ -75,83 +122,90 @@ class Case {
                        {.operation = subject.operation, .size = subject.size}, 0);
   }
 
+  void run_by(engine::Executor& executor) {
+    executor.start(task_);
+    while (!work_.is_over()) executor.progress();
+  }
+
   engine::Program program_;
   engine::Binding binding_;
   NullTransport transport_;
   engine::Executor executor_;
   std::vector<std::byte> in_, out_;
+  reduce::Reduction reduction_;
   engine::Group group_;
   engine::Work work_;
   engine::Task task_;
+  std::vector<Call> calls_;       // of one run
+  std::vector<TransportOp> ops_;  // for those
 };
 
-constexpr std::size_t ops_at_once = 64;
-
-/// What the transport itself takes for so many ops.
-void post_and_poll(NullTransport& transport) {
-  static const std::array<TransportOp, ops_at_once> ops = {};
-  static std::array<TransportCompletion, ops_at_once> completions = {};
-  (void)transport.post(ops);
-  (void)transport.poll(completions);
-}
-
-/// Of a plan, or of its steps.
+/// Of a step, in seconds.
 struct Cost {
   double median = 0;
   double best = 0;
-  double engine = 0;  // the best one without what the transport takes
+  double transport = 0;   // of the best one
+  double arithmetic = 0;  // likewise
+  [[nodiscard]] double engine() const noexcept { return best - transport - arithmetic; }
 };
 
-Cost cost_of_step(const Case& subject, const Measured& plan, double op_seconds) {
-  const auto steps = static_cast<double>(subject.steps());
-  const double transport = op_seconds * static_cast<double>(subject.messages());
-  return {plan.median / steps, plan.best / steps, (plan.best - transport) / steps};
-}
-
-void print_head(const Options& options, double op_seconds) {
+void print_head(const Options& options) {
   fmt::print(
       "The engine on a transport that moves nothing: plans of rank 0, an element in each chunk.\n"
-      "{} rounds that take turns. The transport itself takes {:.1f} ns for an op.\n\n"
-      "                                   us a plan     ns a step    without\n"
-      "operation   algorithm      ranks  steps   best   best median  transport\n",
-      options.rounds, op_seconds * 1e9);
+      "{} rounds that take turns, the best of them. The transport's calls and the arithmetic are\n"
+      "measured alone, and what is left is the engine's.\n\n"
+      "                                    ns a step            of that by\n"
+      "operation   algorithm      ranks  steps  best median  transport arithmetic  engine\n",
+      options.rounds);
+}
+
+std::vector<Cost> measure_all(const std::vector<std::unique_ptr<Case>>& cases, int rounds) {
+  std::vector<std::function<void()>> works;
+  for (const auto& each : cases) {
+    works.emplace_back([it = each.get()] { it->run(); });
+    works.emplace_back([it = each.get()] { it->call_transport(); });
+    works.emplace_back([it = each.get()] { it->reduce_and_copy(); });
+  }
+  const std::vector<Measured> measured =
+      measure(works, {.rounds = rounds, .batch = std::chrono::milliseconds(1)});
+  std::vector<Cost> costs;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto steps = static_cast<double>(cases[i]->steps());
+    const Measured& whole = measured[3 * i];
+    costs.push_back({.median = whole.median / steps,
+                     .best = whole.best / steps,
+                     .transport = measured[3 * i + 1].best / steps,
+                     .arithmetic = measured[3 * i + 2].best / steps});
+  }
+  return costs;
 }
 
 void run(const Options& options) {
   std::vector<std::unique_ptr<Case>> cases;
-  std::vector<std::function<void()>> works;
-  for (const Subject& subject : subjects) {
-    works.emplace_back(
-        [it = cases.emplace_back(std::make_unique<Case>(subject)).get()] { it->run(); });
-  }
-  NullTransport transport;
-  works.emplace_back([&] { post_and_poll(transport); });
-  const std::vector<Measured> measured =
-      measure(works, {.rounds = options.rounds, .batch = std::chrono::milliseconds(1)});
-  const double op_seconds = measured.back().best / ops_at_once;
+  for (const Subject& subject : subjects) cases.push_back(std::make_unique<Case>(subject));
+  const std::vector<Cost> costs = measure_all(cases, options.rounds);
 
   nlohmann::ordered_json document = {{"benchmark", "steps"},
                                      {"version", version()},
                                      {"rounds", options.rounds},
-                                     {"transport_ns_per_op", op_seconds * 1e9},
                                      {"rows", nlohmann::ordered_json::array()}};
-  if (!options.json) print_head(options, op_seconds);
+  if (!options.json) print_head(options);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& [operation, algorithm, size] = subjects[i];
-    const std::size_t steps = cases[i]->steps();
-    const auto [median, best, engine] = cost_of_step(*cases[i], measured[i], op_seconds);
+    const Cost& cost = costs[i];
     document["rows"].push_back({{"operation", plan::name(operation)},
                                 {"algorithm", algorithm},
                                 {"ranks", size},
-                                {"steps", steps},
-                                {"seconds", measured[i].best},
-                                {"ns_per_step", best * 1e9},
-                                {"ns_per_step_median", median * 1e9},
-                                {"ns_per_step_without_transport", engine * 1e9}});
+                                {"steps", cases[i]->steps()},
+                                {"ns_per_step", cost.best * 1e9},
+                                {"ns_per_step_median", cost.median * 1e9},
+                                {"ns_per_step_of_transport", cost.transport * 1e9},
+                                {"ns_per_step_of_arithmetic", cost.arithmetic * 1e9},
+                                {"ns_per_step_of_engine", cost.engine() * 1e9}});
     if (options.json) continue;
-    fmt::print("{:<11} {:<14} {:>5} {:>6} {:>6.2f} {:>6.1f} {:>6.1f} {:>10.1f}\n",
-               plan::name(operation), algorithm, size, steps, measured[i].best * 1e6, best * 1e9,
-               median * 1e9, engine * 1e9);
+    fmt::print("{:<11} {:<14} {:>5} {:>6} {:>5.1f} {:>6.1f} {:>10.1f} {:>10.1f} {:>7.1f}\n",
+               plan::name(operation), algorithm, size, cases[i]->steps(), cost.best * 1e9,
+               cost.median * 1e9, cost.transport * 1e9, cost.arithmetic * 1e9, cost.engine() * 1e9);
   }
   if (options.json) fmt::print("{}\n", document.dump(2));
 }

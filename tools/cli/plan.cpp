@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -42,6 +43,16 @@ using plan::Problem;
 
 constexpr int sizes_max = 1 << 16;  // ranks
 
+/// As the system says; less than there may be where it says nothing.
+double available_memory_gib() {
+  std::ifstream file("/proc/meminfo");
+  for (std::string line; std::getline(file, line);) {
+    double kib = 0;
+    if (std::sscanf(line.c_str(), "MemAvailable: %lf kB", &kib) == 1) return kib / (1 << 20);
+  }
+  return 2;
+}
+
 struct Options {
   std::string operation;
   std::string algorithm;
@@ -49,6 +60,7 @@ struct Options {
   std::string svg;
   std::string sizes = "1-64";
   unsigned threads = std::max(std::thread::hardware_concurrency(), 1U);
+  double memory_gib = available_memory_gib() * 0.9;
   bool all = false;
   bool json = false;
 };
@@ -196,8 +208,10 @@ int verify_all(const Options& options) {
   if (!algorithms.ok()) return fail(algorithms.status());
   auto sizes = parse_sizes(options.sizes);
   if (!sizes.ok()) return fail(sizes.status());
-  prove::Options wanted{
-      .algorithms = std::move(*algorithms), .sizes = std::move(*sizes), .threads = options.threads};
+  prove::Options wanted{.algorithms = std::move(*algorithms),
+                        .sizes = std::move(*sizes),
+                        .threads = options.threads,
+                        .memory_bytes = static_cast<std::uint64_t>(options.memory_gib * (1 << 30))};
   if (isatty(STDERR_FILENO) == 1) wanted.on_progress = show_progress;
   const Instant start = monotonic_clock().now();
   const std::vector<prove::Row> rows = prove::sweep(wanted);
@@ -259,6 +273,10 @@ Command plan_command(CLI::App& program) {
   proving->add_option("--threads", options->threads, "Proofs at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  proving
+      ->add_option("--memory", options->memory_gib,
+                   "GiB that they may take; by default most of what is free")
+      ->check(CLI::PositiveNumber);
   const Command explaining = explain_command(*parser);
   return {parser, [options, listing, showing, explaining] {
             if (explaining.parser->parsed()) return explaining.run();

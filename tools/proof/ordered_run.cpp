@@ -19,8 +19,9 @@ constexpr std::uint32_t moves_ahead = 2;
 
 void OrderedRun::start(const plan::Problem& problem, const plan::Shape& shape) {
   blocks_per_chunk_ = shape.blocks_per_chunk;
-  added_ = 0;
-  parts_.resize(problem.size);
+  arena_.clear();
+  parts_.clear();
+  parts_.reserve(problem.size);
   ranks_.clear();
   due_.clear();
   steps_left_ = 0;
@@ -30,26 +31,21 @@ void OrderedRun::start(const plan::Problem& problem, const plan::Shape& shape) {
 
 void OrderedRun::start(std::span<const Plan> plans) {
   start(plans.front().problem, plans.front().shape);
-  parts_.resize(plans.size());
   for (const Plan& plan : plans) add(plan);
 }
 
 void OrderedRun::add(const Plan& plan) {
   if (implied_.size() < plan.steps.size()) implied_.resize(plan.steps.size());
-  Part& part = parts_[added_++];
-  part.make_room(plan);
-  Move* send = part.sends.data();
-  Move* receive = part.receives.data();
-  OwnStep* own = part.own.data();
+  auto [send, receive, own] = parts_.emplace_back(take_part(plan));
   Waits moves;      // so far
   Waits own_waits;  // of the last one
   for (std::uint32_t i = 0; const Step& step : plan.steps) {
     const Waits waits = waits_of(plan, step);
     if (step.sends()) {
-      *send++ = {.step = step, .number = i, .waits = waits.receives};
+      *send++ = Move(step, i, waits.receives);
       implied_[i] = {.sends = ++moves.sends};
     } else if (step.receives()) {
-      *receive++ = {.step = step, .number = i, .waits = waits.sends};
+      *receive++ = Move(step, i, waits.sends);
       implied_[i] = {.receives = ++moves.receives};
     } else {
       own_waits = most(own_waits, waits);
@@ -64,17 +60,17 @@ void OrderedRun::add(const Plan& plan) {
   steps_left_ += plan.steps.size();
 }
 
-void OrderedRun::Part::make_room(const Plan& plan) {
-  std::size_t send_count = 0;
-  std::size_t receive_count = 0;
+OrderedRun::Part OrderedRun::take_part(const Plan& plan) {
+  std::size_t sends = 0;
+  std::size_t receives = 0;
   for (const Step& step : plan.steps) {
-    send_count += step.sends() ? 1U : 0U;
-    receive_count += step.receives() ? 1U : 0U;
+    sends += step.sends() ? 1U : 0U;
+    receives += step.receives() ? 1U : 0U;
   }
-  const std::size_t own_count = plan.steps.size() - send_count - receive_count;
-  if (sends.size() <= send_count) sends.resize(send_count + 1);
-  if (receives.size() <= receive_count) receives.resize(receive_count + 1);
-  if (own.size() <= own_count) own.resize(own_count + 1);
+  const std::size_t own = plan.steps.size() - sends - receives;
+  return {.sends = arena_.take<Move>(sends + 1),
+          .receives = arena_.take<Move>(receives + 1),
+          .own = arena_.take<OwnStep>(own + 1)};
 }
 
 inline OrderedRun::Waits OrderedRun::waits_of(const Plan& plan, const Step& step) const noexcept {
@@ -84,13 +80,13 @@ inline OrderedRun::Waits OrderedRun::waits_of(const Plan& plan, const Step& step
 }
 
 void OrderedRun::begin() {
-  for (Part& part : parts_) {
-    ranks_.push_back({.send_to = part.sends.front().step.peer,
-                      .receive_from = part.receives.front().step.peer,
-                      .own_waits = part.own.front().waits,
-                      .sends = part.sends.data(),
-                      .receives = part.receives.data(),
-                      .own = part.own.data()});
+  for (const Part& part : parts_) {
+    ranks_.push_back({.send_to = part.sends->step.peer,
+                      .receive_from = part.receives->step.peer,
+                      .own_waits = part.own->waits,
+                      .sends = part.sends,
+                      .receives = part.receives,
+                      .own = part.own});
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     take_own(rank);
@@ -149,17 +145,17 @@ bool OrderedRun::pass_message(std::uint32_t sender, std::uint32_t receiver) {
   Rank& here = ranks_[receiver];
   Move& send = there.sends[there.over.sends];
   Move& receive = here.receives[here.over.receives];
-  if (send.waits > there.over.receives || receive.waits > here.over.sends) return false;
+  if (send.waits() > there.over.receives || receive.waits() > here.over.sends) return false;
   if (send.step.lane != receive.step.lane || send.step.count != receive.step.count ||
       !plan::have_same_sizes(blocks_per_chunk_, send.step.from, receive.step.to)) {
     return false;
   }
-  const std::uint32_t over =
-      1 + std::max({when_over(there.sends, there.over.sends), when_over(there.receives, send.waits),
-                    when_over(here.receives, here.over.receives),
-                    when_over(here.sends, receive.waits)});
-  events_.push_back({.step = {sender, send.number},
-                     .receive = {receiver, receive.number},
+  const std::uint32_t over = 1 + std::max({when_over(there.sends, there.over.sends),
+                                           when_over(there.receives, send.waits()),
+                                           when_over(here.receives, here.over.receives),
+                                           when_over(here.sends, receive.waits())});
+  events_.push_back({.step = {sender, send.number()},
+                     .receive = {receiver, receive.number()},
                      .is_message = true,
                      .round = over - 1,
                      .from = &send.step,

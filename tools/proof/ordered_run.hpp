@@ -8,6 +8,7 @@
 
 #include "plan/plan.hpp"
 #include "proof/event.hpp"
+#include "proof/pages.hpp"
 
 namespace hocket::proof {
 
@@ -32,6 +33,9 @@ class OrderedRun {
   [[nodiscard]] std::span<const Event> next();
   [[nodiscard]] bool is_over() const noexcept { return steps_left_ == 0; }
 
+  /// What the run keeps of a step.
+  static constexpr std::uint64_t bytes_per_step = 32;
+
   [[nodiscard]] std::uint64_t messages() const noexcept { return messages_; }
   /// Messages one after the other.
   [[nodiscard]] std::uint64_t rounds() const noexcept { return rounds_; }
@@ -43,25 +47,34 @@ class OrderedRun {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
   };
+  /// In the step, what Plan::after would say of it has made room for two other things: proofs of
+  /// large worlds are as large as their moves.
   struct Move {
+    Move() = default;
+    Move(const plan::Step& its_step, std::uint32_t number, std::uint32_t waits) : step(its_step) {
+      step.after_first = number;
+      step.after_count = waits;
+    }
+
+    /// Of the step.
+    [[nodiscard]] std::uint32_t number() const noexcept { return step.after_first; }
+    /// Of a send for receives, of a receive for sends: that many.
+    [[nodiscard]] std::uint32_t waits() const noexcept { return step.after_count; }
+
     plan::Step step = {.peer = nobody};
-    std::uint32_t number = 0;  // of the step
-    std::uint32_t waits = 0;   // of a send for receives, of a receive for sends: that many
-    std::uint32_t over = 0;    // one more than the round in which it is over
+    std::uint32_t over = 0;  // one more than the round in which it is over
   };
+  static_assert(sizeof(Move) == bytes_per_step);
   struct OwnStep {
     plan::Step step = {};
     std::uint32_t number = 0;
     Waits waits = {.sends = UINT32_MAX};
   };
-  /// What a rank has to do; behind the last of each kind is one that never happens, and perhaps
-  /// what an earlier plan left.
+  /// What a rank has to do; behind the last of each kind is one that never happens.
   struct Part {
-    void make_room(const plan::Plan& plan);
-
-    std::vector<Move> sends;
-    std::vector<Move> receives;
-    std::vector<OwnStep> own;
+    Move* sends = nullptr;
+    Move* receives = nullptr;
+    OwnStep* own = nullptr;
   };
   /// How far it has come.
   struct alignas(64) Rank {
@@ -78,6 +91,7 @@ class OrderedRun {
   [[nodiscard]] static Waits most(const Waits& one, const Waits& other) noexcept {
     return {std::max(one.sends, other.sends), std::max(one.receives, other.receives)};
   }
+  [[nodiscard]] Part take_part(const plan::Plan& plan);
   [[nodiscard]] Waits waits_of(const plan::Plan& plan, const plan::Step& step) const noexcept;
   void begin();
   /// As far as it can; false if there are many events before that.
@@ -91,7 +105,7 @@ class OrderedRun {
   void make_due(std::uint32_t rank);
 
   std::uint32_t blocks_per_chunk_ = 1;
-  std::uint32_t added_ = 0;     // plans
+  Arena arena_;                 // of all parts
   std::vector<Part> parts_;     // by rank
   std::vector<Waits> implied_;  // by step of one plan: what is over when it is
   std::vector<Rank> ranks_;

@@ -92,13 +92,18 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   std::size_t blocks = 0;
   for (const Plan& plan : plans) {
     const CellMap cells(problem, plan.shape, plan.rank, options.in_place);
-    memory_.push_back({cells, blocks, plan.scratch_copies});
-    blocks += cells.count(plan.scratch_copies);
+    memory_.push_back({cells, blocks, 0, plan.scratch_copies});
+    blocks += cells.count(0);
+  }
+  const std::size_t dense = blocks;
+  for (Memory& each : memory_) {
+    each.scratch = blocks;
+    blocks += each.cells.count(each.scratch_copies) - each.cells.count(0);
   }
   // Undefined, which is zero: what nobody touches, as most of a canonical plan's scratch, is cheap.
-  blocks_.reset();
-  blocks_.reset(static_cast<Block*>(std::calloc(blocks, sizeof(Block))));
-  if (blocks > 0 && blocks_ == nullptr) throw std::bad_alloc();
+  pages_ = Pages();
+  pages_ = Pages(blocks * sizeof(Block), dense * sizeof(Block));
+  blocks_ = reinterpret_cast<Block*>(pages_.data());
   is_out_.assign(options.in_place ? blocks : 0, 0);
   fill_inputs();
   results_.clear();
@@ -267,7 +272,7 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
 }
 
 Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
-  const auto& [cells, first, copies] = memory_[rank];
+  const auto& [cells, first, scratch, copies] = memory_[rank];
   const std::uint32_t cell = cells.first({Buffer::out, block, 1});
   const Block& value = blocks_[first + cell];
   const Block& first_value = blocks_[memory_[0].cells.first({Buffer::out, block, 1})];
@@ -298,7 +303,7 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
 Status Values::check_results() const {
   const auto out_of = [this](std::uint32_t rank) {
     const Range out = {Buffer::out, 0, plans_[rank].blocks(Buffer::out)};
-    const auto& [cells, first, copies] = memory_[rank];
+    const auto& [cells, first, scratch, copies] = memory_[rank];
     return std::span(&blocks_[first + cells.first(out)], out.count);
   };
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
@@ -315,7 +320,7 @@ Status Values::check_results() const {
 bool Values::are_canonical() const {
   if (!is_reduced_ || !(options_.canonical || is_canonical_)) return false;
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
-    const auto& [cells, first, copies] = memory_[rank];
+    const auto& [cells, first, scratch, copies] = memory_[rank];
     for (std::uint32_t block = 0; block < plans_[rank].blocks(Buffer::out); ++block) {
       const std::uint32_t cell = cells.first({Buffer::out, block, 1});
       if (blocks_[first + cell].tree() != results_[cells.position(cell)].tree()) return false;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,6 +12,7 @@
 #include "plan/cell_map.hpp"
 #include "plan/plan.hpp"
 #include "proof/event.hpp"
+#include "proof/pages.hpp"
 
 namespace hocket::proof {
 
@@ -36,6 +35,9 @@ class Values {
   [[nodiscard]] Status check_results() const;
   /// Whether what was reduced was combined in the canonical tree.
   [[nodiscard]] bool are_canonical() const;
+
+  /// Of each that plans touch.
+  static constexpr std::uint64_t bytes_per_block = 16;
 
  private:
   /// The sum of the random numbers that stand for what was contributed to a block, and how many
@@ -61,24 +63,21 @@ class Values {
     std::uint64_t sum_ = 0;
     std::uint64_t tree_and_count_ = 0;  // 0: undefined
   };
-  struct Free {
-    void operator()(Block* blocks) const noexcept { std::free(blocks); }
-  };
+  static_assert(sizeof(Block) == bytes_per_block);
   /// Where the blocks of a rank are. What the copies of the vector in scratch have at one place of
   /// it is side by side: many plans use no other place of scratch.
   struct Memory {
     plan::CellMap cells;
-    std::size_t first;  // of its blocks
+    std::size_t first;    // of its blocks in `in` and `out`
+    std::size_t scratch;  // likewise
     std::uint32_t scratch_copies;
 
     [[nodiscard]] std::size_t block(plan::Buffer buffer, std::uint32_t cell) const noexcept {
-      const std::uint32_t vector = cells.vector();
-      if (buffer != plan::Buffer::scratch || vector == 1 || scratch_copies == 1) {
-        return first + cell;
-      }
-      const std::uint32_t begin = cells.count(0);
-      const std::uint32_t copy = (cell - begin) / vector;
-      return first + begin + std::size_t{cell - begin - copy * vector} * scratch_copies + copy;
+      if (buffer != plan::Buffer::scratch) return first + cell;
+      const std::uint32_t in_scratch = cell - cells.count(0);
+      if (scratch_copies == 1) return scratch + in_scratch;
+      const std::uint32_t copy = in_scratch / cells.vector();
+      return scratch + std::size_t{in_scratch - copy * cells.vector()} * scratch_copies + copy;
     }
     [[nodiscard]] std::size_t block(const plan::Range& range) const noexcept {
       return block(range.buffer, cells.first(range));
@@ -130,13 +129,14 @@ class Values {
   std::span<const plan::Plan> plans_;
   ValuesOptions options_;
   bool is_reduced_ = false;
-  bool is_prefix_ = false;                 // and on each rank of others
-  bool is_everywhere_ = false;             // the result; and combined in the same tree, if it is
-  bool is_canonical_ = false;              // and in that one
-  std::vector<std::uint64_t> randoms_;     // by contribution, what makes its random numbers
-  std::vector<Memory> memory_;             // by rank
-  std::unique_ptr<Block[], Free> blocks_;  // by cell of all ranks
-  std::vector<std::uint8_t> is_out_;       // likewise, in place only: it was changed as out
+  bool is_prefix_ = false;              // and on each rank of others
+  bool is_everywhere_ = false;          // the result; and combined in the same tree, if it is
+  bool is_canonical_ = false;           // and in that one
+  std::vector<std::uint64_t> randoms_;  // by contribution, what makes its random numbers
+  std::vector<Memory> memory_;          // by rank
+  Pages pages_;                         // for those blocks:
+  Block* blocks_ = nullptr;             // by cell: in and out of all ranks, then their scratch
+  std::vector<std::uint8_t> is_out_;    // likewise, in place only: it was changed as out
   /// By position, if the operation reduces: of the canonical tree, if that is to be known. Of a
   /// prefix, of the first contribution, then of the first two, and so on.
   std::vector<Block> results_;

@@ -55,6 +55,10 @@ class Verifier {
                                                const plan::Problem& problem,
                                                const VerifyOptions& options = {});
 
+  /// About what it takes for each step of all ranks, and for each of their blocks that is touched.
+  static constexpr std::uint64_t bytes_per_step = OrderedRun::bytes_per_step;
+  static constexpr std::uint64_t bytes_per_block = Values::bytes_per_block;
+
  private:
   [[nodiscard]] static Status check_place(std::span<const plan::Plan> plans, std::size_t rank);
   [[nodiscard]] Status check_and_count(const plan::Plan& plan, Proof& proof);

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
+#include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <thread>
@@ -24,12 +24,14 @@ using plan::Plan;
 using plan::Problem;
 using proof::Verifier;
 
-// What the steps and the blocks of all ranks may be, so that each thread takes 3 GiB at most.
-constexpr std::uint64_t steps_max = 40'000'000;
-constexpr std::uint64_t blocks_max = std::uint64_t{1} << 26;
+/// A proof that takes more has memory of its own, which it gives back; others keep it for the next.
+constexpr std::uint64_t kept_bytes_max = std::uint64_t{512} << 20;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
 constexpr std::uint32_t often_in_place_size_max = 256;
+/// Worlds of more ranks are few: with large hosts, about one contribution of each rank, and of how
+/// much memory they take something is known before.
+constexpr std::uint32_t small_size_max = 1024;
 constexpr std::uint32_t rehearsed_size_max = 8;
 
 std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
@@ -52,6 +54,7 @@ std::vector<std::uint32_t> pieces(const Algorithm& algorithm, std::uint32_t size
 
 std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size) {
   if (!algorithm.knows_hosts) return {1};
+  if (size > small_size_max) return {32 + size % 33};
   if (size > all_variants_size_max) return {2 + size % 7};
   return {1, 2, 3, 4, 7};
 }
@@ -59,6 +62,7 @@ std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size)
 /// Also as many as ranks, which is not the same as one of each: not in place.
 std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32_t size) {
   if (!algorithm.is_canonical) return {0};
+  if (size > small_size_max) return {size % 2 == 0 ? 0U : size + 1};
   const std::uint32_t power = std::bit_ceil(size + 1);
   if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};
   return {std::array{0U, size, size + 1, power}.at(size % 4)};
@@ -115,25 +119,33 @@ proof::VerifyOptions verify_options(const Algorithm& algorithm, std::uint32_t si
           .canonical = algorithm.is_canonical};
 }
 
-/// By the plans of the root and a few others: whether those of all ranks, if they are needed, fit
-/// into memory.
-bool fits(const Algorithm& algorithm, const Problem& problem) {
-  const std::uint32_t size = problem.size;
-  if (size <= often_in_place_size_max) return true;
-  if (is_proved_by_one(algorithm, verify_options(algorithm, size))) return true;
-  plan::Builder builder(algorithm, problem);
-  const Plan root = builder.build(problem.root);
-  std::uint64_t steps = 0;
-  std::uint64_t vectors = 2;
-  for (const std::uint32_t distance : {1U, size / 2, size - 1}) {
-    const Plan plan = builder.build((problem.root + distance) % size);
-    steps = std::max<std::uint64_t>(steps, plan.steps.size());
-    const std::uint64_t in = contributions_of(problem, plan.rank).count();
-    vectors = std::max(vectors, in + 1 + plan.scratch_copies);
+/// Of a rank in a run: what is in its buffers, and the places in scratch that it writes.
+std::uint64_t blocks_touched(const Plan& plan) {
+  std::uint64_t in_scratch = 0;
+  for (const plan::Step& step : plan.steps) {
+    if (step.has_target() && step.to_buffer == plan::Buffer::scratch) in_scratch += step.count;
   }
+  return std::min<std::uint64_t>(in_scratch, plan.blocks(plan::Buffer::scratch)) +
+         plan.blocks(plan::Buffer::in) + plan.blocks(plan::Buffer::out);
+}
+
+/// About what a proof takes, judged by the plans of the root and a few other ranks; 0 for little.
+std::uint64_t bytes_taken(const Algorithm& algorithm, const Problem& problem) {
+  const std::uint32_t size = problem.size;
+  if (is_proved_by_one(algorithm, verify_options(algorithm, size))) return 0;
+  plan::Builder builder(algorithm, problem);
   const std::uint64_t worlds = is_also_in_place(size) && can_be_in_place(problem) ? 2 : 1;
-  return root.steps.size() + steps * size <= steps_max &&
-         vectors * root.shape.vector_blocks() * size * worlds <= blocks_max;
+  const auto bytes_of = [&](std::uint32_t rank) {
+    const Plan plan = builder.build(rank);
+    return plan.steps.size() * Verifier::bytes_per_step +
+           blocks_touched(plan) * worlds * Verifier::bytes_per_block;
+  };
+  std::uint64_t most = 0;
+  for (const std::uint32_t distance : {1U, size / 2, size - 1}) {
+    most = std::max(most, bytes_of((problem.root + distance) % size));
+  }
+  const std::uint64_t bytes = bytes_of(problem.root) + most * (size - 1);
+  return bytes > kept_bytes_max ? bytes : 0;
 }
 
 Status prove_problem(const Algorithm& algorithm, const Problem& problem, Verifier& verifier,
@@ -162,23 +174,21 @@ Row prove_size(const Algorithm& algorithm, std::uint32_t size, Verifier& verifie
   Row row{.algorithm = &algorithm};
   const Instant start = monotonic_clock().now();
   for (const Problem& problem : problems(algorithm, size)) {
-    if (!fits(algorithm, problem)) {
-      row.skipped.push_back(size);
-      break;
-    }
     const Status status = prove_problem(algorithm, problem, verifier, row);
     if (status.ok()) continue;
     row.failure = Status(status.code(), fmt::format("{}: {}", describe(problem), status.what()));
     break;
   }
-  row.sizes = row.failure.ok() && row.skipped.empty() ? 1 : 0;
+  row.sizes = row.failure.ok() ? 1 : 0;
   row.time = monotonic_clock().now() - start;
   return row;
 }
 
 struct Task {
-  std::size_t algorithm;
-  std::uint32_t size;
+  std::size_t algorithm = 0;
+  std::uint32_t size = 0;
+  std::uint64_t bytes = 0;  // that it takes and gives back; what is little is the thread's own
+  bool is_taken = false;
 };
 
 class Sweep {
@@ -186,47 +196,90 @@ class Sweep {
   explicit Sweep(const Options& options);
 
   void work();
-  [[nodiscard]] std::vector<Row> take();
+  /// No thread begins another one.
+  void stop();
+  [[nodiscard]] std::vector<Row> take_rows();
 
  private:
-  void add(const Task& task, Row row);
+  /// The first for which there is memory; null when none is left.
+  [[nodiscard]] const Task* take_task();
+  void end(const Task& task, Row row);
 
   const Options& options_;
-  std::vector<Task> tasks_;
-  std::atomic<std::size_t> next_ = 0;
+  std::vector<std::uint32_t> failed_at_;  // by algorithm: the smallest size
 
   std::mutex mutex_;  // of what follows
+  std::condition_variable given_back_;
+  std::uint64_t bytes_free_;
+  std::vector<Task> tasks_;
+  std::size_t first_left_ = 0;  // of the tasks
   std::size_t done_ = 0;
   std::vector<Row> rows_;
-  std::vector<std::uint32_t> failed_at_;  // by algorithm: the smallest size
 };
 
 /// The largest first, so that in the end no thread is alone with one.
 Sweep::Sweep(const Options& options)
-    : options_(options), failed_at_(options.algorithms.size(), UINT32_MAX) {
+    : options_(options),
+      failed_at_(options.algorithms.size(), UINT32_MAX),
+      bytes_free_(options.memory_bytes) {
   for (std::size_t i = 0; i < options.algorithms.size(); ++i) {
-    rows_.push_back({.algorithm = options.algorithms[i]});
-    for (const std::uint32_t size : options.sizes) tasks_.push_back({i, size});
+    const Algorithm& algorithm = *options.algorithms[i];
+    rows_.push_back({.algorithm = &algorithm});
+    for (const std::uint32_t size : options.sizes) {
+      Task task = {.algorithm = i, .size = size};
+      if (size > small_size_max) task.bytes = bytes_taken(algorithm, problems(algorithm, size)[0]);
+      if (task.bytes <= options.memory_bytes) {
+        tasks_.push_back(task);
+      } else {
+        rows_[i].skipped.push_back(size);
+      }
+    }
   }
   std::ranges::stable_sort(tasks_, std::ranges::greater(), &Task::size);
 }
 
+const Task* Sweep::take_task() {
+  std::unique_lock lock(mutex_);
+  while (first_left_ < tasks_.size()) {
+    const auto next = std::find_if(
+        tasks_.begin() + static_cast<std::ptrdiff_t>(first_left_), tasks_.end(),
+        [this](const Task& task) { return !task.is_taken && task.bytes <= bytes_free_; });
+    if (next == tasks_.end()) {
+      given_back_.wait(lock);
+      continue;
+    }
+    next->is_taken = true;
+    bytes_free_ -= next->bytes;
+    while (first_left_ < tasks_.size() && tasks_[first_left_].is_taken) ++first_left_;
+    return &*next;
+  }
+  return nullptr;
+}
+
 void Sweep::work() {
   Verifier verifier;
-  for (std::size_t i = next_++; i < tasks_.size(); i = next_++) {
-    const Task& task = tasks_[i];
-    add(task, prove_size(*options_.algorithms[task.algorithm], task.size, verifier));
+  while (const Task* const task = take_task()) {
+    Row row = prove_size(*options_.algorithms[task->algorithm], task->size, verifier);
+    if (task->bytes > 0) verifier = Verifier();
+    end(*task, std::move(row));
   }
 }
 
-void Sweep::add(const Task& task, Row row) {
+void Sweep::stop() {
   const std::lock_guard lock(mutex_);
+  first_left_ = tasks_.size();
+  given_back_.notify_all();
+}
+
+void Sweep::end(const Task& task, Row row) {
+  const std::lock_guard lock(mutex_);
+  bytes_free_ += task.bytes;
+  given_back_.notify_all();
   Row& sum = rows_[task.algorithm];
   sum.sizes += row.sizes;
   sum.worlds += row.worlds;
   sum.steps += row.steps;
   sum.time += row.time;
-  sum.skipped.insert(sum.skipped.end(), row.skipped.begin(), row.skipped.end());
   if (!row.failure.ok() && task.size < failed_at_[task.algorithm]) {
     sum.failure = std::move(row.failure);
     failed_at_[task.algorithm] = task.size;
@@ -234,10 +287,7 @@ void Sweep::add(const Task& task, Row row) {
   options_.on_progress({++done_, tasks_.size()});
 }
 
-std::vector<Row> Sweep::take() {
-  for (Row& row : rows_) std::ranges::sort(row.skipped);
-  return std::move(rows_);
-}
+std::vector<Row> Sweep::take_rows() { return std::move(rows_); }
 
 }  // namespace
 
@@ -251,6 +301,7 @@ std::vector<Row> sweep(const Options& options) {
         sweep.work();
       } catch (...) {
         each = std::current_exception();  // out of memory, say
+        sweep.stop();
       }
     });
   }
@@ -258,7 +309,7 @@ std::vector<Row> sweep(const Options& options) {
   for (const std::exception_ptr& each : thrown) {
     if (each) std::rethrow_exception(each);
   }
-  return sweep.take();
+  return sweep.take_rows();
 }
 
 }  // namespace hocket::prove

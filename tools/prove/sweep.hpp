@@ -35,6 +35,7 @@ struct Options {
   std::vector<const plan::Algorithm*> algorithms = {};
   std::vector<std::uint32_t> sizes = {};
   unsigned threads = 1;
+  std::uint64_t memory_bytes = std::uint64_t{3} << 30;  // that all threads may take together
   /// Called by each thread, one at a time.
   std::function<void(const Progress&)> on_progress = [](const Progress&) {};
 };
@@ -45,9 +46,9 @@ struct Options {
 /// - up to 16, all roots, and up to 32, three of them, and several numbers of pieces, of ranks on a
 ///   host and of contributions: all of these with each other, and also in place;
 /// - above 32, one root and number of pieces, and one number of ranks on a host and of
-/// contributions
-///   that changes with the size; also in place at every eighth size, and above 256 at every 64th.
-/// A size at which the plans of all ranks are too much for memory is skipped, and said to be.
+///   contributions that changes with the size; also in place at every eighth size, and above 256 at
+///   every 64th.
+/// A size at which the plans of all ranks would take more memory is skipped, and said to be.
 [[nodiscard]] std::vector<Row> sweep(const Options& options);
 
 }  // namespace hocket::prove
