@@ -94,3 +94,23 @@ TEST_CASE("every algorithm gives the right numbers, whatever happens first") {
     });
   }
 }
+
+TEST_CASE("what algorithms promise holds for any number of pieces") {
+  for (const Algorithm& algorithm : catalog()) {
+    for (std::uint32_t size = 2; size <= 40; ++size) {
+      for (std::uint32_t pieces = 1; pieces <= 12; ++pieces) {
+        const Problem problem = {.operation = algorithm.operation, .size = size, .pieces = pieces};
+        if (pieces > 1 && algorithm.blocks_per_chunk(problem) ==
+                              algorithm.blocks_per_chunk({.size = size, .pieces = 1})) {
+          break;
+        }
+        INFO(name(algorithm.operation)
+             << " by " << algorithm.name << ", " << size << " ranks, " << pieces << " pieces");
+        const auto proof =
+            Verifier().build_and_verify(algorithm, problem, {.uneven = algorithm.allows_uneven});
+        REQUIRE(proof.status().to_string() == "ok");
+        REQUIRE(check_promises(algorithm, problem, *proof).to_string() == "ok");
+      }
+    }
+  }
+}

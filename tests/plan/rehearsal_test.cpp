@@ -87,7 +87,7 @@ TEST_CASE("plans whose own order is none in which messages can go have no bound"
   REQUIRE(proof.status().to_string() == "ok");  // each lane for itself is in order
   CHECK(proof->rounds == 0);
   const Algorithm& loose = *find_algorithm(Operation::broadcast, "double_tree");
-  REQUIRE_FALSE(bound_of(loose, problem).is_tight);
+  REQUIRE_FALSE(bound_of(loose, problem).rounds_are_exact);
   CHECK_THAT(std::string(check_promises(loose, problem, *proof).what()),
              Catch::Contains("the order of the plans is none"));
 }

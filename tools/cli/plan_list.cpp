@@ -45,14 +45,15 @@ Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) 
                   {"hops", cost.bound.hops},
                   {"blocks_sent", cost.bound.blocks_sent},
                   {"blocks", cost.blocks},
-                  {"is_tight", cost.bound.is_tight}};
+                  {"rounds_are_exact", cost.bound.rounds_are_exact},
+                  {"blocks_are_exact", cost.bound.blocks_are_exact}};
   return row;
 }
 
 /// "1.67 m": times the whole vector. A barrier's messages are empty.
 std::string sent(const Algorithm& algorithm, const Cost& cost) {
   if (algorithm.operation == Operation::barrier) return "0";
-  return fmt::format("{}{:.2f} m", cost.bound.is_tight ? "" : "<= ",
+  return fmt::format("{}{:.2f} m", cost.bound.blocks_are_exact ? "" : "<= ",
                      static_cast<double>(cost.bound.blocks_sent) / cost.blocks);
 }
 
@@ -60,7 +61,7 @@ std::vector<std::string> to_row(const Algorithm& algorithm, const std::optional<
   std::vector<std::string> row = {std::string(algorithm.name)};
   if (problem) {
     const Cost cost(algorithm, *problem);
-    row.push_back(fmt::format("{}{}", cost.bound.is_tight ? "" : "<= ", cost.bound.rounds));
+    row.push_back(fmt::format("{}{}", cost.bound.rounds_are_exact ? "" : "<= ", cost.bound.rounds));
     row.push_back(std::to_string(cost.bound.hops));
     row.push_back(sent(algorithm, cost));
   }

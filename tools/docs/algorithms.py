@@ -66,7 +66,7 @@ def cost(entry: Entry, case: dict[str, bool]) -> str:
         factor = entry.formulas[key].show(**case)
         unit = symbol if key == "rounds" else f"m·{symbol}"
         terms.append(times(factor, (unit, ATOM))[0])
-    is_at_most = bool(entry.words.get("at_most")) or not entry.row["bound"]["is_tight"]
+    is_at_most = bool(entry.words.get("at_most")) or not entry.row["bound"]["rounds_are_exact"]
     return f"T {'≤' if is_at_most else '='} " + " + ".join(terms)
 
 
@@ -87,8 +87,9 @@ def cell(program: Program, entry: Entry, key: str) -> str:
         return ""
     if key not in entry.formulas:
         return bounds_shown(program, entry, key)
-    is_tight = key == "hops" or entry.row["bound"]["is_tight"]
-    sign = "" if is_tight and not entry.is_at_most(key) else "at most "
+    exact = {"rounds": "rounds_are_exact", "sent": "blocks_are_exact"}
+    is_exact = key == "hops" or entry.row["bound"][exact[key]]
+    sign = "" if is_exact and not entry.is_at_most(key) else "at most "
     return sign + shown(entry.formulas[key])
 
 

@@ -70,7 +70,8 @@ SYSTEM = (
     r"|semaphore|spawn|strings|syslog|termios|ucontext|unistd)\.h"
 )
 
-# Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them).
+# Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them). Memory
+# they may have, also of the system itself.
 PURE_ROOMS = "wire reduce plan sim tools/proof tools/simulator"
 PURE_BAN = (
     "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
@@ -100,7 +101,7 @@ def resolve(root: Path, path: str, spelled: str) -> str | None:
 def judge(root: Path, path: str, spelled: str) -> tuple[str, str, str] | None:
     """(rule, what is wrong, fix), or None when the include may stand."""
     here = room(path)
-    if among(here, PURE_ROOMS) and among(spelled, PURE_BAN):
+    if among(here, PURE_ROOMS) and among(spelled, PURE_BAN) and spelled != "sys/mman.h":
         return "pure", f"{here} is a pure room and includes {spelled}", "pass the value in instead"
     target = resolve(root, path, spelled)
     if target is None:

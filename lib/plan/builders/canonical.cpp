@@ -214,20 +214,15 @@ void canonical_all_reduce(PlanWriter& plan) {
 }
 
 Bound canonical_bound(const Problem& problem) {
-  std::uint64_t most = 1;   // nodes of a rank
-  std::uint64_t least = 1;  // likewise
+  std::uint64_t most = 1;  // nodes of a rank
   if (problem.contributions > 0) {
     const CanonicalTree tree(problem);
-    most = 0;
-    least = UINT64_MAX;
     for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
-      const std::uint64_t nodes = tree.nodes(contributions_of(problem, rank)).size();
-      most = std::max(most, nodes);
-      least = std::min(least, nodes);
+      most = std::max<std::uint64_t>(most, tree.nodes(contributions_of(problem, rank)).size());
     }
   }
   const std::uint64_t each = (most + 1) * (problem.size - 1);
-  return {.rounds = each, .blocks_sent = each, .is_tight = least == most, .hops = 2};
+  return {.rounds = each, .blocks_sent = each, .hops = 2};
 }
 
 }  // namespace hocket::plan

@@ -122,12 +122,13 @@ inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
 }
 
 /// Up or down: a rank sends its own pieces up, and down those of the tree in which it has two
-/// children.
+/// children; of three ranks none has two.
 [[nodiscard]] inline Bound double_tree_bound(const Problem& problem, bool is_down) {
   const std::uint64_t in_one_tree = (problem.pieces + 1ULL) / 2;
   return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
           .blocks_sent = is_down ? 2 * in_one_tree : problem.pieces,
-          .is_tight = false,
+          .rounds_are_exact = problem.pieces > 1 && problem.size > 3,
+          .blocks_are_exact = !is_down || problem.size > 3,
           .hops = rounds_min(problem.size)};
 }
 
@@ -176,7 +177,8 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
       const Bound down = double_tree_bound(problem, true);
       return {.rounds = up.rounds + down.rounds,
               .blocks_sent = up.blocks_sent + down.blocks_sent,
-              .is_tight = false,
+              .rounds_are_exact = false,
+              .blocks_are_exact = down.blocks_are_exact,
               .hops = up.hops + down.hops};
     },
     .reach = Reach::trees,

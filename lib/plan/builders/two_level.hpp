@@ -212,7 +212,7 @@ inline constexpr Algorithm two_level_all_reduce_algorithm = {
       const std::uint64_t all = std::uint64_t{hosts.slots()} * hosts.count();
       return {.rounds = 2 * (inside + slots * between),
               .blocks_sent = std::max(2 * all - 2, all + slots * (last_ranks * hosts.count() - 2)),
-              .is_tight = hosts.are_even()};
+              .rounds_are_exact = hosts.are_even()};
     },
     .knows_hosts = true,
     .reach = Reach::hosts,
@@ -230,7 +230,7 @@ inline constexpr Algorithm two_level_all_reduce_algorithm = {
   return {.rounds = hosts.slots() == 1 ? rounds_min(problem.size) : slots * others + inside,
           .blocks_sent = std::max(others + (hosts.slots() - 1) * (others + 1),
                                   others + last_mates * last_blocks),
-          .is_tight = hosts.are_even()};
+          .rounds_are_exact = hosts.are_even()};
 }
 
 inline constexpr Algorithm two_level_reduce_scatter_algorithm = {
@@ -319,7 +319,8 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
       return {.rounds = mates + slots * rounds + std::max(mates, last_mates * slots),
               .blocks_sent = std::max(2 * mates + rounds,
                                       hosts.slots() - slots + slots * (rounds + last_mates)),
-              .is_tight = hosts.are_even()};
+              .rounds_are_exact = hosts.are_even(),
+              .blocks_are_exact = hosts.are_even()};
     },
     .knows_hosts = true,
     .reach = Reach::hosts,
@@ -355,6 +356,7 @@ inline constexpr Algorithm two_level_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       Bound bound = two_level_broadcast_algorithm.bound(problem);
       bound.blocks_sent = Hosts(problem).slots();
+      bound.blocks_are_exact = true;
       return bound;
     },
     .knows_hosts = true,
