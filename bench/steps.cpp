@@ -36,6 +36,7 @@ struct Subject {
 };
 
 constexpr Subject subjects[] = {
+    {plan::Operation::all_gather, "ring", 2},
     {plan::Operation::all_gather, "ring", 64},
     {plan::Operation::all_gather, "direct", 64},
     {plan::Operation::all_reduce, "ring", 64},
@@ -70,8 +71,8 @@ class Case {
  public:
   explicit Case(const Subject& subject)
       : program_(plan_of(subject)),
-        binding_(program_, plan::even_sizes(program_.plan().problem, subject.size), sizeof(float),
-                 std::vector<ChannelId>(program_.ports().size())),
+        binding_(program_, plan::even_sizes(program_.plan().problem, elements(subject)),
+                 sizeof(float), std::vector<ChannelId>(program_.ports().size())),
         executor_(transport_),
         in_(binding_.in_bytes()),
         out_(binding_.out_bytes()),
@@ -93,12 +94,11 @@ class Case {
 
   /// What the run asks of its transport, as often and with as many ops at once.
   void call_transport() {
-    std::array<TransportCompletion, 64> completions;  // as many as the engine asks for
     for (const Call& call : calls_) {
       if (call.is_post) {
         (void)transport_.post({ops_.data(), call.ops});
       } else {
-        (void)transport_.poll(completions);
+        (void)transport_.poll(completions_);
       }
     }
   }
@@ -106,6 +106,7 @@ class Case {
   /// The sums and copies of the run.
   void reduce_and_copy() {
     for (const engine::Instruction& it : binding_.code()) {
+      if (it.bytes == 0) continue;
       if (it.kind == plan::StepKind::recv_reduce || it.kind == plan::StepKind::reduce) {
         reduction_.combine(out_.data(), out_.data(), in_.data(), it.bytes / sizeof(float));
       } else if (!it.communicates()) {
@@ -122,6 +123,11 @@ class Case {
                        {.operation = subject.operation, .size = subject.size}, 0);
   }
 
+  /// One in each chunk.
+  static std::uint64_t elements(const Subject& subject) {
+    return subject.operation == plan::Operation::barrier ? 1 : subject.size;
+  }
+
   void run_by(engine::Executor& executor) {
     executor.start(task_);
     while (!work_.is_over()) executor.progress();
@@ -136,8 +142,9 @@ class Case {
   engine::Group group_;
   engine::Work work_;
   engine::Task task_;
-  std::vector<Call> calls_;       // of one run
-  std::vector<TransportOp> ops_;  // for those
+  std::vector<Call> calls_;                               // of one run
+  std::vector<TransportOp> ops_;                          // for those
+  std::array<TransportCompletion, 64> completions_ = {};  // likewise; as many as the engine takes
 };
 
 /// Of a step, in seconds.
