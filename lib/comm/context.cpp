@@ -74,6 +74,7 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
   auto cards = exchange(ours, rank, size, *world.store);
+  world::see_all_in(world);
   if (!cards.ok()) return cards;
   if (Status status = check_agreement(*cards, rank); !status.ok()) return status;
   return cards;

@@ -48,4 +48,8 @@ struct RendezvousOptions {
 /// wrong, and comes within the timeout.
 [[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options = {});
 
+/// Behind what all ranks, just joined, still fetch by the store, once: who serves it waits for the
+/// others, so that it can't end and take the store from them. Not for long, if one is gone.
+void see_all_in(const World& world);
+
 }  // namespace hocket::world
