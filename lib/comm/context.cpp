@@ -24,6 +24,7 @@ namespace {
 // What a network is taken for until a tuning file says what it is.
 constexpr std::string_view usual_network = "ethernet-10g";
 constexpr Duration spin = std::chrono::microseconds(50);
+constexpr Duration crowded_spin = std::chrono::microseconds(500);
 
 /// The one that is asked for, else the first that can serve.
 Result<const TransportKind*> choose_transport(const Config& config) {
@@ -80,10 +81,14 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   return cards;
 }
 
-/// Nothing where ranks outnumber processors: it would burn what a peer needs.
-Duration spin_time(const world::World& world) noexcept {
+/// Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
+/// takes far less than to sleep and be woken, so that it is worth while for longer.
+engine::EngineOptions engine_options(const world::World& world, std::uint64_t segment_bytes) {
   const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
-  return static_cast<unsigned>(world.local_size) > processors ? Duration::zero() : spin;
+  const bool is_crowded = static_cast<unsigned>(world.local_size) > processors;
+  return {.executor = {.segment_bytes = segment_bytes},
+          .spin = is_crowded ? crowded_spin : spin,
+          .yields = is_crowded};
 }
 
 }  // namespace
@@ -110,9 +115,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = (*transport)->connect(addresses); !status.ok()) return status;
   const std::uint64_t segment_bytes = (*transport)->caps().segment_bytes;
-  auto engine = engine::Engine::make(
-      std::move(*transport),
-      {.executor = {.segment_bytes = segment_bytes}, .spin = spin_time(*world)});
+  auto engine = engine::Engine::make(std::move(*transport), engine_options(*world, segment_bytes));
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   tuning->network.ranks_per_host = per_host;

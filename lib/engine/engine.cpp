@@ -43,6 +43,7 @@ Result<std::unique_ptr<Engine>> Engine::make(std::unique_ptr<Transport> transpor
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake)
     : transport_(std::move(transport)),
       spin_(options.spin),
+      yields_(options.yields),
       wake_(std::move(wake)),
       executor_(*transport_, options.executor) {}
 
@@ -175,7 +176,10 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     executor_.expire(now);
     if (is_over() || deadline.passed(now)) break;
     idle_since = std::min(idle_since, now);
-    if (now - idle_since < (as == Leader::background ? background_spin : spin_)) continue;
+    if (now - idle_since < (as == Leader::background ? background_spin : spin_)) {
+      if (yields_) std::this_thread::yield();
+      continue;
+    }
     sleep(lock, deadline);
     if (term != term_) return;
   }

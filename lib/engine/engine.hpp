@@ -23,9 +23,11 @@ namespace hocket::engine {
 
 struct EngineOptions {
   ExecutorOptions executor = {};
-  /// How long a leader looks again and again before it sleeps; nothing where more ranks run on this
-  /// host than it has processors.
+  /// How long a leader looks again and again before it sleeps.
   Duration spin = std::chrono::microseconds(50);
+  /// Whether it lets others run each time: where more ranks run on this host than it has
+  /// processors.
+  bool yields = false;
 };
 
 /// Any thread may call anything.
@@ -86,6 +88,7 @@ class Engine {
 
   const std::unique_ptr<Transport> transport_;
   const Duration spin_;
+  const bool yields_;
   const Fd wake_;  // an eventfd: to end a leader's sleep
 
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex

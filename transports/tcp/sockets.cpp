@@ -1,9 +1,11 @@
 #include "transports/tcp/sockets.hpp"
 
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <fmt/format.h>
@@ -24,6 +26,13 @@ net::Address with_any_port(net::Address address) noexcept {
   } else {
     reinterpret_cast<sockaddr_in6*>(&address.storage)->sin6_port = 0;
   }
+  return address;
+}
+
+net::Address peer_address(int socket) noexcept {
+  net::Address address;
+  address.bytes = sizeof address.storage;
+  ::getpeername(socket, address.get(), &address.bytes);
   return address;
 }
 
@@ -78,6 +87,13 @@ int connect_error(int socket, const net::Address& to) noexcept {
   const linger reset = {.l_onoff = 1, .l_linger = 0};
   static_cast<void>(::setsockopt(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
   return ECONNREFUSED;
+}
+
+void spare_pacing(int socket) noexcept {
+  constexpr std::string_view plainest = "reno";  // which every system has, and allows to all
+  if (net::local_address(socket).endpoint().host != peer_address(socket).endpoint().host) return;
+  static_cast<void>(
+      ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, plainest.data(), plainest.size()));
 }
 
 bool discard_input(int socket) noexcept {

@@ -22,6 +22,10 @@ namespace hocket::tcp {
 /// What became of it: 0, or an errno.
 [[nodiscard]] int connect_error(int socket, const net::Address& to) noexcept;
 
+/// Between two ends on one host there is no network to share: without the pacing that some ways of
+/// congestion control do by timers.
+void spare_pacing(int socket) noexcept;
+
 /// Drops what has come. False when nothing comes any more.
 [[nodiscard]] bool discard_input(int socket) noexcept;
 

@@ -9,12 +9,16 @@
 
 #include <fmt/format.h>
 
+#include "transports/tcp/sockets.hpp"
+
 namespace hocket::tcp {
 namespace {
 
 /// A receive that is not longer is read through scratch memory: copying is cheaper than describing
 /// to the kernel where its parts are.
 constexpr std::uint64_t small_bytes_max = 2048;
+/// To be sent they are copied to one place up to this, for the same reason.
+constexpr std::uint64_t gathered_bytes_max = 512;
 /// In one call of the system; more it would not do either.
 constexpr std::uint64_t call_bytes_max = 1 << 30;
 constexpr std::size_t pieces_max = 60;
@@ -36,6 +40,19 @@ struct Pieces {
   }
   [[nodiscard]] bool has_room() const noexcept {
     return count + message_pieces_max <= pieces_max && bytes < call_bytes_max;
+  }
+
+  [[nodiscard]] ssize_t send(int socket) noexcept {
+    constexpr int flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    if (bytes <= gathered_bytes_max) {
+      std::array<std::byte, gathered_bytes_max> together;
+      gather(0, bytes, together.data());
+      return ::send(socket, together.data(), bytes, flags);
+    }
+    msghdr message = {};
+    message.msg_iov = list.data();
+    message.msg_iovlen = count;
+    return ::sendmsg(socket, &message, flags);
   }
 
   /// Copies the bytes from `begin` to `end` of all to `to`.
@@ -66,6 +83,7 @@ void Stream::adopt(Link link) {
   const auto bytes = std::as_bytes(std::span(link.surplus));
   surplus_.assign(bytes.begin(), bytes.end());
   link_ = std::move(link);
+  spare_pacing(socket());
   sealed_ = sending_;
   is_readable_ = true;
   is_writable_ = true;
@@ -300,10 +318,7 @@ Status Stream::send() {
     pieces.add(slot, from, std::min(slot.bytes, from + call_bytes_max));
     if (from + call_bytes_max < slot.bytes) break;
   }
-  msghdr message = {};
-  message.msg_iov = pieces.list.data();
-  message.msg_iovlen = pieces.count;
-  const ssize_t count = ::sendmsg(socket(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t count = pieces.send(socket());
   if (count < 0) {
     if (errno == EINTR) return {};
     if (errno != EAGAIN) return broke_sending(errno);
