@@ -19,6 +19,7 @@ std::string encode(const Card& card) {
   fields.integer(card.segment_bytes);
   fields.integer(card.local_rank);
   fields.integer(card.local_size);
+  fields.integer(card.processors);
   fields.text(card.tuning);
   return text;
 }
@@ -31,6 +32,7 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   card.segment_bytes = fields.integer<std::uint64_t>();
   card.local_rank = fields.integer<std::uint32_t>();
   card.local_size = fields.integer<std::uint32_t>();
+  card.processors = fields.integer<std::uint32_t>();
   card.tuning = fields.text();
   if (fields.ended_well()) return card;
   return Status(StatusCode::protocol_error,
@@ -84,6 +86,14 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
     }
   }
   return {};
+}
+
+std::uint32_t ranks_per_processor(std::span<const Card> cards) noexcept {
+  std::uint32_t most = 1;
+  for (const Card& card : cards) {
+    most = std::max(most, (card.local_size - 1) / std::max(card.processors, 1U) + 1);
+  }
+  return most;
 }
 
 std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept {

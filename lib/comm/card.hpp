@@ -20,7 +20,8 @@ struct Card {
   std::uint64_t segment_bytes = 0;  // into which messages are cut
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
-  std::string tuning = {};  // by which algorithms are chosen
+  std::uint32_t processors = 1;  // of its host
+  std::string tuning = {};       // by which algorithms are chosen
 
   friend bool operator==(const Card&, const Card&) = default;
 };
@@ -31,6 +32,9 @@ struct Card {
 
 /// Fails where another rank has another transport or tuning, and says both.
 [[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
+
+/// How many ranks share a processor, where they are the most.
+[[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards) noexcept;
 
 /// How many ranks each host has, where they have numbers in a row and only the last host may have
 /// fewer; else 1.

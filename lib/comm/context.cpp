@@ -21,8 +21,6 @@
 namespace hocket::comm {
 namespace {
 
-// What a network is taken for until a tuning file says what it is.
-constexpr std::string_view usual_network = "ethernet-10g";
 constexpr Duration spin = std::chrono::microseconds(50);
 constexpr Duration crowded_spin = std::chrono::microseconds(500);
 
@@ -81,11 +79,12 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   return cards;
 }
 
+unsigned processors() noexcept { return std::max(std::thread::hardware_concurrency(), 1U); }
+
 /// Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 /// takes far less than to sleep and be woken, so that it is worth while for longer.
 engine::EngineOptions engine_options(const world::World& world, std::uint64_t segment_bytes) {
-  const unsigned processors = std::max(std::thread::hardware_concurrency(), 1U);
-  const bool is_crowded = static_cast<unsigned>(world.local_size) > processors;
+  const bool is_crowded = static_cast<unsigned>(world.local_size) > processors();
   return {.executor = {.segment_bytes = segment_bytes},
           .spin = is_crowded ? crowded_spin : spin,
           .yields = is_crowded};
@@ -95,7 +94,7 @@ engine::EngineOptions engine_options(const world::World& world, std::uint64_t se
 
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const Config& config = process_config();
-  auto network = sim::find_preset(usual_network);
+  auto network = sim::find_preset(sim::usual_network);
   auto tuning = read_tuning(config, *network);
   if (!tuning.ok()) return tuning.status();
   auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
@@ -109,6 +108,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
                                    .segment_bytes = (*transport)->caps().segment_bytes,
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
+                                   .processors = processors(),
                                    .tuning = describe(*tuning)});
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
@@ -119,6 +119,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   tuning->network.ranks_per_host = per_host;
+  tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
   return std::make_shared<Context>(std::move(*world), (*kind)->name, per_host,
                                    sim::Selector(tuning->network, std::move(tuning->rules)),
                                    std::move(*engine));

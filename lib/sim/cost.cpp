@@ -56,12 +56,16 @@ Link far_link(const Problem& problem, const Network& network) noexcept {
   return link;
 }
 
-/// Inside a host, where all its ranks send.
-Link near_link(const Problem& problem, const Network& network) noexcept {
+/// Inside a host, where all its ranks send, perhaps to one of them.
+Link near_link(const Algorithm& algorithm, const Problem& problem,
+               const Network& network) noexcept {
   Link link = host_link(network);
   const std::uint32_t ranks = std::min(problem.size, network.ranks_per_host);
   link.seconds_per_byte =
       std::max(link.seconds_per_byte, ranks * seconds_per_byte(network.memory_bandwidth));
+  if (algorithm.reach == plan::Reach::all && ranks > 2) {
+    link.seconds_per_byte *= 1 + network.host_incast * (ranks - 2);
+  }
   return link;
 }
 
@@ -141,7 +145,7 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
   // Where few ranks of a switch talk to those beyond it, they don't crowd its uplinks.
   const bool is_local =
       algorithm.reach == plan::Reach::next || algorithm.reach == plan::Reach::trees;
-  const Paces paces = {.inside = near_link(problem, network),
+  const Paces paces = {.inside = near_link(algorithm, problem, network),
                        .between = is_local ? network_link(network) : far_link(problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
                        .ends = is_one_way ? 1.0 : 2.0};

@@ -14,6 +14,17 @@ namespace hocket::sim {
 namespace {
 
 constexpr std::array table = {
+    // Inside a host all messages are copied twice, by the processors of its ranks.
+    Preset{.name = "tcp",
+           .summary = "TCP inside hosts too, and 10 Gbit/s between them",
+           .network = {.host_latency = 3e-6,
+                       .latency = 15e-6,
+                       .host_overhead = 2e-6,
+                       .overhead = 4e-6,
+                       .host_bandwidth = 4e9,
+                       .memory_bandwidth = 5.5e9,
+                       .host_incast = 0.06,
+                       .nic_bandwidth = 1.18e9}},
     Preset{.name = "ethernet-1g",
            .summary = "1 Gbit/s, TCP",
            .network = {.latency = 30e-6, .overhead = 5e-6, .nic_bandwidth = 118e6}},
@@ -67,6 +78,7 @@ Status check_network(const Network& network) {
       Amount{"eager_bytes", network.eager_bytes},
       Amount{"host_bandwidth", network.host_bandwidth},
       Amount{"memory_bandwidth", network.memory_bandwidth},
+      Amount{"host_incast", network.host_incast},
       Amount{"nic_bandwidth", network.nic_bandwidth},
       Amount{"reduce_speed", network.reduce_speed},
       Amount{"copy_speed", network.copy_speed},
@@ -89,6 +101,15 @@ Status check_network(const Network& network) {
 }
 
 std::span<const Preset> presets() noexcept { return table; }
+
+Network crowded(Network network, std::uint32_t ranks) noexcept {
+  if (ranks <= 1) return network;
+  // Each message of the others, and to hand the processor over takes about as much again.
+  for (double* const each : {&network.host_latency, &network.host_overhead, &network.overhead}) {
+    *each *= 2.0 * ranks;
+  }
+  return network;
+}
 
 Result<Network> find_preset(std::string_view name) {
   std::vector<std::string_view> names;

@@ -31,6 +31,7 @@ struct Network {
 
   double host_bandwidth = 10e9;   // of a rank, to and from others of its host
   double memory_bandwidth = 0;    // of all messages inside one host together
+  double host_incast = 0;         // how much longer a byte takes for each sender more to one rank
   double nic_bandwidth = 1.25e9;  // of a NIC
   double background = 0;          // the part of every link between hosts that others take: < 1
 
@@ -57,5 +58,10 @@ struct Preset {
 /// Of the order of what such networks do; measure yours for more.
 [[nodiscard]] std::span<const Preset> presets() noexcept;
 [[nodiscard]] Result<Network> find_preset(std::string_view name);
+/// What the network of a world is taken for until a tuning file says what it is.
+inline constexpr std::string_view usual_network = "tcp";
+
+/// One where so many ranks share each processor.
+[[nodiscard]] Network crowded(Network network, std::uint32_t ranks) noexcept;
 
 }  // namespace hocket::sim

@@ -34,6 +34,7 @@ constexpr Field fields[] = {
     {"eager_bytes", Unit::bytes, &Network::eager_bytes},
     {"host_bandwidth", Unit::bytes_per_second, &Network::host_bandwidth},
     {"memory_bandwidth", Unit::bytes_per_second, &Network::memory_bandwidth},
+    {"host_incast", Unit::none, &Network::host_incast},
     {"nic_bandwidth", Unit::bytes_per_second, &Network::nic_bandwidth},
     {"background", Unit::none, &Network::background},
     {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},

@@ -54,7 +54,7 @@ class Explain(unittest.TestCase):
     def test_table(self) -> None:
         said = self.answer("all_reduce", "--ranks", "12", "-b", "1M", "--hosts", "3")
         lines = said.splitlines()
-        self.assertEqual(lines[0], "all_reduce of 1MB: 12 ranks on 3 hosts, ethernet-10g")
+        self.assertEqual(lines[0], "all_reduce of 1MB: 12 ranks on 3 hosts, tcp")
         self.assertEqual(sum(line.startswith("  *  ") for line in lines), 1)
         self.assertRegex(said, r"\n  [* ]  ring +\d+\.\d\d ms +\d+\.\d\d ms +1 +22 +1.83MB\n")
         self.assertRegex(said, r"\n\w+ is chosen because it should take the least time; "
@@ -112,7 +112,7 @@ class Explain(unittest.TestCase):
         words = ("all_reduce", "-n", "12", "-b", "1M")
         self.assertNotEqual(self.document(*words, "--tuning-file", file)["chosen"],
                             self.document(*words)["chosen"])
-        self.assertEqual(self.document(*words, "--tuning-file", file, "--network", "ethernet-10g"),
+        self.assertEqual(self.document(*words, "--tuning-file", file, "--network", "tcp"),
                          self.document(*words))
 
     def test_uneven_chunks(self) -> None:

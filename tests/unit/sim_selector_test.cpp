@@ -79,6 +79,18 @@ TEST_CASE("where hosts have several ranks, vectors that are not huge go by the t
   }
 }
 
+TEST_CASE("where ranks share processors, few messages go, and not many to one rank") {
+  Network tcp = find_preset("tcp").value();
+  tcp.ranks_per_host = 8;
+  const Problem problem{.operation = Operation::all_reduce, .size = 8, .ranks_per_host = 8};
+  const Selector selector(crowded(tcp, 4), {});
+  CHECK(crowded(tcp, 1) == tcp);
+  CHECK(selector.choose(problem, 64).algorithm->name == "recursive_doubling");
+  for (const std::uint64_t bytes : {500'000U, 8'000'000U}) {
+    CHECK(selector.choose(problem, bytes).algorithm->reach != hocket::plan::Reach::all);
+  }
+}
+
 TEST_CASE("candidates are all that there is, the cheapest first") {
   const Problem problem{.operation = Operation::all_to_all, .size = 16};
   const Selector selector(ethernet, {});

@@ -34,7 +34,7 @@ struct Options {
   std::string bytes = "1M";
   std::uint32_t ranks = 8;
   std::uint32_t root = 0;
-  NetworkOptions network = {};
+  NetworkOptions network = {.preset = std::string(sim::usual_network)};
   bool has_network = false;  // on the command line
   std::string tuning_file;
   std::uint64_t steps_max = Sweep{}.steps_max;
