@@ -8,6 +8,8 @@
 
 namespace hocket::bench {
 
+[[nodiscard]] constexpr double us(double seconds) noexcept { return seconds * 1e6; }
+
 struct MeasureOptions {
   int rounds = 5;
   Duration batch = std::chrono::microseconds(400);  // the shortest time that is measured at once

@@ -12,6 +12,7 @@
 #include "hocket/hocket.hpp"
 
 #include "exchange.hpp"
+#include "measure.hpp"
 #include "ranks.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"

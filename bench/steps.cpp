@@ -51,6 +51,12 @@ struct Call {
   std::size_t ops = 0;
 };
 
+/// Elements that are summed, or copied, at once.
+struct Row {
+  bool is_sum = false;
+  std::uint64_t bytes = 0;
+};
+
 /// Remembers what it was asked.
 class ObservedTransport final : public NullTransport {
  public:
@@ -88,6 +94,13 @@ class Case {
     run_by(executor);
     calls_ = std::move(observed.calls);
     for (const Call& call : calls_) ops_.resize(std::max(ops_.size(), call.ops));
+    for (const engine::Instruction& it : binding_.code()) {
+      const bool is_sum =
+          it.kind == plan::StepKind::recv_reduce || it.kind == plan::StepKind::reduce;
+      if (it.bytes >= sizeof(float) && (is_sum || !it.communicates())) {
+        rows_.push_back({.is_sum = is_sum, .bytes = it.bytes});
+      }
+    }
   }
 
   void run() { run_by(executor_); }
@@ -105,12 +118,11 @@ class Case {
 
   /// The sums and copies of the run.
   void reduce_and_copy() {
-    for (const engine::Instruction& it : binding_.code()) {
-      if (it.bytes == 0) continue;
-      if (it.kind == plan::StepKind::recv_reduce || it.kind == plan::StepKind::reduce) {
-        reduction_.combine(out_.data(), out_.data(), in_.data(), it.bytes / sizeof(float));
-      } else if (!it.communicates()) {
-        std::memcpy(out_.data(), in_.data(), it.bytes);
+    for (const Row& row : rows_) {
+      if (row.is_sum) {
+        reduction_.combine(out_.data(), out_.data(), in_.data(), row.bytes / sizeof(float));
+      } else {
+        std::memcpy(out_.data(), in_.data(), row.bytes);
       }
     }
   }
@@ -142,7 +154,8 @@ class Case {
   engine::Group group_;
   engine::Work work_;
   engine::Task task_;
-  std::vector<Call> calls_;                               // of one run
+  std::vector<Row> rows_;                                 // of one run
+  std::vector<Call> calls_;                               // likewise
   std::vector<TransportOp> ops_;                          // for those
   std::array<TransportCompletion, 64> completions_ = {};  // likewise; as many as the engine takes
 };

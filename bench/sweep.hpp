@@ -39,8 +39,6 @@ struct Row {
 [[nodiscard]] std::vector<std::uint64_t> sizes_between(std::uint64_t first, std::uint64_t last,
                                                        std::uint64_t factor, std::uint64_t step);
 
-[[nodiscard]] constexpr double us(double seconds) noexcept { return seconds * 1e6; }
-
 /// Of sorted times, in seconds: the one that this share of all does not exceed.
 [[nodiscard]] double quantile(const std::vector<Duration>& sorted, double share);
 

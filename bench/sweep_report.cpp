@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "measure.hpp"
+
 namespace hocket::bench {
 namespace {
 

@@ -91,7 +91,8 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
 std::uint32_t ranks_per_processor(std::span<const Card> cards) noexcept {
   std::uint32_t most = 1;
   for (const Card& card : cards) {
-    most = std::max(most, (card.local_size - 1) / std::max(card.processors, 1U) + 1);
+    const std::uint32_t others = std::max(card.local_size, 1U) - 1;
+    most = std::max(most, others / std::max(card.processors, 1U) + 1);
   }
   return most;
 }

@@ -21,7 +21,7 @@
 namespace hocket::comm {
 namespace {
 
-constexpr Duration spin = std::chrono::microseconds(50);
+// For about as long as eight ranks on two processors take for a small operation.
 constexpr Duration crowded_spin = std::chrono::microseconds(500);
 
 /// The one that is asked for, else the first that can serve.
@@ -73,7 +73,7 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
   auto cards = exchange(ours, rank, size, *world.store);
-  world::see_all_in(world);
+  world::let_all_in(world);  // also if that failed: the others may not know yet that it will
   if (!cards.ok()) return cards;
   if (Status status = check_agreement(*cards, rank); !status.ok()) return status;
   return cards;
@@ -85,9 +85,12 @@ unsigned processors() noexcept { return std::max(std::thread::hardware_concurren
 /// takes far less than to sleep and be woken, so that it is worth while for longer.
 engine::EngineOptions engine_options(const world::World& world, std::uint64_t segment_bytes) {
   const bool is_crowded = static_cast<unsigned>(world.local_size) > processors();
-  return {.executor = {.segment_bytes = segment_bytes},
-          .spin = is_crowded ? crowded_spin : spin,
-          .yields = is_crowded};
+  engine::EngineOptions options = {.executor = {.segment_bytes = segment_bytes}};
+  if (is_crowded) {
+    options.spin = crowded_spin;
+    options.yields = true;
+  }
+  return options;
 }
 
 }  // namespace
@@ -118,8 +121,10 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   auto engine = engine::Engine::make(std::move(*transport), engine_options(*world, segment_bytes));
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
+  if (tuning->network == *network) {  // nobody has measured it
+    tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
+  }
   tuning->network.ranks_per_host = per_host;
-  tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
   return std::make_shared<Context>(std::move(*world), (*kind)->name, per_host,
                                    sim::Selector(tuning->network, std::move(tuning->rules)),
                                    std::move(*engine));

@@ -177,7 +177,12 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (is_over() || deadline.passed(now)) break;
     idle_since = std::min(idle_since, now);
     if (now - idle_since < (as == Leader::background ? background_spin : spin_)) {
-      if (yields_) std::this_thread::yield();
+      if (yields_) {
+        lock.unlock();
+        std::this_thread::yield();
+        lock.lock();
+        if (term != term_) return;
+      }
       continue;
     }
     sleep(lock, deadline);

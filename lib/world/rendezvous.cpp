@@ -417,10 +417,10 @@ Result<World> rendezvous(const RendezvousOptions& options) {
   return rendezvous(options, *options.environment, Config(options.environment->entries()));
 }
 
-void see_all_in(const World& world) {
-  const auto in = world.store->add("in", 1);
-  if (in.ok() && *in == world.size) static_cast<void>(world.store->set("all in", ""));
-  if (world.server) static_cast<void>(world.store->wait({"all in"}, limits::entry_farewell));
+void let_all_in(const World& world) {
+  const auto joined = world.store->add("joined", 1);
+  if (joined.ok() && *joined == world.size) static_cast<void>(world.store->set("all joined", ""));
+  if (world.server) static_cast<void>(world.store->wait({"all joined"}, limits::entry_farewell));
 }
 
 }  // namespace hocket::world

@@ -50,6 +50,6 @@ struct RendezvousOptions {
 
 /// Behind what all ranks, just joined, still fetch by the store, once: who serves it waits for the
 /// others, so that it can't end and take the store from them. Not for long, if one is gone.
-void see_all_in(const World& world);
+void let_all_in(const World& world);
 
 }  // namespace hocket::world

@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
                world->rank, world->size, world->local_rank, world->local_size, world->attempt,
                world->job, world->address, world->launcher);
     std::fflush(stdout);
-    world::see_all_in(*world);
+    world::let_all_in(*world);
     if (!leaves) status = world->store->barrier("end", world->size);
   }
   if (status.ok()) return 0;

@@ -115,9 +115,10 @@ class Plan(unittest.TestCase):
                          ("dissemination", 9, ""))
 
     def test_what_is_too_large_is_skipped_and_said(self) -> None:
-        done = plan("verify", "all_reduce", "canonical", "--sizes", "3001",
-                    "--memory", "0.5")
+        words = ("verify", "all_reduce", "canonical", "--sizes", "3001", "--memory", "0.5")
+        done = plan(*words)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(plan(*words, "--needs-all-sizes").returncode, 1)
         self.assertIn("skipped 1 of the sizes, from 3001 on: too much for memory",
                       done.stdout)
         self.assertIn("0 of 1 algorithms proved", done.stdout)

@@ -85,6 +85,10 @@ TEST_CASE("where ranks share processors, few messages go, and not many to one ra
   const Problem problem{.operation = Operation::all_reduce, .size = 8, .ranks_per_host = 8};
   const Selector selector(crowded(tcp, 4), {});
   CHECK(crowded(tcp, 1) == tcp);
+  CHECK(crowded(tcp, 4).host_overhead == Approx(8 * tcp.host_overhead));
+  CHECK(crowded(tcp, 4).latency == tcp.latency);
+  CHECK(Selector(tcp, {}).choose(problem, 30'000).algorithm !=
+        selector.choose(problem, 30'000).algorithm);
   CHECK(selector.choose(problem, 64).algorithm->name == "recursive_doubling");
   for (const std::uint64_t bytes : {500'000U, 8'000'000U}) {
     CHECK(selector.choose(problem, bytes).algorithm->reach != hocket::plan::Reach::all);

@@ -66,7 +66,9 @@ def cost(entry: Entry, case: dict[str, bool]) -> str:
         factor = entry.formulas[key].show(**case)
         unit = symbol if key == "rounds" else f"m·{symbol}"
         terms.append(times(factor, (unit, ATOM))[0])
-    is_at_most = bool(entry.words.get("at_most")) or not entry.row["bound"]["rounds_are_exact"]
+    bound = entry.row["bound"]
+    is_exact = bound["rounds_are_exact"] and bound["blocks_are_exact"]
+    is_at_most = bool(entry.words.get("at_most")) or not is_exact
     return f"T {'≤' if is_at_most else '='} " + " + ".join(terms)
 
 

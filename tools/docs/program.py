@@ -35,7 +35,7 @@ class Program:
             return list(pool.map(lambda words: self.ask(*words), questions))
 
     def catalog(self) -> list[dict[str, Any]]:
-        """Rows with the bounds of some world: whether they are tight is the same in each."""
+        """Rows with the bounds of some world: whether they are exact is the same in each."""
         rows: list[dict[str, Any]] = self.ask(*bounds_question(8, 4, 2))
         return rows
 

@@ -47,8 +47,8 @@ class OrderedRun {
     std::uint32_t sends = 0;
     std::uint32_t receives = 0;
   };
-  /// In the step, what Plan::after would say of it has made room for two other things: proofs of
-  /// large worlds are as large as their moves.
+  /// Its number and waits lie where the step has its place in Plan::after, which nobody asks for
+  /// here: proofs of large worlds are as large as their moves.
   struct Move {
     Move() = default;
     Move(const plan::Step& its_step, std::uint32_t number, std::uint32_t waits) : step(its_step) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -39,6 +39,7 @@ class Arena {
   /// Of trivial things, which are what was there before.
   template <class T>
   [[nodiscard]] T* take(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<T>);
     return reinterpret_cast<T*>(take_bytes(count * sizeof(T)));
   }
   /// Keeps the memory.

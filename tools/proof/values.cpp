@@ -90,12 +90,15 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   for (std::size_t i = 0; i < randoms_.size(); ++i) randoms_[i] = mix(seed ^ mix(i + far_apart));
   memory_.clear();
   std::size_t blocks = 0;
+  std::size_t used = 0;
   for (const Plan& plan : plans) {
     const CellMap cells(problem, plan.shape, plan.rank, options.in_place);
     memory_.push_back({cells, blocks, 0, plan.scratch_copies});
     blocks += cells.count(0);
+    used += std::size_t{plan.blocks(Buffer::in)} + plan.blocks(Buffer::out);
   }
-  const std::size_t dense = blocks;
+  const std::size_t apart_from_scratch = blocks;
+  const std::size_t dense = used >= blocks / 4 * 3 ? blocks : 0;
   for (Memory& each : memory_) {
     each.scratch = blocks;
     blocks += each.cells.count(each.scratch_copies) - each.cells.count(0);
@@ -104,7 +107,7 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   pages_ = Pages();
   pages_ = Pages(blocks * sizeof(Block), dense * sizeof(Block));
   blocks_ = reinterpret_cast<Block*>(pages_.data());
-  is_out_.assign(options.in_place ? blocks : 0, 0);
+  is_out_.assign(options.in_place ? apart_from_scratch : 0, 0);
   fill_inputs();
   results_.clear();
   if (!is_reduced_) return;
@@ -272,11 +275,11 @@ Values::Block Values::expected(std::uint32_t rank, std::uint32_t position) const
 }
 
 Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
-  const auto& [cells, first, scratch, copies] = memory_[rank];
-  const std::uint32_t cell = cells.first({Buffer::out, block, 1});
-  const Block& value = blocks_[first + cell];
+  const Memory& memory = memory_[rank];
+  const std::uint32_t cell = memory.cells.first({Buffer::out, block, 1});
+  const Block& value = blocks_[memory.first + cell];
   const Block& first_value = blocks_[memory_[0].cells.first({Buffer::out, block, 1})];
-  const Block wanted = expected(rank, cells.position(cell));
+  const Block wanted = expected(rank, memory.cells.position(cell));
   if (!is_reduced_ && value == wanted) return {};
   const auto wrong = [&](std::string_view why) {
     return Status(StatusCode::invalid_argument,
@@ -303,8 +306,8 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
 Status Values::check_results() const {
   const auto out_of = [this](std::uint32_t rank) {
     const Range out = {Buffer::out, 0, plans_[rank].blocks(Buffer::out)};
-    const auto& [cells, first, scratch, copies] = memory_[rank];
-    return std::span(&blocks_[first + cells.first(out)], out.count);
+    const Memory& memory = memory_[rank];
+    return std::span(&blocks_[memory.first + memory.cells.first(out)], out.count);
   };
   for (std::uint32_t rank = 0; rank < plans_.size(); ++rank) {
     // Most are as on rank 0, where all was right.

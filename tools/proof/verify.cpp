@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "proof/check.hpp"
 #include "proof/schedule.hpp"
 #include "proof/symmetric.hpp"
@@ -66,7 +67,14 @@ Result<Proof> Verifier::build_and_verify(const Algorithm& algorithm, const Probl
                     .scratch_copies = plan.scratch_copies};
   }
   Status status = run_in_order(plans_, options, proof);
-  if (!order_.is_over()) return verify(build_all(algorithm, problem), options);
+  if (!order_.is_over()) {  // they may be able to go in another order
+    if (proof.steps > limits::proof_steps_max) {
+      return Status(StatusCode::limit_exceeded,
+                    "the steps can't go in the order of the plans, and are too many for another");
+    }
+    order_ = OrderedRun();
+    return verify(build_all(algorithm, problem), options);
+  }
   return finish(std::move(status), proof);
 }
 

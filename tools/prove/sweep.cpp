@@ -29,9 +29,9 @@ constexpr std::uint64_t kept_bytes_max = std::uint64_t{512} << 20;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
 constexpr std::uint32_t often_in_place_size_max = 256;
-/// Worlds of more ranks are few: with large hosts, about one contribution of each rank, and of how
-/// much memory they take something is known before.
-constexpr std::uint32_t small_size_max = 1024;
+/// Above, each size is one problem, of which it is known before how much memory it takes: hosts
+/// have 32 to 64 ranks, and only one rank has more than one contribution.
+constexpr std::uint32_t simple_above = 1024;
 constexpr std::uint32_t rehearsed_size_max = 8;
 
 std::vector<std::uint32_t> roots(const Algorithm& algorithm, std::uint32_t size) {
@@ -54,7 +54,7 @@ std::vector<std::uint32_t> pieces(const Algorithm& algorithm, std::uint32_t size
 
 std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size) {
   if (!algorithm.knows_hosts) return {1};
-  if (size > small_size_max) return {32 + size % 33};
+  if (size > simple_above) return {32 + size % 33};
   if (size > all_variants_size_max) return {2 + size % 7};
   return {1, 2, 3, 4, 7};
 }
@@ -62,7 +62,7 @@ std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size)
 /// Also as many as ranks, which is not the same as one of each: not in place.
 std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32_t size) {
   if (!algorithm.is_canonical) return {0};
-  if (size > small_size_max) return {size % 2 == 0 ? 0U : size + 1};
+  if (size > simple_above) return {size % 2 == 0 ? 0U : size + 1};
   const std::uint32_t power = std::bit_ceil(size + 1);
   if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};
   return {std::array{0U, size, size + 1, power}.at(size % 4)};
@@ -119,14 +119,15 @@ proof::VerifyOptions verify_options(const Algorithm& algorithm, std::uint32_t si
           .canonical = algorithm.is_canonical};
 }
 
-/// Of a rank in a run: what is in its buffers, and the places in scratch that it writes.
+/// Of a rank in a run: what is in its buffers, with what else may be on large pages with that, and
+/// the places in scratch that it writes.
 std::uint64_t blocks_touched(const Plan& plan) {
   std::uint64_t in_scratch = 0;
   for (const plan::Step& step : plan.steps) {
     if (step.has_target() && step.to_buffer == plan::Buffer::scratch) in_scratch += step.count;
   }
   return std::min<std::uint64_t>(in_scratch, plan.blocks(plan::Buffer::scratch)) +
-         plan.blocks(plan::Buffer::in) + plan.blocks(plan::Buffer::out);
+         (std::uint64_t{plan.blocks(plan::Buffer::in)} + plan.blocks(plan::Buffer::out)) * 4 / 3;
 }
 
 /// About what a proof takes, judged by the plans of the root and a few other ranks; 0 for little.
@@ -206,7 +207,6 @@ class Sweep {
   void end(const Task& task, Row row);
 
   const Options& options_;
-  std::vector<std::uint32_t> failed_at_;  // by algorithm: the smallest size
 
   std::mutex mutex_;  // of what follows
   std::condition_variable given_back_;
@@ -215,19 +215,21 @@ class Sweep {
   std::size_t first_left_ = 0;  // of the tasks
   std::size_t done_ = 0;
   std::vector<Row> rows_;
+  std::vector<std::uint32_t> failed_at_;  // by algorithm: the smallest size
 };
 
 /// The largest first, so that in the end no thread is alone with one.
 Sweep::Sweep(const Options& options)
     : options_(options),
-      failed_at_(options.algorithms.size(), UINT32_MAX),
-      bytes_free_(options.memory_bytes) {
+      bytes_free_(options.memory_bytes),
+      failed_at_(options.algorithms.size(), UINT32_MAX) {
   for (std::size_t i = 0; i < options.algorithms.size(); ++i) {
     const Algorithm& algorithm = *options.algorithms[i];
     rows_.push_back({.algorithm = &algorithm});
     for (const std::uint32_t size : options.sizes) {
       Task task = {.algorithm = i, .size = size};
-      if (size > small_size_max) task.bytes = bytes_taken(algorithm, problems(algorithm, size)[0]);
+      if (size > simple_above)
+        task.bytes = bytes_taken(algorithm, problems(algorithm, size).front());
       if (task.bytes <= options.memory_bytes) {
         tasks_.push_back(task);
       } else {
@@ -287,7 +289,10 @@ void Sweep::end(const Task& task, Row row) {
   options_.on_progress({++done_, tasks_.size()});
 }
 
-std::vector<Row> Sweep::take_rows() { return std::move(rows_); }
+std::vector<Row> Sweep::take_rows() {
+  for (Row& row : rows_) std::ranges::sort(row.skipped);
+  return std::move(rows_);
+}
 
 }  // namespace
 
@@ -295,15 +300,20 @@ std::vector<Row> sweep(const Options& options) {
   Sweep sweep(options);
   std::vector<std::exception_ptr> thrown(std::max(options.threads, 1U));
   std::vector<std::jthread> threads;  // joined also when one more can't be started
-  for (std::exception_ptr& each : thrown) {
-    threads.emplace_back([&sweep, &each] {
-      try {
-        sweep.work();
-      } catch (...) {
-        each = std::current_exception();  // out of memory, say
-        sweep.stop();
-      }
-    });
+  try {
+    for (std::exception_ptr& each : thrown) {
+      threads.emplace_back([&sweep, &each] {
+        try {
+          sweep.work();
+        } catch (...) {
+          each = std::current_exception();  // out of memory, say
+          sweep.stop();
+        }
+      });
+    }
+  } catch (...) {
+    sweep.stop();
+    throw;
   }
   threads.clear();
   for (const std::exception_ptr& each : thrown) {

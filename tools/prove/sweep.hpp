@@ -35,7 +35,8 @@ struct Options {
   std::vector<const plan::Algorithm*> algorithms = {};
   std::vector<std::uint32_t> sizes = {};
   unsigned threads = 1;
-  std::uint64_t memory_bytes = std::uint64_t{3} << 30;  // that all threads may take together
+  /// That all threads may take together, but for up to 512 MiB of each.
+  std::uint64_t memory_bytes = std::uint64_t{3} << 30;
   /// Called by each thread, one at a time.
   std::function<void(const Progress&)> on_progress = [](const Progress&) {};
 };
@@ -48,7 +49,7 @@ struct Options {
 /// - above 32, one root and number of pieces, and one number of ranks on a host and of
 ///   contributions that changes with the size; also in place at every eighth size, and above 256 at
 ///   every 64th.
-/// A size at which the plans of all ranks would take more memory is skipped, and said to be.
+/// A size above 1024 for which memory_bytes should be too little is skipped, and said to be.
 [[nodiscard]] std::vector<Row> sweep(const Options& options);
 
 }  // namespace hocket::prove

@@ -78,6 +78,7 @@ PURE_BAN = (
     "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "
     "fcntl.h pthread.h sched.h signal.h dlfcn.h base/log.hpp base/clock.hpp base/fd.hpp"
 )
+PURE_MAY = "sys/mman.h"
 
 
 def row(here: str) -> str | None:
@@ -101,7 +102,7 @@ def resolve(root: Path, path: str, spelled: str) -> str | None:
 def judge(root: Path, path: str, spelled: str) -> tuple[str, str, str] | None:
     """(rule, what is wrong, fix), or None when the include may stand."""
     here = room(path)
-    if among(here, PURE_ROOMS) and among(spelled, PURE_BAN) and spelled != "sys/mman.h":
+    if among(here, PURE_ROOMS) and among(spelled, PURE_BAN) and spelled != PURE_MAY:
         return "pure", f"{here} is a pure room and includes {spelled}", "pass the value in instead"
     target = resolve(root, path, spelled)
     if target is None:

@@ -1,5 +1,6 @@
 #include "transports/tcp/sockets.hpp"
 
+#include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -29,21 +30,36 @@ net::Address with_any_port(net::Address address) noexcept {
   return address;
 }
 
-net::Address peer_address(int socket) noexcept {
-  net::Address address;
-  address.bytes = sizeof address.storage;
-  ::getpeername(socket, address.get(), &address.bytes);
-  return address;
-}
-
 bool is_same(const net::Address& a, const net::Address& b) {
   return a.endpoint().to_string() == b.endpoint().to_string();
+}
+
+bool is_same_host(const net::Address& a, const net::Address& b) {
+  return a.endpoint().host == b.endpoint().host;
+}
+
+/// To be chosen before there is a connection: one that paces is not rid of it by another choice.
+/// Best effort: every system has it, and allows it to all.
+void avoid_pacing(int socket) noexcept {
+  constexpr std::string_view plainest = "reno";
+  static_cast<void>(
+      ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, plainest.data(), plainest.size()));
+}
+
+/// What a new socket has.
+void pace_as_usual(int socket, int family) noexcept {
+  const Fd fresh(::socket(family, socket_type, 0));
+  std::array<char, 16> name = {};
+  socklen_t bytes = name.size();
+  if (::getsockopt(fresh.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &bytes) != 0) return;
+  static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, name.data(), bytes));
 }
 
 }  // namespace
 
 Result<Fd> listen_at(const net::Address& address) {
   Fd socket(::socket(address.storage.ss_family, socket_type, 0));
+  if (socket) avoid_pacing(socket.get());  // what is accepted is alike
   if (!socket || ::bind(socket.get(), address.get(), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return failure(fmt::format("can't listen at {}", address.endpoint().host))
@@ -54,9 +70,13 @@ Result<Fd> listen_at(const net::Address& address) {
 
 Fd accept_next(int listener) noexcept {
   for (;;) {
-    Fd socket(::accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    net::Address from;
+    Fd socket(::accept4(listener, from.get(), &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
       net::set_options(socket.get());
+      if (!is_same_host(from, net::local_address(socket.get()))) {
+        pace_as_usual(socket.get(), from.storage.ss_family);
+      }
       return socket;
     }
     if (errno != EINTR && errno != ECONNABORTED && errno != EPROTO) return socket;
@@ -67,6 +87,7 @@ Result<Fd> begin_connecting(const net::Address& to, const net::Address& from) {
   Fd socket(::socket(to.storage.ss_family, socket_type, 0));
   if (!socket) return failure("can't make a socket");
   net::set_options(socket.get());
+  if (is_same_host(to, from)) avoid_pacing(socket.get());
   if (from.storage.ss_family == to.storage.ss_family) {
     const int is_late = 1;  // the port is chosen when the other end is known
     static_cast<void>(
@@ -87,13 +108,6 @@ int connect_error(int socket, const net::Address& to) noexcept {
   const linger reset = {.l_onoff = 1, .l_linger = 0};
   static_cast<void>(::setsockopt(socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset));
   return ECONNREFUSED;
-}
-
-void spare_pacing(int socket) noexcept {
-  constexpr std::string_view plainest = "reno";  // which every system has, and allows to all
-  if (net::local_address(socket).endpoint().host != peer_address(socket).endpoint().host) return;
-  static_cast<void>(
-      ::setsockopt(socket, IPPROTO_TCP, TCP_CONGESTION, plainest.data(), plainest.size()));
 }
 
 bool discard_input(int socket) noexcept {

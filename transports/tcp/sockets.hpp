@@ -1,4 +1,7 @@
 // The calls of the system by which connections are made, none of which waits.
+//
+// Where both ends have one address there is no network to share: these connections use the plainest
+// congestion control. The timers by which others pace what they send take as long as the data.
 #pragma once
 
 #include <string>
@@ -21,10 +24,6 @@ namespace hocket::tcp {
 
 /// What became of it: 0, or an errno.
 [[nodiscard]] int connect_error(int socket, const net::Address& to) noexcept;
-
-/// Between two ends on one host there is no network to share: without the pacing that some ways of
-/// congestion control do by timers.
-void spare_pacing(int socket) noexcept;
 
 /// Drops what has come. False when nothing comes any more.
 [[nodiscard]] bool discard_input(int socket) noexcept;

@@ -9,8 +9,6 @@
 
 #include <fmt/format.h>
 
-#include "transports/tcp/sockets.hpp"
-
 namespace hocket::tcp {
 namespace {
 
@@ -83,7 +81,6 @@ void Stream::adopt(Link link) {
   const auto bytes = std::as_bytes(std::span(link.surplus));
   surplus_.assign(bytes.begin(), bytes.end());
   link_ = std::move(link);
-  spare_pacing(socket());
   sealed_ = sending_;
   is_readable_ = true;
   is_writable_ = true;
