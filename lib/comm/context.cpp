@@ -79,14 +79,11 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   return cards;
 }
 
-unsigned processors() noexcept { return std::max(std::thread::hardware_concurrency(), 1U); }
-
 /// Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 /// takes far less than to sleep and be woken, so that it is worth while for longer.
-engine::EngineOptions engine_options(const world::World& world, std::uint64_t segment_bytes) {
-  const bool is_crowded = static_cast<unsigned>(world.local_size) > processors();
+engine::EngineOptions engine_options(const Card& ours, std::uint64_t segment_bytes) {
   engine::EngineOptions options = {.executor = {.segment_bytes = segment_bytes}};
-  if (is_crowded) {
+  if (ranks_per_processor({&ours, 1}) > 1) {
     options.spin = crowded_spin;
     options.yields = true;
   }
@@ -111,14 +108,16 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
                                    .segment_bytes = (*transport)->caps().segment_bytes,
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
-                                   .processors = processors(),
+                                   .processors = std::thread::hardware_concurrency(),
                                    .tuning = describe(*tuning)});
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = (*transport)->connect(addresses); !status.ok()) return status;
   const std::uint64_t segment_bytes = (*transport)->caps().segment_bytes;
-  auto engine = engine::Engine::make(std::move(*transport), engine_options(*world, segment_bytes));
+  auto engine = engine::Engine::make(
+      std::move(*transport),
+      engine_options((*cards)[static_cast<std::size_t>(world->rank)], segment_bytes));
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it
