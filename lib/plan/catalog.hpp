@@ -18,9 +18,7 @@ struct Bound {
   /// Messages one after the other, where a rank sends one and receives one at a time.
   std::uint64_t rounds = 0;
   std::uint64_t blocks_sent = 0;  // by one rank
-  // Else no plan costs more, and some cost less:
-  bool rounds_are_exact = true;
-  bool blocks_are_exact = true;
+  bool rounds_are_exact = true;   // else no plan takes more, and some take fewer
   // For the cost formulas (sim/cost.hpp), where they differ from what follows from the others:
   std::uint64_t hops = 0;            // rounds, where a rank does any number of things at once
   std::uint64_t blocks_in_line = 0;  // one after the other, by several ranks

@@ -61,14 +61,16 @@ TEST_CASE("no node but the root has children in both trees") {
 TEST_CASE("in no round does a node get two pieces, or send two") {
   for (std::uint32_t size = 2; size <= 300; ++size) {
     const TwoTrees trees(size);
-    std::map<std::uint32_t, std::set<std::uint32_t>> sends;  // by node: odd rounds, or even ones
+    std::map<std::uint32_t, std::set<std::uint32_t>> sends;  // by node: the rounds
     for (std::uint32_t i = 1; i < size; ++i) {
       INFO(size << " nodes, node " << i);
-      REQUIRE(trees.node(0, i).round % 2 != trees.node(1, i).round % 2);
-      for (const std::uint32_t tree : {0U, 1U}) {
-        const TwoTrees::Node& node = trees.node(tree, i);
-        REQUIRE(sends[node.parent].insert(node.round % 2).second);
-        REQUIRE(node.round > trees.node(tree, node.parent).round);
+      std::set<std::uint32_t> receives;
+      for (std::uint32_t piece = 0; piece < 9; ++piece) {
+        const TwoTrees::Node& node = trees.node(trees.tree_of(piece), i);
+        const std::uint32_t round = trees.round_of(piece, i);
+        REQUIRE(receives.insert(round).second);
+        REQUIRE(sends[node.parent].insert(round).second);
+        REQUIRE((node.parent == 0 || round > trees.round_of(piece, node.parent)));
       }
     }
   }
@@ -77,14 +79,15 @@ TEST_CASE("in no round does a node get two pieces, or send two") {
 TEST_CASE("the last round is that of the last piece") {
   CHECK(TwoTrees(1).last_round(5) == 0);
   CHECK(TwoTrees(2).last_round(2) == 2);
+  CHECK(TwoTrees(3).last_round(5) == 6);
   for (const std::uint32_t pieces : {1U, 2U, 7U, 8U}) {
     const TwoTrees trees(37);
     std::uint32_t last = 0;
     for (std::uint32_t i = 1; i < 37; ++i) {
       for (std::uint32_t piece = 0; piece < pieces; ++piece) {
-        last = std::max(last, trees.node(piece % 2, i).round + piece / 2 * 2);
+        last = std::max(last, trees.round_of(piece, i));
       }
     }
-    CHECK(trees.last_round(pieces) == last);
+    CHECK(trees.last_round(pieces) == last - (pieces == 1 ? trees.rounds_left_out() : 0));
   }
 }

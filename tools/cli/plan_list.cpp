@@ -45,16 +45,14 @@ Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) 
                   {"hops", cost.bound.hops},
                   {"blocks_sent", cost.bound.blocks_sent},
                   {"blocks", cost.blocks},
-                  {"rounds_are_exact", cost.bound.rounds_are_exact},
-                  {"blocks_are_exact", cost.bound.blocks_are_exact}};
+                  {"rounds_are_exact", cost.bound.rounds_are_exact}};
   return row;
 }
 
 /// "1.67 m": times the whole vector. A barrier's messages are empty.
 std::string sent(const Algorithm& algorithm, const Cost& cost) {
   if (algorithm.operation == Operation::barrier) return "0";
-  return fmt::format("{}{:.2f} m", cost.bound.blocks_are_exact ? "" : "<= ",
-                     static_cast<double>(cost.bound.blocks_sent) / cost.blocks);
+  return fmt::format("{:.2f} m", static_cast<double>(cost.bound.blocks_sent) / cost.blocks);
 }
 
 std::vector<std::string> to_row(const Algorithm& algorithm, const std::optional<Problem>& problem) {

@@ -67,8 +67,7 @@ def cost(entry: Entry, case: dict[str, bool]) -> str:
         unit = symbol if key == "rounds" else f"m·{symbol}"
         terms.append(times(factor, (unit, ATOM))[0])
     bound = entry.row["bound"]
-    is_exact = bound["rounds_are_exact"] and bound["blocks_are_exact"]
-    is_at_most = bool(entry.words.get("at_most")) or not is_exact
+    is_at_most = bool(entry.words.get("at_most")) or not bound["rounds_are_exact"]
     return f"T {'≤' if is_at_most else '='} " + " + ".join(terms)
 
 
@@ -89,8 +88,7 @@ def cell(program: Program, entry: Entry, key: str) -> str:
         return ""
     if key not in entry.formulas:
         return bounds_shown(program, entry, key)
-    exact = {"rounds": "rounds_are_exact", "sent": "blocks_are_exact"}
-    is_exact = key == "hops" or entry.row["bound"][exact[key]]
+    is_exact = key != "rounds" or entry.row["bound"]["rounds_are_exact"]
     sign = "" if is_exact and not entry.is_at_most(key) else "at most "
     return sign + shown(entry.formulas[key])
 

@@ -9,7 +9,7 @@ from formula import Formula
 from program import Program
 
 FORMULAS = ("rounds", "hops", "sent", "line", "inside", "reduced")
-KEYS = {*FORMULAS, "idea", "at_most", "skewed", "draw"}
+KEYS = {*FORMULAS, "idea", "at_most", "skewed", "from", "draw"}
 
 
 class Wrong(Exception):

@@ -34,6 +34,8 @@ def refuse(entry: Entry, key: str, world: World, said: Fraction, found: Fraction
 
 def is_meant(entry: Entry, n: int, h: int) -> bool:
     """Formulas of algorithms that know hosts are for several even ones."""
+    if n < entry.words.get("from", 2):
+        return False
     return not entry.row["knows_hosts"] or (h > 1 and n > h and n % h == 0)
 
 

@@ -160,11 +160,9 @@ Status check_promises(const Algorithm& algorithm, const Problem& problem, const 
   if (proof.messages > 0 && proof.rounds == 0) {
     return Status(StatusCode::mismatch, "the order of the plans is none in which messages can go");
   }
-  const auto holds = [](std::uint64_t cost, std::uint64_t promised, bool is_exact) {
-    return is_exact ? cost == promised : cost <= promised;
-  };
-  if (!holds(proof.rounds, bound.rounds, bound.rounds_are_exact) ||
-      !holds(proof.blocks_sent, bound.blocks_sent, bound.blocks_are_exact)) {
+  const bool rounds_hold =
+      bound.rounds_are_exact ? proof.rounds == bound.rounds : proof.rounds <= bound.rounds;
+  if (!rounds_hold || proof.blocks_sent != bound.blocks_sent) {
     return Status(StatusCode::mismatch,
                   fmt::format("{} rounds and {} blocks sent, where its bound says {} and {}",
                               proof.rounds, proof.blocks_sent, bound.rounds, bound.blocks_sent));

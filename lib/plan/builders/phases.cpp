@@ -159,6 +159,14 @@ void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, 
   }
 }
 
+std::uint32_t binomial_children(std::uint32_t distance, std::uint32_t size) noexcept {
+  std::uint32_t children = 0;
+  for (std::uint32_t skip = std::bit_ceil(distance + 1); distance + skip < size; skip *= 2) {
+    ++children;
+  }
+  return children;
+}
+
 Range binomial_reduce(PlanWriter& plan, const Team& team, std::uint32_t root, Range held,
                       const Range& sum) {
   const std::uint32_t distance = team.behind(root);

@@ -57,6 +57,8 @@ void binomial_scatter(PlanWriter& plan, Buffer held, const Range& own);
 
 /// Down a binomial tree, whole, from the member who is the root.
 void binomial_broadcast(PlanWriter& plan, const Team& team, std::uint32_t root, const Range& held);
+/// To how many others the member sends that is so far behind the root.
+[[nodiscard]] std::uint32_t binomial_children(std::uint32_t distance, std::uint32_t size) noexcept;
 
 /// Up a binomial tree, to the member who is the root: what each has in `held` goes into sums. Gives
 /// where a member's sum is, at the root that of all.

@@ -80,17 +80,14 @@ struct TreeStep {
   const std::uint32_t self = plan.behind(root);
   std::vector<TreeStep> steps;
   for (std::uint32_t piece = 0; piece < plan.problem().pieces; ++piece) {
-    const std::uint32_t tree = piece % 2;
-    const TwoTrees::Node& node = trees.node(tree, self);
-    const auto add = [&](std::uint32_t other, std::uint32_t first_round, bool is_from_parent) {
+    const TwoTrees::Node& node = trees.node(trees.tree_of(piece), self);
+    const auto add = [&](std::uint32_t other, std::uint32_t child) {
       if (other == no_node) return;
-      steps.push_back(
-          {first_round + piece / 2 * 2, piece, (other + root) % plan.size(), is_from_parent});
+      steps.push_back({trees.round_of(piece, child), piece, (other + root) % plan.size(),
+                       other == node.parent});
     };
-    add(node.parent, node.round, true);
-    for (const std::uint32_t child : node.children) {
-      if (child != no_node) add(child, trees.node(tree, child).round, false);
-    }
+    add(node.parent, self);
+    for (const std::uint32_t child : node.children) add(child, child);
   }
   std::ranges::sort(steps);
   return steps;
@@ -124,12 +121,20 @@ inline void double_tree_reduce(PlanWriter& plan, Buffer sums) {
 /// Up or down: a rank sends its own pieces up, and down those of the tree in which it has two
 /// children; of three ranks none has two.
 [[nodiscard]] inline Bound double_tree_bound(const Problem& problem, bool is_down) {
+  const TwoTrees trees(problem.size);
   const std::uint64_t in_one_tree = (problem.pieces + 1ULL) / 2;
-  return {.rounds = TwoTrees(problem.size).last_round(problem.pieces),
-          .blocks_sent = is_down ? 2 * in_one_tree : problem.pieces,
-          .rounds_are_exact = problem.pieces > 1 && problem.size > 3,
-          .blocks_are_exact = !is_down || problem.size > 3,
+  return {.rounds = trees.last_round(problem.pieces),
+          .blocks_sent = is_down && !trees.are_chains() ? 2 * in_one_tree : problem.pieces,
           .hops = rounds_min(problem.size)};
+}
+
+/// Rounds in which pieces still go up while others go down already.
+[[nodiscard]] inline std::uint64_t double_tree_overlap(const Problem& problem) {
+  const TwoTrees trees(problem.size);
+  if (problem.pieces == 1) return 0;
+  if (trees.are_chains()) return problem.size == 2 ? problem.pieces - 1 : 1;
+  const bool third_waits = problem.pieces == 3 && trees.rounds_left_out() > 0;
+  return third_waits ? 0 : 1;
 }
 
 inline constexpr Algorithm double_tree_broadcast_algorithm = {
@@ -175,10 +180,8 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       const Bound up = double_tree_bound(problem, false);
       const Bound down = double_tree_bound(problem, true);
-      return {.rounds = up.rounds + down.rounds,
-              .blocks_sent = up.blocks_sent + down.blocks_sent,
-              .rounds_are_exact = false,
-              .blocks_are_exact = down.blocks_are_exact,
+      return {.rounds = up.rounds + down.rounds - double_tree_overlap(problem),
+              .blocks_sent = problem.size == 2 ? problem.pieces : up.blocks_sent + down.blocks_sent,
               .hops = up.hops + down.hops};
     },
     .reach = Reach::trees,

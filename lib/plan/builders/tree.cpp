@@ -94,21 +94,43 @@ void TwoTrees::time(std::uint32_t tree) {
     for (const std::uint32_t child : node.children) {
       if (child == no_node) continue;
       const std::uint32_t next = node.round + 1;
-      nodes_[tree][child].round = next + (next % 2 == odd_[tree][child] ? 0 : 1);
+      const bool is_others = !are_chains() && next % 2 != odd_[tree][child];
+      nodes_[tree][child].round = next + (is_others ? 1 : 0);
       open.push_back(child);
     }
   }
 }
 
-std::uint32_t TwoTrees::last_round(std::uint32_t pieces) const noexcept {
+std::uint32_t TwoTrees::last_round(std::uint32_t pieces) const {
+  if (nodes_[0].size() == 1) return 0;
   std::uint32_t last = 0;
-  for (std::uint32_t tree = 0; tree < std::min(pieces, 2U); ++tree) {
-    const std::uint32_t own = (pieces - tree + 1) / 2;
-    for (const Node& node : nodes_[tree]) {
-      if (node.parent != no_node) last = std::max(last, node.round + 2 * (own - 1));
+  for (std::uint32_t piece = pieces - std::min(pieces, 2U); piece < pieces; ++piece) {
+    for (std::uint32_t number = 1; number < nodes_[0].size(); ++number) {
+      last = std::max(last, round_of(piece, number));
     }
   }
-  return last;
+  return pieces == 1 ? last - rounds_left_out() : last;
+}
+
+std::uint32_t TwoTrees::rounds_left_out() const {
+  std::uint32_t last_alone = 0;
+  std::uint32_t last = 0;
+  std::vector<std::uint32_t> alone(nodes_[0].size(), 0);  // by node: the round without the others
+  std::vector<std::uint32_t> open = {0};
+  while (!open.empty()) {
+    const std::uint32_t parent = open.back();
+    open.pop_back();
+    last_alone = std::max(last_alone, alone[parent]);
+    last = std::max(last, nodes_[0][parent].round);
+    for (const std::uint32_t child : nodes_[0][parent].children) {
+      if (child == no_node) continue;
+      const std::uint32_t other = sibling(0, child);
+      const bool is_second = other != no_node && nodes_[0][other].round < nodes_[0][child].round;
+      alone[child] = alone[parent] + (is_second ? 2 : 1);
+      open.push_back(child);
+    }
+  }
+  return last - last_alone;
 }
 
 }  // namespace hocket::plan

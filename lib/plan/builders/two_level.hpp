@@ -26,8 +26,13 @@ class Hosts {
     return host + 1 == count_ ? last_ranks_ : slots_;
   }
   [[nodiscard]] bool are_even() const noexcept { return last_ranks_ == slots_; }
-  /// That one rank stands for, at most.
-  [[nodiscard]] std::uint32_t slots_max() const noexcept { return (slots_ - 1) / last_ranks_ + 1; }
+  /// How many slots a rank stands for, its own among them.
+  [[nodiscard]] std::uint32_t slots_of(std::uint32_t rank) const noexcept {
+    return (slots_ - 1 - slot_of(rank)) / ranks(host_of(rank)) + 1;
+  }
+  [[nodiscard]] std::uint32_t slots_max() const noexcept {
+    return slots_of(rank_of(count_ - 1, 0));
+  }
   /// Hosts that have a rank of that slot.
   [[nodiscard]] std::uint32_t with_slot(std::uint32_t slot) const noexcept {
     return slot < last_ranks_ ? count_ : count_ - 1;
@@ -314,13 +319,17 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
       const Hosts hosts(problem);
       const std::uint64_t rounds = rounds_min(hosts.count());
       const std::uint64_t mates = hosts.slots() - 1;
-      const std::uint64_t slots = hosts.slots_max();  // of a rank of the last host
+      const std::uint64_t slots = hosts.slots_max();  // of the first rank of the last host
       const std::uint64_t last_mates = hosts.ranks(hosts.count() - 1) - 1;
+      const std::uint32_t first_host = hosts.host_of(problem.root);
+      const std::uint64_t roots_mates = hosts.ranks(first_host) - 1;
+      const std::uint64_t roots_slots = hosts.slots_of(problem.root);
       return {.rounds = mates + slots * rounds + std::max(mates, last_mates * slots),
-              .blocks_sent = std::max(2 * mates + rounds,
-                                      hosts.slots() - slots + slots * (rounds + last_mates)),
-              .rounds_are_exact = hosts.are_even(),
-              .blocks_are_exact = hosts.are_even()};
+              .blocks_sent =
+                  std::max(mates + 1 - roots_slots + roots_slots * (rounds + roots_mates),
+                           slots * (last_mates + binomial_children(hosts.count() - 1 - first_host,
+                                                                   hosts.count()))),
+              .rounds_are_exact = hosts.are_even()};
     },
     .knows_hosts = true,
     .reach = Reach::hosts,
@@ -356,7 +365,6 @@ inline constexpr Algorithm two_level_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       Bound bound = two_level_broadcast_algorithm.bound(problem);
       bound.blocks_sent = Hosts(problem).slots();
-      bound.blocks_are_exact = true;
       return bound;
     },
     .knows_hosts = true,
