@@ -79,13 +79,15 @@ class Sim(unittest.TestCase):
         self.assertGreater(self.seconds("--set", "background=0.5"), alone)
 
     def test_what_is_too_long_is_estimated(self) -> None:
-        found = self.document("-n", "100000", "-b", "1G", "-e", "1G", "--algorithm", "ring")
+        ring = ("-b", "1G", "-e", "1G", "--algorithm", "ring", "-n")
+        found = self.document(*ring, "100000")  # one rank speaks for all
+        self.assertTrue(found["sizes"][0]["algorithms"][0]["simulated"])
+        found = self.document(*ring, "4096", "--ranks-per-host", "8")
         self.assertFalse(found["sizes"][0]["algorithms"][0]["simulated"])
-        found = self.document("-n", "8", "-b", "1K", "-e", "1K", "--steps-max", "100")
+        found = self.document("-n", "8", "-b", "1K", "-e", "1K", "--steps-max", "10")
         self.assertEqual({each["algorithm"]: each["simulated"]
                           for each in found["sizes"][0]["algorithms"]}["ring"], False)
-        self.assertIn("by the formula", self.answer("-n", "100000", "-b", "1G", "-e", "1G",
-                                                    "--algorithm", "ring"))
+        self.assertIn("by the formula", self.answer(*ring, "4096", "--ranks-per-host", "8"))
 
     def test_every_operation(self) -> None:
         for operation in ("reduce_scatter", "all_gather", "broadcast", "reduce", "gather",

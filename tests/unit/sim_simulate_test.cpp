@@ -226,6 +226,39 @@ TEST_CASE("thousands of ranks") {
   CHECK(timing.seconds == Approx(24 * 12 * us + 2 * volume + volume / 10));
 }
 
+TEST_CASE("one of many ranks that are alike takes as long as each of all") {
+  const Network one_host = {.ranks_per_host = 64, .eager_bytes = 4096};
+  for (const Algorithm& algorithm : catalog()) {
+    if (algorithm.symmetry == Symmetry::none) continue;
+    for (const Network& network : {flat, with(flat, &Network::eager_bytes, 1e6), one_host}) {
+      for (const std::uint32_t size : {2U, 3U, 8U, 13U, 64U}) {
+        INFO(name(algorithm.operation) << ' ' << algorithm.name << ", " << size << " ranks");
+        REQUIRE(are_alike(algorithm, size, network));
+        const Problem problem = {.operation = algorithm.operation, .size = size};
+        const auto plans = build_all(algorithm, problem);
+        const SimulateOptions options = {.elements = 1000 * size};
+        const Timing all = simulate(plans, network, options).value();
+        const Timing one = simulate_alike(plans.front(), network, options).value();
+        CHECK(one.seconds == Approx(all.seconds).epsilon(1e-9));
+        CHECK(one.rank_ends.size() == size);
+        CHECK(one.messages == all.messages);
+        CHECK(one.bytes == all.bytes);
+        CHECK(one.busiest_link == all.busiest_link);
+      }
+    }
+  }
+}
+
+TEST_CASE("ranks are alike only where the network is the same to all") {
+  const Algorithm& ring = *find_algorithm(Operation::all_reduce, "ring");
+  CHECK(are_alike(ring, 64, flat));
+  CHECK_FALSE(are_alike(ring, 64, {.ranks_per_host = 8}));
+  CHECK(are_alike(ring, 64, {.ranks_per_host = 64}));
+  CHECK_FALSE(are_alike(ring, 64, {.ranks_per_host = 64, .memory_bandwidth = 1e9}));
+  CHECK_FALSE(are_alike(ring, 64, {.hosts_per_leaf = 8}));
+  CHECK_FALSE(are_alike(*find_algorithm(Operation::broadcast, "chain"), 64, flat));
+}
+
 TEST_CASE("plans that can't run are refused") {
   World circle(2);
   for (const std::uint32_t rank : {0U, 1U}) {
@@ -237,6 +270,12 @@ TEST_CASE("plans that can't run are refused") {
   World alone(2);
   alone.add(0, {.kind = StepKind::send, .peer = 1});
   CHECK_FALSE(simulate(alone.plans(), flat, {}).ok());
+  CHECK_FALSE(simulate_alike(alone.plans().front(), flat, {}).ok());
+  World deaf(3);
+  deaf.add(0, {.kind = StepKind::recv, .to_buffer = Buffer::out, .peer = 1});
+  CHECK_FALSE(simulate_alike(deaf.plans().front(), flat, {}).ok());
+  deaf.add(0, {.kind = StepKind::send, .peer = 1});  // but that would come from rank 2
+  CHECK_FALSE(simulate_alike(deaf.plans().front(), flat, {}).ok());
   CHECK_FALSE(simulate({}, flat, {}).ok());
 }
 

@@ -247,7 +247,8 @@ Command sim_command(CLI::App& program) {
   parser->add_option("--pieces", options->pieces, "Of a pipeline (default: what should be best)");
   parser
       ->add_option("--steps-max", options->steps_max,
-                   "Steps of all ranks, about 80 bytes each, beyond which a formula has to do")
+                   "Steps of all ranks that are not alike, about 80 bytes each, beyond which a "
+                   "formula has to do")
       ->capture_default_str();
   add_network_options(*parser, options->network);
   parser->add_flag("--networks", options->networks, "List the networks and their numbers instead")

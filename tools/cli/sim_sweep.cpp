@@ -16,20 +16,21 @@ struct Plans {
   std::uint32_t pieces = 0;
   std::vector<plan::Plan> by_rank = {};
 
-  void build(const plan::Algorithm& algorithm, const plan::Problem& problem) {
+  void build(const plan::Algorithm& algorithm, const plan::Problem& problem, std::uint32_t ranks) {
     if (pieces == problem.pieces) return;
     pieces = problem.pieces;
     by_rank.clear();
-    by_rank.reserve(problem.size);
-    for (std::uint32_t rank = 0; rank < problem.size; ++rank) {
+    by_rank.reserve(ranks);
+    for (std::uint32_t rank = 0; rank < ranks; ++rank) {
       by_rank.push_back(plan::build(algorithm, problem, rank));
     }
   }
 };
 
-/// No rank does more rounds than these, and most do about as many.
-std::uint64_t steps(const plan::Algorithm& algorithm, const plan::Problem& problem) noexcept {
-  return 2 * problem.size * algorithm.bound(problem).rounds;
+/// Of so many ranks. None does more rounds than these, and most do about as many.
+std::uint64_t steps(const plan::Algorithm& algorithm, const plan::Problem& problem,
+                    std::uint32_t ranks) noexcept {
+  return 2 * ranks * algorithm.bound(problem).rounds;
 }
 
 Result<Outcome> run(const Sweep& sweep, const plan::Algorithm& algorithm, std::uint64_t bytes,
@@ -41,18 +42,21 @@ Result<Outcome> run(const Sweep& sweep, const plan::Algorithm& algorithm, std::u
   } else if (problem.pieces == 0) {
     problem.pieces = sim::best_pieces(algorithm, problem, size, sweep.network);
   }
+  const bool is_one_enough = sim::are_alike(algorithm, problem.size, sweep.network);
+  const std::uint32_t ranks = is_one_enough ? 1 : problem.size;
   Outcome outcome{.algorithm = &algorithm,
                   .pieces = problem.pieces,
-                  .is_simulated = steps(algorithm, problem) <= sweep.steps_max,
+                  .is_simulated = steps(algorithm, problem, ranks) <= sweep.steps_max,
                   .bound_seconds = sim::bound_seconds(problem, size, sweep.network)};
   if (!outcome.is_simulated) {
     outcome.seconds = sim::estimate_seconds(algorithm, problem, size, sweep.network);
     return outcome;
   }
-  plans.build(algorithm, problem);
-  auto timing = sim::simulate(
-      plans.by_rank, sweep.network,
-      {.elements = (bytes + element_bytes - 1) / element_bytes, .element_bytes = element_bytes});
+  plans.build(algorithm, problem, ranks);
+  const sim::SimulateOptions options = {.elements = (bytes + element_bytes - 1) / element_bytes,
+                                        .element_bytes = element_bytes};
+  auto timing = is_one_enough ? sim::simulate_alike(plans.by_rank.front(), sweep.network, options)
+                              : sim::simulate(plans.by_rank, sweep.network, options);
   if (!timing.ok()) return timing.status();
   outcome.seconds = timing->seconds;
   outcome.busiest_link = std::move(timing->busiest_link);

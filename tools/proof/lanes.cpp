@@ -152,4 +152,35 @@ Result<Matches> match_lanes(std::span<const Plan> plans) {
   return matcher.take();
 }
 
+Result<Matches> match_lanes_of_all(const Plan& of_rank_0) {
+  const std::vector<Step>& steps = of_rank_0.steps;
+  Matches matches{.first = {0, static_cast<std::uint32_t>(steps.size())},
+                  .partner = std::vector(steps.size(), no_step),
+                  .earlier = std::vector(steps.size(), no_step)};
+  constexpr std::size_t lanes = UINT8_MAX + std::size_t{1};
+  std::vector<std::uint32_t> last(of_rank_0.problem.size * lanes, no_step);  // send, by lane
+  std::uint32_t receive = 0;
+  for (std::uint32_t send = 0; send < steps.size(); ++send) {
+    if (!steps[send].sends()) continue;
+    while (receive < steps.size() && !steps[receive].receives()) ++receive;
+    const bool fit = receive < steps.size() && steps[receive].lane == steps[send].lane &&
+                     steps[receive].count == steps[send].count &&
+                     steps[receive].peer + steps[send].peer == of_rank_0.problem.size;
+    if (!fit) {
+      return Status(
+          StatusCode::invalid_argument,
+          fmt::format("{}: the next receive is not for the like of it", locate(of_rank_0, send)));
+    }
+    matches.partner[send] = receive;
+    matches.partner[receive++] = send;
+    std::uint32_t& earlier = last[steps[send].peer * lanes + steps[send].lane];
+    matches.earlier[send] = earlier;
+    earlier = send;
+  }
+  while (receive < steps.size() && !steps[receive].receives()) ++receive;
+  if (receive == steps.size()) return matches;
+  return Status(StatusCode::invalid_argument,
+                fmt::format("{}: nobody sends the like of it", locate(of_rank_0, receive)));
+}
+
 }  // namespace hocket::plan

@@ -23,5 +23,8 @@ struct Matches {
 /// Plans whose peers exist, by rank. Fails when a send has no receive of as many blocks or the
 /// other way round.
 [[nodiscard]] Result<Matches> match_lanes(std::span<const Plan> plans);
+/// Of ranks that all do what rank 0 does, each seen from its own place: what rank 0 sends is
+/// matched with what it receives from the rank that is as far behind it as the other is ahead.
+[[nodiscard]] Result<Matches> match_lanes_of_all(const Plan& of_rank_0);
 
 }  // namespace hocket::plan

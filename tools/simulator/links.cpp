@@ -74,6 +74,11 @@ Links::Way Links::way(std::uint32_t from, std::uint32_t to) const noexcept {
   return way;
 }
 
+Links::Way Links::way_among_alike() const noexcept {
+  if (network_.ranks_per_host > 1) return way(0, 0);
+  return {{first_[nic_out], first_[nic_in]}, 2, latency_, overhead_};
+}
+
 Links::Departure Links::depart(const Way& way, std::uint64_t bytes, Time now) noexcept {
   const Time begin = std::max(now, states_[way.links.front()].free);
   return {begin, cross(way.links.front(), bytes, now)};

@@ -33,6 +33,9 @@ class Links {
   };
   /// Of a message from one rank to another.
   [[nodiscard]] Way way(std::uint32_t from, std::uint32_t to) const noexcept;
+  /// Of one from rank 0 to a rank like it: out by its own links, and in by its own as well, as by
+  /// those comes what another such rank sends.
+  [[nodiscard]] Way way_among_alike() const noexcept;
 
   struct Departure {
     Time begin;

@@ -66,6 +66,7 @@ void visit_steps(std::span<const Plan> plans, const Visit& visit) {
 
 class Course {
  public:
+  /// The plans of all ranks, or that of rank 0, which the others are alike.
   Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
          const SimulateOptions& options);
 
@@ -107,9 +108,11 @@ class Course {
   void meet(std::uint32_t number, Time time);
   [[nodiscard]] Time work(std::uint32_t number, Time time);
   [[nodiscard]] Links::Way way_of(const Node& send) const noexcept {
+    if (ranks_alike_ > 1) return links_.way_among_alike();
     return links_.way(send.rank, nodes_[send.partner].rank);
   }
 
+  const std::uint32_t ranks_alike_;  // for so many each plan stands
   Links links_;
   Agenda<Event> agenda_;
   Numbers numbers_;
@@ -126,7 +129,8 @@ class Course {
 
 Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
                const SimulateOptions& options)
-    : links_(network, static_cast<std::uint32_t>(plans.size())),
+    : ranks_alike_(plans.front().problem.size / static_cast<std::uint32_t>(plans.size())),
+      links_(network, static_cast<std::uint32_t>(plans.size())),
       numbers_(plans),
       nodes_(numbers_.count()),
       cores_(plans.size()),
@@ -154,7 +158,8 @@ void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches
   node.is_receive = what.receives() ? 1 : 0;
   const std::uint32_t lanes_number = lanes.first[plan.rank] + step;
   if (const std::uint32_t partner = lanes.partner[lanes_number]; partner != no_step) {
-    node.partner = numbers_.of(what.peer, partner - lanes.first[what.peer]);
+    const std::uint32_t peer = ranks_alike_ > 1 ? 0 : what.peer;
+    node.partner = numbers_.of(peer, partner - lanes.first[peer]);
   }
   if (const std::uint32_t earlier = lanes.earlier[lanes_number]; earlier != no_step) {
     nodes_[numbers_.of(plan.rank, earlier - lanes.first[plan.rank])].later = number;
@@ -278,14 +283,15 @@ Time Course::work(std::uint32_t number, Time time) {
 
 Timing Course::timing(std::span<const Plan> plans) const {
   Timing timing;
-  timing.messages = messages_;
-  timing.bytes = bytes_;
+  timing.messages = messages_ * ranks_alike_;
+  timing.bytes = bytes_ * ranks_alike_;
   timing.rank_ends.resize(plans.size());
   for (const Node& node : nodes_) {
     double& end = timing.rank_ends[node.rank];
     end = std::max(end, to_seconds(node.time));
   }
   timing.seconds = std::ranges::max(timing.rank_ends);
+  if (ranks_alike_ > 1) timing.rank_ends.assign(ranks_alike_, timing.seconds);
   for (const Plan& plan : keeps_steps_ ? plans : plans.first(0)) {
     std::vector<StepTime>& steps = timing.steps.emplace_back();
     for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
@@ -300,13 +306,8 @@ Timing Course::timing(std::span<const Plan> plans) const {
   return timing;
 }
 
-}  // namespace
-
-Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
-                        const SimulateOptions& options) {
-  if (Status status = check_network(network); !status.ok()) return status;
-  if (plans.empty()) return Status(StatusCode::invalid_argument, "simulate: no plans");
-  auto lanes = plan::match_lanes(plans);
+Result<Timing> run(std::span<const Plan> plans, const Result<plan::Matches>& lanes,
+                   const Network& network, const SimulateOptions& options) {
   if (!lanes.ok()) return lanes.status();
   Course course(plans, *lanes, network, options);
   if (course.run()) return course.timing(plans);
@@ -314,6 +315,28 @@ Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
                 fmt::format("simulate: the steps of {} wait for each other in a circle",
                             plans.front().algorithm))
       .with_hint("verify the plans: that names the steps");
+}
+
+}  // namespace
+
+Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
+                        const SimulateOptions& options) {
+  if (Status status = check_network(network); !status.ok()) return status;
+  if (plans.empty()) return Status(StatusCode::invalid_argument, "simulate: no plans");
+  return run(plans, plan::match_lanes(plans), network, options);
+}
+
+bool are_alike(const plan::Algorithm& algorithm, std::uint32_t ranks,
+               const Network& network) noexcept {
+  const bool is_one_switch = network.ranks_per_host == 1 && network.hosts_per_leaf == 0;
+  const bool is_one_host = network.ranks_per_host >= ranks && network.memory_bandwidth == 0;
+  return algorithm.symmetry != plan::Symmetry::none && ranks > 1 && (is_one_switch || is_one_host);
+}
+
+Result<Timing> simulate_alike(const Plan& of_rank_0, const Network& network,
+                              const SimulateOptions& options) {
+  if (Status status = check_network(network); !status.ok()) return status;
+  return run({&of_rank_0, 1}, plan::match_lanes_of_all(of_rank_0), network, options);
 }
 
 }  // namespace hocket::sim
