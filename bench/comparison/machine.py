@@ -1,0 +1,67 @@
+"""The conditions of a measurement."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+
+
+def first_line(words: list[str]) -> str:
+    try:
+        ran = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (ran.stdout + ran.stderr).strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def load() -> float:
+    return os.getloadavg()[0]
+
+
+def core_distance(build: Path) -> float:
+    """Microseconds that a cache line takes from one processor to another; 0 if there is one only."""
+    return float(first_line([str(build / "bench" / "core_distance")]) or 0)
+
+
+def processor() -> str:
+    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="ascii"))
+    return found[1] if found else platform.processor()
+
+
+def has_huge_pages() -> str:
+    setting = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    found = re.search(r"\[(\w+)\]", setting.read_text(encoding="ascii")) if setting.exists() else None
+    return found[1] if found else "unknown"
+
+
+def conditions(build: Path) -> dict[str, object]:
+    return {
+        "processor": processor(),
+        "processors": os.cpu_count(),
+        "kernel": platform.release(),
+        "congestion_control": CONTROL.read_text(encoding="ascii").strip(),
+        "huge_pages": has_huge_pages(),
+        "load": load(),
+        "compiler": first_line(["g++", "--version"]),
+        "versions": versions(build),
+    }
+
+
+def versions(build: Path) -> dict[str, str]:
+    """Of those that are there."""
+    gloo = first_line(["dpkg-query", "-W", "-f", "${Version}", "libgloo-dev"])
+    found = {
+        "Hocket": first_line([str(build / "tools" / "hocket"), "--version"]),
+        "Open MPI": first_line(["mpirun.openmpi", "--version"]),
+        "MPICH": first_line(["mpichversion"]),
+        "Gloo": gloo if gloo and "no packages" not in gloo else "",
+    }
+    for folder in sorted((build / "peers").glob("*/VERSION")):
+        found[folder.parent.name] = folder.read_text(encoding="ascii").strip()
+    return {name: version for name, version in found.items() if version}

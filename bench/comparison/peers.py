@@ -1,0 +1,265 @@
+"""Who is measured, and by which commands: each with the settings that are best for it over TCP."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from place import Place
+
+OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier", "sendrecv")
+
+
+@dataclass(frozen=True)
+class Task:
+    operation: str
+    sizes: tuple[int, ...]
+    seconds: float  # a size
+
+    @property
+    def words(self) -> list[str]:
+        return [self.operation, str(self.seconds), ",".join(map(str, self.sizes))]
+
+
+@dataclass(frozen=True)
+class Command:
+    words: list[str]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+class Peer:
+    """Absent when `program` is not there: then `absence` says what to do."""
+
+    name = ""
+    how = ""
+    operations: tuple[str, ...] = OPERATIONS
+    absence = ""
+    size_max = 1 << 40
+    handles_crowds = True
+
+    def __init__(self, build: Path) -> None:
+        self.build = build
+        self.program = build / "bench" / "none"
+
+    @property
+    def is_here(self) -> bool:
+        return self.program.exists()
+
+    def can(self, operation: str, place: Place) -> bool:
+        if place.is_crowded and not place.hosts and not self.handles_crowds:
+            return False
+        return operation in self.operations
+
+    def command(self, task: Task, place: Place) -> Command:
+        raise NotImplementedError
+
+
+class Hocket(Peer):
+    name = "Hocket"
+    how = "as it comes"
+    absence = "build it: meson compile -C build"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = build / "bench" / "hocket-bench"
+
+    def command(self, task: Task, place: Place) -> Command:
+        words = [str(self.program), task.operation, "--json"]
+        if task.operation != "barrier":
+            words += ["--sizes", ",".join(map(str, task.sizes))]
+        if not place.hosts:
+            return Command([*words, "--ranks", str(place.ranks)])
+        return Command([*launcher(self.build, place), *words])
+
+
+def launcher(build: Path, place: Place) -> list[str]:
+    """Of one rank on each host, which learns which one it is from the environment."""
+    return [str(build / "tools" / "hocket"), "run", "--hosts", place.host_slots,
+            "--rsh", place.rsh, "--no-tag-output", "--"]
+
+
+class OpenMpi(Peer):
+    name = "Open MPI"
+    how = "tcp, processors not bound, yielding where ranks outnumber them"
+    absence = "install libopenmpi-dev, and build again"
+    mpirun = "mpirun.openmpi"
+    settings: tuple[str, ...] = ()
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = build / "bench" / "collectives.openmpi"
+
+    def command(self, task: Task, place: Place) -> Command:
+        words = [self.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        settings = {"pml": "ob1", "btl": "tcp,self"}
+        if place.is_crowded:
+            settings["mpi_yield_when_idle"] = "1"
+        if place.hosts:
+            words += ["--host", place.host_slots]
+            settings |= {"plm_rsh_agent": place.rsh, "btl_tcp_if_include": place.interface,
+                         "oob_tcp_if_include": place.interface}
+        for name, value in settings.items():
+            words += ["--mca", name, value]
+        words += [*self.settings, "-n", str(place.ranks), str(self.program), *task.words]
+        return Command(words)
+
+
+class OpenMpiRing(OpenMpi):
+    name = "Open MPI, ring"
+    how = "the same with its segmented ring"
+    operations = ("all_reduce",)
+    settings = ("--mca", "coll_tuned_use_dynamic_rules", "1",
+                "--mca", "coll_tuned_allreduce_algorithm", "5")
+
+
+class OpenMpi5(OpenMpi):
+    name = "Open MPI 5"
+    absence = "bench/compare --fetch"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.folder = build / "peers" / "openmpi"
+        self.mpirun = str(self.folder / "bin" / "mpirun")
+        self.program = self.folder / "collectives"
+
+    def command(self, task: Task, place: Place) -> Command:
+        prefix = str(self.folder)
+        environment = {"OPAL_PREFIX": prefix, "PRTE_PREFIX": prefix, "PMIX_PREFIX": prefix,
+                       "LD_LIBRARY_PATH": str(self.folder / "lib")}
+        return Command(super().command(task, place).words, environment)
+
+    def can(self, operation: str, place: Place) -> bool:
+        return not place.hosts and super().can(operation, place)
+
+
+class Mpich(Peer):
+    name = "MPICH"
+    how = "UCX over tcp also inside a host; it has no yield that works where ranks outnumber processors"
+    absence = "install libmpich-dev, and build again"
+    handles_crowds = False
+    size_max = 1 << 18  # it hangs above
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = build / "bench" / "collectives.mpich"
+
+    def command(self, task: Task, place: Place) -> Command:
+        environment = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+        words = ["mpiexec.mpich"]
+        if place.hosts:
+            environment["UCX_NET_DEVICES"] = place.interface
+            words += ["-launcher", "ssh", "-launcher-exec", place.rsh, "-iface", place.interface,
+                      "-hosts", ",".join(place.hosts[: place.ranks])]
+        return Command([*words, "-n", str(place.ranks), str(self.program), *task.words],
+                       environment)
+
+
+class Mpich5(Peer):
+    name = "MPICH 5"
+    how = "libfabric's tcp also inside a host"
+    absence = "bench/compare --fetch"
+    handles_crowds = False
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.folder = build / "peers" / "mpich"
+        self.program = self.folder / "collectives"
+
+    def can(self, operation: str, place: Place) -> bool:
+        return not place.hosts and super().can(operation, place)
+
+    def command(self, task: Task, place: Place) -> Command:
+        environment = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp",
+                       "LD_LIBRARY_PATH": str(self.folder / "lib")}
+        words = [str(self.folder / "bin" / "mpiexec"), "-n", str(place.ranks)]
+        return Command([*words, str(self.program), *task.words], environment)
+
+
+class IntelMpi(Mpich5):
+    """Runs what was built with MPICH's headers: they have one binary interface."""
+
+    name = "Intel MPI"
+    how = "libfabric's tcp also inside a host, without its collectives over shared memory"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.root = build / "peers" / "impi-rt"
+
+    @property
+    def is_here(self) -> bool:
+        return super().is_here and self.root.exists()
+
+    def command(self, task: Task, place: Place) -> Command:
+        environment = {"I_MPI_ROOT": str(self.root), "I_MPI_FABRICS": "ofi",
+                       "I_MPI_OFI_PROVIDER": "tcp", "I_MPI_COLL_INTRANODE": "pt2pt",
+                       "LD_LIBRARY_PATH": str(self.root / "lib")}
+        words = [str(self.root / "bin" / "mpiexec.hydra"), "-n", str(place.ranks)]
+        return Command([*words, str(self.program), *task.words], environment)
+
+
+class Gloo(Peer):
+    name = "Gloo"
+    how = "epoll over TCP; all_reduce by its ring"
+    absence = "install libgloo-dev, and build again"
+    algorithm = "ring"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = build / "bench" / "collectives.gloo"
+
+    def command(self, task: Task, place: Place) -> Command:
+        environment = {"GLOO_ALGORITHM": self.algorithm, "GLOO_INTERFACE": place.interface}
+        words = [str(self.program), str(place.ranks), *task.words]
+        if not place.hosts:
+            return Command(words, environment)
+        exports = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
+        start = launcher(self.build, place)
+        return Command([*start[:2], *exports, *start[2:], *words])
+
+
+class GlooBcube(Gloo):
+    name = "Gloo, bcube"
+    how = "the same with its other algorithm"
+    operations = ("all_reduce",)
+    algorithm = "bcube"
+
+
+class Sockets(Peer):
+    """The limit: not a peer to beat."""
+
+    name = "bare TCP"
+    how = "one connection, polled: what the machine allows"
+    operations = ("sendrecv",)
+    absence = "build it: meson compile -C build"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = build / "bench" / "collectives.sockets"
+
+    def can(self, operation: str, place: Place) -> bool:
+        return place.ranks == 2 and not place.hosts and super().can(operation, place)
+
+    def command(self, task: Task, place: Place) -> Command:
+        return Command([str(self.program), *task.words])
+
+
+LIMITS = (Sockets.name,)
+
+
+def everyone(build: Path) -> list[Peer]:
+    kinds = (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5, IntelMpi, Gloo, GlooBcube,
+             Sockets)
+    return [kind(build) for kind in kinds]
+
+
+def environment_of(command: Command) -> dict[str, str]:
+    return {**os.environ, **command.environment}
+
+
+def missing_launcher(peer: Peer) -> str:
+    """The program that starts it, if that is not there."""
+    launchers = {"Open MPI": "mpirun.openmpi", "MPICH": "mpiexec.mpich"}
+    words = launchers.get(peer.name, "")
+    return words if words and shutil.which(words) is None else ""
