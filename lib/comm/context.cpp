@@ -22,7 +22,6 @@ namespace hocket::comm {
 namespace {
 
 // For about as long as eight ranks on two processors take for a small operation.
-constexpr Duration crowded_spin = std::chrono::microseconds(500);
 
 /// The one that is asked for, else the first that can serve.
 Result<const TransportKind*> choose_transport(const Config& config) {
@@ -79,17 +78,6 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
   return cards;
 }
 
-/// Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
-/// takes far less than to sleep and be woken, so that it is worth while for longer.
-engine::EngineOptions engine_options(const Card& ours, std::uint64_t segment_bytes) {
-  engine::EngineOptions options = {.executor = {.segment_bytes = segment_bytes}};
-  if (ranks_per_processor({&ours, 1}) > 1) {
-    options.spin = crowded_spin;
-    options.yields = true;
-  }
-  return options;
-}
-
 }  // namespace
 
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
@@ -115,9 +103,10 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = (*transport)->connect(addresses); !status.ok()) return status;
   const std::uint64_t segment_bytes = (*transport)->caps().segment_bytes;
-  auto engine = engine::Engine::make(
-      std::move(*transport),
-      engine_options((*cards)[static_cast<std::size_t>(world->rank)], segment_bytes));
+  const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
+  auto engine = engine::Engine::make(std::move(*transport),
+                                     {.executor = {.segment_bytes = segment_bytes},
+                                      .shares_processors = ranks_per_processor({&ours, 1}) > 1});
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it

@@ -12,6 +12,9 @@ namespace hocket::engine {
 namespace {
 
 constexpr Duration background_spin = std::chrono::microseconds(10);
+// Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
+// takes far less than to sleep and be woken, so that it is worth while for longer.
+constexpr Duration shared_spin = std::chrono::microseconds(500);
 
 }  // namespace
 
@@ -42,10 +45,10 @@ Result<std::unique_ptr<Engine>> Engine::make(std::unique_ptr<Transport> transpor
 
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake)
     : transport_(std::move(transport)),
-      spin_(options.spin),
-      yields_(options.yields),
+      shares_processors_(options.shares_processors),
       wake_(std::move(wake)),
-      executor_(*transport_, options.executor) {}
+      executor_(*transport_, options.executor),
+      patience_(options.spin) {}
 
 Engine::~Engine() {
   {
@@ -160,24 +163,27 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
   leader_ = as;
   const std::uint64_t term = ++term_;
   Instant idle_since = Instant::max();
+  bool slept = false;  // since then
   while (true) {
     const bool moved = executor_.progress();
-    if (moved && followers_ > 0) changed_.notify_all();
+    if (moved) {
+      if (followers_ > 0) changed_.notify_all();
+      if (as == Leader::waiter && idle_since != Instant::max()) patience_.note(slept);
+      idle_since = Instant::max();
+      slept = false;
+    }
     if (is_over()) break;
     if (entering_.load(std::memory_order_relaxed) > 0) {
       let_enter(lock);
       if (term != term_) return;
     }
-    if (moved) {
-      idle_since = Instant::max();
-      continue;
-    }
+    if (moved) continue;
     const Instant now = monotonic_clock().now();
     executor_.expire(now);
     if (is_over() || deadline.passed(now)) break;
     idle_since = std::min(idle_since, now);
-    if (now - idle_since < (as == Leader::background ? background_spin : spin_)) {
-      if (yields_) {
+    if (now - idle_since < spin(as)) {
+      if (shares_processors_) {
         lock.unlock();
         std::this_thread::yield();
         lock.lock();
@@ -185,10 +191,16 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
       }
       continue;
     }
+    slept = true;
     sleep(lock, deadline);
     if (term != term_) return;
   }
   resign();
+}
+
+Duration Engine::spin(Leader as) const noexcept {
+  if (as == Leader::background) return background_spin;
+  return shares_processors_ ? shared_spin : patience_.before_sleep();
 }
 
 void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {

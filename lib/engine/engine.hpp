@@ -18,16 +18,17 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "engine/executor.hpp"
+#include "engine/patience.hpp"
 
 namespace hocket::engine {
 
 struct EngineOptions {
   ExecutorOptions executor = {};
-  /// How long a leader looks again and again before it sleeps.
-  Duration spin = std::chrono::microseconds(50);
-  /// Whether it lets others run each time: where more ranks run on this host than it has
-  /// processors.
-  bool yields = false;
+  /// How long a leader looks again and again before it sleeps, at most (patience.hpp).
+  Duration spin = std::chrono::microseconds(100);
+  /// Whether more ranks run on this host than it has processors: then a leader lets others run each
+  /// time that it has looked.
+  bool shares_processors = false;
 };
 
 /// Any thread may call anything.
@@ -78,6 +79,7 @@ class Engine {
   /// with the lock, and sleeps without.
   template <class IsOver>
   void lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
+  [[nodiscard]] Duration spin(Leader as) const noexcept;
   void sleep(std::unique_lock<std::mutex>& lock, Deadline deadline);
   void let_enter(std::unique_lock<std::mutex>& lock);
   void resign();
@@ -87,14 +89,14 @@ class Engine {
   void wake_sleepers();
 
   const std::unique_ptr<Transport> transport_;
-  const Duration spin_;
-  const bool yields_;
+  const bool shares_processors_;
   const Fd wake_;  // an eventfd: to end a leader's sleep
 
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex
   std::mutex mutex_;                         // of all below
   Executor executor_;
   Leader leader_ = Leader::nobody;
+  Patience patience_;         // of a waiter who leads
   std::uint64_t term_ = 0;    // of the leader
   std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;
