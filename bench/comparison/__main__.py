@@ -66,7 +66,10 @@ def enter_namespace(control: str) -> None:
         print("compare: only root can set the congestion control for all: left as it is,"
               f" {CONTROL.read_text(encoding='ascii').strip()}", file=sys.stderr)
         return
-    script = f"ip link set lo up && echo {control} > {CONTROL} && exec \"$@\""
+    # Some peers will not use the loopback device: what they send to their own address goes there.
+    script = ("ip link set lo up && ip link add eth0 type veth peer name eth1"
+              " && ip addr add 10.77.0.1/24 dev eth0 && ip link set eth0 up && ip link set eth1 up"
+              f" && echo {control} > {CONTROL} && exec \"$@\"")
     words = ["unshare", "--net", "sh", "-c", script, "sh", sys.executable, *sys.argv]
     os.execvpe("unshare", words, {**os.environ, "COMPARE_NAMESPACE": control})
 

@@ -158,7 +158,8 @@ class Mpich(Peer):
 
 class Mpich5(Peer):
     name = "MPICH 5"
-    how = "libfabric's tcp also inside a host"
+    how = "UCX over tcp also inside a host"
+    settings = {"UCX_TLS": "tcp,self"}
     absence = "bench/compare --fetch"
     handles_crowds = False
 
@@ -171,10 +172,16 @@ class Mpich5(Peer):
         return not place.hosts and super().can(operation, place)
 
     def command(self, task: Task, place: Place) -> Command:
-        environment = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp",
+        environment = {"MPIR_CVAR_NOLOCAL": "1", **self.settings,
                        "LD_LIBRARY_PATH": str(self.folder / "lib")}
         words = [str(self.folder / "bin" / "mpiexec"), "-n", str(place.ranks)]
         return Command([*words, str(self.program), *task.words], environment)
+
+
+class Mpich5Libfabric(Mpich5):
+    name = "MPICH 5, libfabric"
+    how = "libfabric's tcp also inside a host"
+    settings = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
 
 class IntelMpi(Mpich5):
@@ -249,7 +256,8 @@ LIMITS = (Sockets.name,)
 
 
 def everyone(build: Path) -> list[Peer]:
-    kinds = (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5, IntelMpi, Gloo, GlooBcube,
+    kinds = (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5, Mpich5Libfabric,
+             IntelMpi, Gloo, GlooBcube,
              Sockets)
     return [kind(build) for kind in kinds]
 
