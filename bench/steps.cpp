@@ -1,13 +1,8 @@
 #include "steps.hpp"
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
-#include <span>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -15,11 +10,8 @@
 
 #include "hocket/hocket.hpp"
 
-#include "engine/executor.hpp"
 #include "measure.hpp"
-#include "null_transport.hpp"
-#include "plan/catalog.hpp"
-#include "plan/layout.hpp"
+#include "plan_case.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -29,13 +21,7 @@ struct Options {
   bool json = false;
 };
 
-struct Subject {
-  plan::Operation operation;
-  std::string_view algorithm;
-  std::uint32_t size;
-};
-
-constexpr Subject subjects[] = {
+constexpr PlanSubject subjects[] = {
     {plan::Operation::all_gather, "ring", 2},
     {plan::Operation::all_gather, "ring", 64},
     {plan::Operation::all_gather, "direct", 64},
@@ -43,121 +29,6 @@ constexpr Subject subjects[] = {
     {plan::Operation::all_reduce, "circulant", 1000},
     {plan::Operation::all_to_all, "pairwise", 128},
     {plan::Operation::barrier, "dissemination", 1000},
-};
-
-/// A call of the engine to its transport.
-struct Call {
-  bool is_post = false;
-  std::size_t ops = 0;
-};
-
-/// Elements that are summed, or copied, at once.
-struct Row {
-  bool is_sum = false;
-  std::uint64_t bytes = 0;
-};
-
-/// Remembers what it was asked.
-class ObservedTransport final : public NullTransport {
- public:
-  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
-    calls.push_back({.is_post = true, .ops = ops.size()});
-    return NullTransport::post(ops);
-  }
-  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
-    calls.push_back({});
-    return NullTransport::poll(completions);
-  }
-
-  std::vector<Call> calls;
-};
-
-/// The plan of rank 0, with an element in each chunk, ready to be run again and again.
-class Case {
- public:
-  explicit Case(const Subject& subject)
-      : program_(plan_of(subject)),
-        binding_(program_, plan::even_sizes(program_.plan().problem, elements(subject)),
-                 sizeof(float), std::vector<ChannelId>(program_.ports().size())),
-        executor_(transport_),
-        in_(binding_.in_bytes()),
-        out_(binding_.out_bytes()),
-        reduction_(*reduce::Reduction::make({.type = DataType::f32, .op = ReduceOp::sum})) {
-    task_ = {.binding = &binding_,
-             .in = in_.data(),
-             .out = out_.data(),
-             .reduction = reduction_,
-             .group = &group_,
-             .work = &work_};
-    ObservedTransport observed;
-    engine::Executor executor(observed);
-    run_by(executor);
-    calls_ = std::move(observed.calls);
-    for (const Call& call : calls_) ops_.resize(std::max(ops_.size(), call.ops));
-    for (const engine::Instruction& it : binding_.code()) {
-      const bool is_sum =
-          it.kind == plan::StepKind::recv_reduce || it.kind == plan::StepKind::reduce;
-      if (it.bytes >= sizeof(float) && (is_sum || !it.communicates())) {
-        rows_.push_back({.is_sum = is_sum, .bytes = it.bytes});
-      }
-    }
-  }
-
-  void run() { run_by(executor_); }
-
-  /// What the run asks of its transport, as often and with as many ops at once.
-  void call_transport() {
-    for (const Call& call : calls_) {
-      if (call.is_post) {
-        (void)transport_.post({ops_.data(), call.ops});
-      } else {
-        (void)transport_.poll(completions_);
-      }
-    }
-  }
-
-  /// The sums and copies of the run.
-  void reduce_and_copy() {
-    for (const Row& row : rows_) {
-      if (row.is_sum) {
-        reduction_.combine(out_.data(), out_.data(), in_.data(), row.bytes / sizeof(float));
-      } else {
-        std::memcpy(out_.data(), in_.data(), row.bytes);
-      }
-    }
-  }
-
-  [[nodiscard]] std::size_t steps() const { return program_.places().size(); }
-
- private:
-  static plan::Plan plan_of(const Subject& subject) {
-    return plan::build(*plan::find_algorithm(subject.operation, subject.algorithm),
-                       {.operation = subject.operation, .size = subject.size}, 0);
-  }
-
-  /// One in each chunk.
-  static std::uint64_t elements(const Subject& subject) {
-    return subject.operation == plan::Operation::barrier ? 1 : subject.size;
-  }
-
-  void run_by(engine::Executor& executor) {
-    executor.start(task_);
-    while (!work_.is_over()) executor.progress();
-  }
-
-  engine::Program program_;
-  engine::Binding binding_;
-  NullTransport transport_;
-  engine::Executor executor_;
-  std::vector<std::byte> in_, out_;
-  reduce::Reduction reduction_;
-  engine::Group group_;
-  engine::Work work_;
-  engine::Task task_;
-  std::vector<Row> rows_;                                 // of one run
-  std::vector<Call> calls_;                               // likewise
-  std::vector<TransportOp> ops_;                          // for those
-  std::array<TransportCompletion, 64> completions_ = {};  // likewise; as many as the engine takes
 };
 
 /// Of a step, in seconds.
@@ -179,7 +50,7 @@ void print_head(const Options& options) {
       options.rounds);
 }
 
-std::vector<Cost> measure_all(const std::vector<std::unique_ptr<Case>>& cases, int rounds) {
+std::vector<Cost> measure_all(const std::vector<std::unique_ptr<PlanCase>>& cases, int rounds) {
   std::vector<std::function<void()>> works;
   for (const auto& each : cases) {
     works.emplace_back([it = each.get()] { it->run(); });
@@ -201,8 +72,8 @@ std::vector<Cost> measure_all(const std::vector<std::unique_ptr<Case>>& cases, i
 }
 
 void run(const Options& options) {
-  std::vector<std::unique_ptr<Case>> cases;
-  for (const Subject& subject : subjects) cases.push_back(std::make_unique<Case>(subject));
+  std::vector<std::unique_ptr<PlanCase>> cases;
+  for (const PlanSubject& subject : subjects) cases.push_back(std::make_unique<PlanCase>(subject));
   const std::vector<Cost> costs = measure_all(cases, options.rounds);
 
   nlohmann::ordered_json document = {{"benchmark", "steps"},
