@@ -17,6 +17,7 @@
 #include "start.hpp"
 #include "steps.hpp"
 #include "store.hpp"
+#include "tune.hpp"
 
 namespace {
 
@@ -67,6 +68,7 @@ int main(int argc, char** argv) {
   hocket::bench::add_store_command(program);
   hocket::bench::add_start_command(program);
   hocket::bench::add_steps_command(program);
+  hocket::bench::add_tune_command(program);
   try {
     program.parse(argc, argv);
     if (std::fflush(stdout) == 0) return 0;

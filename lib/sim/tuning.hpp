@@ -12,9 +12,18 @@
 
 namespace hocket::sim {
 
+/// How long an algorithm once took, of so many ranks.
+struct Measured {
+  const plan::Algorithm* algorithm = nullptr;
+  std::uint64_t bytes = 0;
+  std::uint64_t ranks = 0;
+  double seconds = 0;
+};
+
 struct Tuning {
   Network network = {};
   std::vector<Rule> rules = {};
+  std::vector<Measured> measured = {};  // for people; nothing is chosen by it
 };
 
 /// The text of a tuning file:
@@ -22,6 +31,7 @@ struct Tuning {
 ///   network = ethernet-10g         all numbers of a preset; before the next
 ///   network.latency = 12us         one of them (parameters.hpp)
 ///   all_reduce:0-4K = one_shot     rules (rules.hpp)
+///   measured all_reduce:1M@4 ring = 1.2ms
 /// What is behind a # in its line is not read, nor are empty lines. `base` is the network as far as
 /// the file does not say. Fails with the source (the file's name), the line and the word.
 [[nodiscard]] Result<Tuning> parse_tuning(std::string_view text, std::string_view source,

@@ -16,6 +16,23 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("what was measured is kept for people") {
+  const Tuning tuning =
+      parse_tuning("hocket-tuning 1\nmeasured all_reduce:1M@4 ring = 1.25ms\n", "file", {}).value();
+  REQUIRE(tuning.measured.size() == 1);
+  CHECK(tuning.measured[0].algorithm->name == "ring");
+  CHECK(tuning.measured[0].bytes == 1 << 20);
+  CHECK(tuning.measured[0].ranks == 4);
+  CHECK(tuning.measured[0].seconds == Approx(1.25e-3));
+  CHECK(tuning.rules.empty());
+  for (const std::string line : {"measured all_reduce:1M ring = 1ms", "measured ring = 1ms",
+                                 "measured all_reduce:1M@4 ring = soon",
+                                 "measured all_reduce:1M@4 rings = 1ms", "measured"}) {
+    INFO(line);
+    CHECK_FALSE(parse_tuning("hocket-tuning 1\n" + line, "file", {}).ok());
+  }
+}
+
 TEST_CASE("a tuning file changes the network's numbers, and has rules") {
   const Tuning tuning = parse_tuning(
                             "# measured on a Sunday\n"

@@ -1,0 +1,54 @@
+#include <vector>
+
+#include "bench/fit.hpp"
+#include "sim/cost.hpp"
+#include "support/catch.hpp"
+
+using namespace hocket;
+using namespace hocket::bench;
+using plan::Operation;
+
+namespace {
+
+/// What algorithms take on a network whose estimates are right.
+std::vector<Timed> times_on(const sim::Network& network, std::uint32_t ranks_per_host) {
+  std::vector<Timed> all;
+  for (const plan::Algorithm& algorithm : plan::catalog()) {
+    const plan::Problem problem{
+        .operation = algorithm.operation, .size = 8, .ranks_per_host = ranks_per_host};
+    if (algorithm.operation == Operation::barrier || !can_solve(algorithm, problem)) continue;
+    for (const std::uint64_t bytes : {1U << 10U, 64U << 10U, 4U << 20U}) {
+      const double seconds =
+          sim::estimate_seconds(algorithm, problem, static_cast<double>(bytes), network);
+      all.push_back({&algorithm, problem, bytes, seconds});
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a fit finds the network that the times are of") {
+  const sim::Network usual = sim::find_preset(sim::usual_network).value();
+  sim::Network truth = usual;
+  truth.latency = 60e-6;
+  truth.nic_bandwidth = 110e6;
+  const auto measured = times_on(truth, 1);
+  const sim::Network found = fit(usual, measured);
+  CHECK(error_of(usual, measured) > 0.5);
+  CHECK(error_of(found, measured) < 0.02);
+  CHECK(found.nic_bandwidth == Approx(110e6).epsilon(0.05));
+  CHECK(found.host_bandwidth == usual.host_bandwidth);  // of which nothing was measured
+}
+
+TEST_CASE("a fit finds what hosts are like inside, with incast") {
+  const sim::Network usual = sim::find_preset(sim::usual_network).value();
+  sim::Network truth = usual;
+  truth.host_bandwidth /= 3;
+  truth.host_incast *= 4;
+  const auto measured = times_on(truth, 8);
+  const sim::Network found = fit(usual, measured);
+  CHECK(error_of(found, measured) < 0.05);
+  CHECK(found.host_incast > 2 * usual.host_incast);
+  CHECK(found.nic_bandwidth == usual.nic_bandwidth);
+}
