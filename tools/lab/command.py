@@ -18,7 +18,7 @@ TROUBLE = 125  # of our own, as that of `env`
 NO_CONNECTION = 255  # as that of ssh
 SSH_FLAGS_WITH_A_VALUE = "bcDEeFIiJLlmOopQRSWw"
 EXAMPLES = """examples:
-  tools/netlab run --hosts 4 --rate 1gbit -- sh -c 'ping -c 3 h2'
+  tools/netlab run --hosts 3 -- sh -c 'hocket run --hosts $NETLAB_HOSTS -n 1 --rsh $NETLAB_RSH ./train'
   tools/netlab up --hosts 8 --rate 200mbit --hosts-per-leaf 4 --oversubscription 2
   tools/netlab exec h1 iperf3 -s
   tools/netlab cut h2 0; sleep 5; tools/netlab heal h2 0
