@@ -9,7 +9,7 @@ import sys
 import time
 
 PORT = 7070
-WARM_S, MEASURED_S = 0.3, 1.0
+WARM_S, MEASURED_S, LINGER_S = 0.5, 1.0, 0.5  # others, with whom it shares, may be late
 ANSWER_S = 0.5  # that long is waited for one
 SO_RCVBUFFORCE = 33
 
@@ -28,7 +28,9 @@ def receive() -> None:
             first = last
         else:
             count += size
-    print(f"{count * 8 / (last - first) / 1e6:.2f}")
+    print(f"{count * 8 / (last - first) / 1e6:.2f}", flush=True)
+    while time.monotonic() < last + LINGER_S and stream.recv_into(buffer):
+        pass
 
 
 def send(host: str) -> None:

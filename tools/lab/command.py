@@ -6,6 +6,7 @@ import argparse
 import os
 import pwd
 import shutil
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -116,6 +117,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (Wrong, OSError) as error:
         print(f"netlab: {error}", file=sys.stderr)
         return TROUBLE
+    except KeyboardInterrupt:  # before the lab was made
+        return 128 + signal.SIGINT
 
 
 def split_ssh(words: list[str]) -> tuple[str, list[str]]:

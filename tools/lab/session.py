@@ -26,8 +26,8 @@ def opened(plan: Plan) -> Iterator[place.Lab]:
     """Whatever ends us, also SIGKILL, ends the lab and all that runs in it."""
     if plan.name in place.labs():
         raise Wrong(f"there is a lab {plan.name} already: take another --name")
-    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
     with congestion.allowed(plan.congestion):
+        signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
         pid, alive = start(plan)
     try:
         yield place.find(plan.name)
@@ -97,5 +97,8 @@ def run(lab: place.Lab, host: str, words: list[str], environment: Mapping[str, s
 
 
 def wait_for_the_end(lab: place.Lab) -> None:
-    if signal.sigwaitinfo(WATCHED).si_signo == signal.SIGCHLD:
-        raise Wrong(f"{lab.name} has ended: its first process was killed")
+    """Until we are told to end."""
+    any_dead = (os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    while signal.sigwaitinfo(WATCHED).si_signo == signal.SIGCHLD:
+        if os.waitid(*any_dead):
+            raise Wrong(f"{lab.name} has ended: its first process was killed")
