@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""tools/netlab: how fast links and uplinks are, and what they lose. It wants the machine to itself."""
+"""tools/netlab: how fast links and uplinks are, how long, and what they lose.
+
+It wants the machine to itself.
+"""
 
 from __future__ import annotations
 
+import os
 import sys
 import unittest
 
@@ -50,7 +54,21 @@ class Rates(Case):
         for each in rates:
             self.assert_rate(each, 200)
 
+    def test_a_link_has_its_length(self) -> None:
+        """What it carries is whole, and comes at the link's rate."""
+        stream = f"{RECEIVE} & $NETLAB_RSH h2 '{SEND} h1'; wait"
+        count = 5000
+        datagrams = f"{TRAFFIC} count | {{ read ready; $NETLAB_RSH h2 '{TRAFFIC} throw h1 {count}'; cat; }}"
+        questions = f"{TRAFFIC} echo 50 | {{ read ready; $NETLAB_RSH h2 '{TRAFFIC} ask h1 50'; }}"
+        rate, all_of_them, answers, trip_ms = self.in_lab(
+            f"{stream}; {datagrams}; {questions}", "--rate", "200mbit", "--delay", "5ms").split()
+        self.assert_rate(rate, 200)
+        self.assertEqual((all_of_them, answers), (str(count), "50"))
+        self.assertGreaterEqual(float(trip_ms), 10)
+        self.assertLess(float(trip_ms), 12)
+
 
 if __name__ == "__main__":
-    netlab.NETLAB = sys.argv.pop(1)
+    netlab.NETLAB, os.environ["NETLAB_DELAY_LINE"] = sys.argv[1:3]
+    del sys.argv[1:3]
     unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -53,14 +53,16 @@ def send(host: str) -> None:
             pass
 
 
-def echo() -> None:
-    """Sends every datagram back, for as long as it lives."""
+def echo(count: str = "") -> None:
+    """Sends datagrams back: that many, or for as long as it lives."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
         ours.bind(("", PORT))
         print("ready", flush=True)
-        while True:
+        left = int(count) if count else -1
+        while left != 0:
             data, whence = ours.recvfrom(2000)
             ours.sendto(data, whence)
+            left -= 1
 
 
 def ask(address: str, count: str) -> None:

@@ -9,12 +9,16 @@ import shutil
 import signal
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
 import place
 import rails
 import session
-from plan import RATE_UNITS, Limit, Plan, Wrong, amount, share
+from plan import RATE_UNITS, TIME_UNITS, Limit, Plan, Wrong, amount, share
 
+ROOT = Path(__file__).resolve().parents[2]
+DELAY_LINE = "netlab-delay-line"
 TROUBLE = 125  # of our own, as that of `env`
 NO_CONNECTION = 255  # as that of ssh
 SSH_FLAGS_WITH_A_VALUE = "bcDEeFIiJLlmOopQRSWw"
@@ -36,6 +40,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     add("--queue", help="the longest wait in a link's queue (20ms; 40ms under 500mbit)")
     add("--congestion", default="cubic", metavar="NAME", help="congestion control of TCP (cubic)")
     add("--loss", default="0%", help="share of the frames that each host loses, as in 0.1%%")
+    add("--delay", metavar="TIME", help="from host to host, as in 5ms: a round trip takes twice that")
     add("--hosts-per-leaf", type=int, default=0, metavar="N", help="a tree: a switch for N hosts")
     add("--oversubscription", type=float, metavar="F",
         help="a leaf's uplink has its hosts' rates divided by F (1)")
@@ -69,7 +74,21 @@ def read_plan(options: argparse.Namespace) -> Plan:
         limit = Limit.of(amount(options.rate, RATE_UNITS, "--rate"), options.burst, options.queue)
     plan = Plan(options.name, options.hosts, options.rails, limit, None, options.hosts_per_leaf,
                 options.congestion, share(options.loss))
+    if options.delay:
+        delay_us = amount(options.delay, TIME_UNITS, "--delay")
+        plan = replace(plan, delay_us=delay_us, delay_line=find_delay_line())
     return plan.check().with_uplinks(options.oversubscription)
+
+
+def find_delay_line() -> str:
+    """The one that was built last, or one that is installed."""
+    built = list(ROOT.glob(f"build*/tools/{DELAY_LINE}"))
+    newest = max(built, key=lambda path: path.stat().st_mtime, default=None)
+    found = os.environ.get("NETLAB_DELAY_LINE") or newest or shutil.which(DELAY_LINE)
+    if not found:
+        raise Wrong(f"--delay needs {DELAY_LINE}: build Hocket (tools/check or meson), or say where "
+                    "it is by NETLAB_DELAY_LINE")
+    return str(found)
 
 
 def command_of(options: argparse.Namespace) -> list[str]:

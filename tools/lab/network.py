@@ -60,6 +60,22 @@ def bridge(name: str) -> list[str]:
     return [f"link add {name} type bridge stp_state 0 mcast_snooping 0", f"link set {name} up"]
 
 
+def line_ends(port_name: str) -> tuple[str, str]:
+    """Of a delay line, which lies between a host's link and the switch: the host's end comes first."""
+    return f"{port_name}in", f"{port_name}out"
+
+
+def start_delay_line(plan: Plan) -> None:
+    """One for the whole lab, with which it ends. Only what leaves a host waits there."""
+    ports = [port(host, rail) for host in plan.host_names() for rail in range(plan.rails)]
+    command = [plan.delay_line, str(plan.delay_us), *(end for each in ports for end in line_ends(each))]
+    line = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    assert line.stdout and line.stderr
+    if line.stdout.readline() != "ready\n":
+        raise Wrong(f"the delay line did not start: {line.stderr.read().strip()}")
+
+
 def make_switch(plan: Plan) -> None:
     """A bridge for each rail, or with leaves a spine for each rail and a bridge for each leaf."""
     links: list[str] = []
@@ -89,8 +105,16 @@ def connect(plan: Plan, hosts: list[int]) -> None:
     for number, (name, pid) in enumerate(zip(plan.host_names(), hosts)):
         for rail in range(plan.rails):
             its, bridge_name = port(name, rail), bridge_of(plan, number, rail)
+            near = its
+            if plan.delay_us:
+                near, far = line_ends(its)
+                links += [
+                    f"link add {its} type veth peer name {far}",
+                    f"link set {far} up",
+                ]
             links += [
-                f"link add {its} type veth peer name eth{rail} netns {pid}",
+                f"link add {near} type veth peer name eth{rail} netns {pid}",
+                f"link set {near} up",
                 # The alias tells `heal` where the port belongs.
                 f"link set {its} alias {bridge_name}",
                 f"link set {its} master {bridge_name} up",
@@ -100,6 +124,8 @@ def connect(plan: Plan, hosts: list[int]) -> None:
             limits += limited(its, plan.limit)
     run("ip", links)
     run("tc", limits)
+    if plan.delay_us:
+        start_delay_line(plan)
     for number, pid in enumerate(hosts, 1):
         set_up_host(plan, number, pid)
 

@@ -82,6 +82,8 @@ class Plan:
     hosts_per_leaf: int
     congestion: str
     loss: float
+    delay_us: int = 0  # from host to host
+    delay_line: str = ""  # the program
 
     def host_names(self) -> list[str]:
         return [f"h{number}" for number in range(1, self.hosts + 1)]
@@ -119,6 +121,8 @@ class Plan:
         parts.append(f"{rails} of {self.limit}" if self.limit else f"{rails} without a limit")
         if self.hosts_per_leaf:
             parts.append(f"{self.leaves()} leaves with uplinks of {self.uplink or 'any rate'}")
+        if self.delay_us:
+            parts.append(f"delay {in_units(self.delay_us, TIME_UNITS)}")
         if self.loss:
             parts.append(f"loss {self.loss:.3%}")
         return ", ".join([*parts, self.congestion])
