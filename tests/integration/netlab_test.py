@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 import unittest
+import uuid
 from pathlib import Path
 
 import netlab
@@ -20,6 +22,13 @@ HOCKET = ""  # the programs: the arguments
 BENCH = ""
 SETTINGS = Path("/proc/sys/net/ipv4")
 ALLOWED = SETTINGS / "tcp_allowed_congestion_control"
+
+
+def allowed() -> str:
+    """What the machine allows everybody, when no netlab is about to change that."""
+    with ALLOWED.open(encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        return ALLOWED.read_text("ascii")
 
 
 def setUpModule() -> None:
@@ -96,11 +105,11 @@ class Commands(Case):
                          (125, "netlab: it must be run by root: it makes namespaces\n"))
 
     def test_congestion_control_is_the_labs_alone(self) -> None:
-        ours = {each: each.read_text("ascii") for each in SETTINGS.glob("tcp_*congestion_control")}
+        ours = (allowed(), (SETTINGS / "tcp_congestion_control").read_text("ascii"))
         for name in (SETTINGS / "tcp_available_congestion_control").read_text("ascii").split():
             script = "for h in h1 h2; do $NETLAB_RSH $h cat /proc/sys/net/ipv4/tcp_congestion_control; done"
             self.assertEqual(self.in_lab(script, "--congestion", name).split(), [name, name])
-        self.assertEqual(ours, {each: each.read_text("ascii") for each in ours})
+        self.assertEqual((allowed(), (SETTINGS / "tcp_congestion_control").read_text("ascii")), ours)
 
 
 class Hosts(Case):
@@ -206,7 +215,8 @@ class Ends(Case):
 
     def setUp(self) -> None:
         self.networks: set[str] = set()  # of the labs of a test, as in net:[4026531840]
-        self.allowed = ALLOWED.read_text("ascii")
+        self.name = f"ends-{uuid.uuid4().hex[:12]}"
+        self.allowed = allowed()
 
     def held(self) -> list[str]:
         """Where the networks are still held: by a process, what it has open, or a mount."""
@@ -222,15 +232,14 @@ class Ends(Case):
     def assert_gone(self, lab: Process) -> None:
         wait_until(lambda: lab.running() == [], "no process of the lab runs")
         wait_until(lambda: self.held() == [], "no network of the lab is held")
-        self.assertEqual(ALLOWED.read_text("ascii"), self.allowed)
+        self.assertEqual(allowed(), self.allowed)
+        for ours in ("h1r0", "rail0"):
+            self.assertNotIn(ours, os.listdir("/sys/class/net"))
         named = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
-        places = "\n".join([named.stdout, *os.listdir("/sys/class/net"), *os.listdir("/tmp"),
-                            *os.listdir("/run")])
-        for ours in ("lab", "h1r0", "rail0"):
-            self.assertNotRegex(places, rf"(?m)^{ours}")
+        self.assertNotIn(self.name, "\n".join([named.stdout, *os.listdir("/tmp"), *os.listdir("/run")]))
 
     def started(self) -> Process:
-        lab = self.start("run", "--hosts", "3", "--", "sh", "-c", self.SCRIPT)
+        lab = self.start("run", "--name", self.name, "--hosts", "3", "--", "sh", "-c", self.SCRIPT)
         self.assertEqual(lab.said(), "ready")
         self.remember(lab)
         self.assertEqual(len(self.networks), 4)  # the switch's and the hosts'
@@ -242,7 +251,7 @@ class Ends(Case):
         self.networks = {os.readlink(f"/proc/{pid}/ns/net") for pid in lab.running()} - {ours}
 
     def test_nothing_is_left_by_the_end_of_the_command(self) -> None:
-        lab = self.start("run", "--", "sh", "-c", "setsid sleep 600 & exit 3")
+        lab = self.start("run", "--name", self.name, "--", "sh", "-c", "setsid sleep 600 & exit 3")
         self.assertEqual(lab.process.wait(SOON), 3)
         self.assertEqual(lab.running(), [])
         self.assert_gone(lab)
@@ -268,16 +277,16 @@ class Ends(Case):
     def test_nothing_is_left_by_kill_9_while_it_is_made(self) -> None:
         for delay in (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4):
             with self.subTest(delay=delay):
-                lab = Process("up", "--hosts", "3")
+                lab = Process("up", "--name", self.name, "--hosts", "3")
                 time.sleep(delay)
                 lab.process.kill()
                 lab.process.communicate(timeout=SOON)
                 self.assert_gone(lab)
 
     def test_an_open_lab_ends_with_an_interrupt_and_what_runs_in_it(self) -> None:
-        lab = self.start("up")
-        name = lab.said()
-        guest = self.start("exec", "--lab", name, "h2", "--", "sh", "-c", "echo ready; exec sleep 600")
+        lab = self.start("up", "--name", self.name)
+        self.assertEqual(lab.said(), self.name)
+        guest = self.start("exec", "--lab", self.name, "h2", "--", "sh", "-c", "echo ready; exec sleep 600")
         self.assertEqual(guest.said(), "ready")
         self.remember(lab)
         lab.process.send_signal(signal.SIGINT)
