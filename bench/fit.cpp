@@ -13,6 +13,7 @@ using sim::Network;
 using Number = double Network::*;
 
 constexpr double never_reached = 100;
+constexpr double smallest = 1e-9;  // a nanosecond, and no limit or share is so small
 
 /// What the measurements can tell. A limit that is none is tried at a value as well.
 std::vector<Number> numbers_of(const Network& start, std::span<const Timed> measured) {
@@ -36,9 +37,11 @@ std::vector<Number> numbers_of(const Network& start, std::span<const Timed> meas
 
 double error_of(const Network& network, std::span<const Timed> measured) {
   double sum = 0;
+  Network of_job = network;
   for (const Timed& each : measured) {
+    of_job.ranks_per_host = each.problem.ranks_per_host;
     const double estimate = sim::estimate_seconds(*each.algorithm, each.problem,
-                                                  static_cast<double>(each.bytes), network);
+                                                  static_cast<double>(each.bytes), of_job);
     sum += std::abs(std::log(std::max(estimate, 1e-9) / each.seconds));
   }
   return measured.empty() ? 0 : std::exp(sum / static_cast<double>(measured.size())) - 1;
@@ -59,6 +62,7 @@ Network fit(const Network& start, std::span<const Timed> measured) {
       for (const double factor : {step, 1 / step}) {
         Network next = best;
         next.*number *= factor;
+        if (next.*number < smallest) continue;
         const double then = error_of(next, measured);
         if (then >= error) continue;
         best = next;

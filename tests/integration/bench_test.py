@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 
 BENCH = ""  # the programs: the arguments
@@ -235,6 +236,27 @@ class Refusals(Case):
         ran = run(HOCKET, "run", "-n", "2", "--", BENCH, "all_reduce", "--ranks", "3", *QUICK)
         self.assertEqual(ran.returncode, 2)
         self.assertIn("the launcher's has 2 ranks", ran.stderr)
+
+
+class Tune(Case):
+    def test_it_writes_a_file_that_ranks_and_explain_read(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = f"{folder}/tuning.txt"
+            said = self.bench("tune", "--ranks", "3", "--operations", "all_reduce", "--sizes",
+                              "1K,16K", "--rounds", "1", "--out", file)
+            self.assertRegex(said, r"all_reduce, 3 ranks on 1 hosts: medians of 1 rounds")
+            self.assertRegex(said, r"\n +1K +[\d.]+ +[\d.]+  \w+ +[\d.]+\n")
+            ran = run(HOCKET, "plan", "explain", "all_reduce", "--bytes", "1K", "-n", "3", "--json",
+                      HOCKET_TUNING_FILE=file)
+            found = json.loads(ran.stdout)["candidates"]
+            self.assertTrue(all(each["measured_seconds"] > 0 for each in found), ran.stdout)
+            self.bench("all_reduce", *QUICK, "--ranks", "3", "-e", "1K", HOCKET_TUNING_FILE=file)
+
+    def test_refusals(self) -> None:
+        for words in (("--operations", "all_reduced"), ("--sizes", "many"),
+                      ("--launch", "false")):
+            ran = run(BENCH, "tune", "--rounds", "1", "--out", "/dev/null", *words)
+            self.assertNotEqual(ran.returncode, 0, words)
 
 
 if __name__ == "__main__":

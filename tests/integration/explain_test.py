@@ -75,7 +75,7 @@ class Explain(unittest.TestCase):
         self.assertGreater(binomial["simulated_seconds"], 0)
 
     def test_a_large_world_is_not_simulated(self) -> None:
-        found = self.document("all_reduce", "-n", "1000", "--steps-max", "100000")
+        found = self.document("all_reduce", "-n", "1000", "--hosts", "500", "--steps-max", "100000")
         ring = next(each for each in found["candidates"] if each["algorithm"] == "ring")
         self.assertIsNone(ring["simulated_seconds"])
         self.assertIn("too many steps", self.answer("all_reduce", "--steps-max", "1"))
@@ -106,6 +106,16 @@ class Explain(unittest.TestCase):
         self.assertEqual(found, self.document(*words, HOCKET_TUNING_FILE=file))
         over = self.document(*words, HOCKET_TUNING_FILE=file, HOCKET_ALGORITHM="ring")
         self.assertEqual((over["chosen"], over["why"]["source"]), ("ring", "HOCKET_ALGORITHM"))
+
+    def test_what_was_measured(self) -> None:
+        file = self.file("hocket-tuning 1\nmeasured all_reduce:1M@12 ring = 2.5ms\n")
+        words = ("all_reduce", "-n", "12", "--tuning-file", file)
+        self.assertRegex(self.answer(*words), r"simulated +measured +pieces[^$]*"
+                                              r"ring +[\d.]+ ms +[\d.]+ ms +2\.50 ms +1 ")
+        measured = {each["algorithm"]: each["measured_seconds"]
+                    for each in self.document(*words)["candidates"]}
+        self.assertEqual((measured["ring"], measured["swing"]), (0.0025, None))
+        self.assertNotIn("measured", self.answer(*words, "--bytes", "2M"))
 
     def test_the_numbers_of_a_tuning_file_change_the_choice(self) -> None:
         file = self.file("hocket-tuning 1\nnetwork.latency = 90ms\n")

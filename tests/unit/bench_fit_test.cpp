@@ -11,7 +11,8 @@ using plan::Operation;
 namespace {
 
 /// What algorithms take on a network whose estimates are right.
-std::vector<Timed> times_on(const sim::Network& network, std::uint32_t ranks_per_host) {
+std::vector<Timed> times_on(sim::Network network, std::uint32_t ranks_per_host) {
+  network.ranks_per_host = ranks_per_host;
   std::vector<Timed> all;
   for (const plan::Algorithm& algorithm : plan::catalog()) {
     const plan::Problem problem{

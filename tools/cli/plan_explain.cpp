@@ -53,6 +53,7 @@ struct Candidate {
   sim::Choice choice = {};
   bool is_chosen = false;
   std::optional<double> simulated_seconds = {};
+  std::optional<double> measured_seconds = {};
   std::uint64_t rounds = 0;
   std::uint64_t bytes_sent = 0;  // by one rank
 };
@@ -127,6 +128,16 @@ Result<Question> read_question(const Options& options) {
                   .network = file.empty() || options.has_network ? options.network.preset : file};
 }
 
+/// What the tuning file says that it once took.
+std::optional<double> measured(const Question& question, const plan::Algorithm& algorithm) {
+  for (const sim::Measured& each : question.tuning.measured) {
+    const bool is_that = each.algorithm == &algorithm && each.bytes == question.bytes &&
+                         each.ranks == question.problem.size;
+    if (is_that) return each.seconds;
+  }
+  return {};
+}
+
 Result<Candidate> examine(const Question& question, const sim::Choice& choice,
                           std::uint64_t steps_max) {
   plan::Problem problem = question.problem;
@@ -144,6 +155,7 @@ Result<Candidate> examine(const Question& question, const sim::Choice& choice,
   return Candidate{
       .choice = choice,
       .simulated_seconds = outcome.is_simulated ? std::optional(outcome.seconds) : std::nullopt,
+      .measured_seconds = measured(question, algorithm),
       .rounds = bound.rounds,
       .bytes_sent =
           static_cast<std::uint64_t>(static_cast<double>(bound.blocks_sent) *
@@ -201,15 +213,30 @@ std::string short_size(std::uint64_t bytes) {
   return fmt::format("{:.3g}{}", size, units[unit]);
 }
 
-std::vector<std::string> row(const Candidate& candidate) {
+std::string show(const std::optional<double>& seconds) {
+  return seconds ? format_time(*seconds) : "-";
+}
+
+std::vector<std::string> row(const Candidate& candidate, bool shows_measured) {
   const sim::Choice& choice = candidate.choice;
-  return {candidate.is_chosen ? "*" : "",
-          std::string(choice.algorithm->name),
-          format_time(choice.seconds),
-          candidate.simulated_seconds ? format_time(*candidate.simulated_seconds) : "-",
-          std::to_string(choice.pieces),
-          std::to_string(candidate.rounds),
-          short_size(candidate.bytes_sent) + "B"};
+  std::vector<std::string> row = {candidate.is_chosen ? "*" : "",
+                                  std::string(choice.algorithm->name), format_time(choice.seconds),
+                                  show(candidate.simulated_seconds)};
+  if (shows_measured) row.push_back(show(candidate.measured_seconds));
+  row.insert(row.end(), {std::to_string(choice.pieces), std::to_string(candidate.rounds),
+                         short_size(candidate.bytes_sent) + "B"});
+  return row;
+}
+
+std::vector<std::vector<std::string>> table(const std::vector<Candidate>& candidates) {
+  const bool shows_measured = std::ranges::any_of(
+      candidates, [](const Candidate& each) { return each.measured_seconds.has_value(); });
+  std::vector<std::string> head = {" ", "algorithm", "estimated", "simulated"};
+  if (shows_measured) head.emplace_back("measured");
+  head.insert(head.end(), {"pieces", "rounds", "sent by a rank"});
+  std::vector<std::vector<std::string>> rows = {head};
+  for (const Candidate& each : candidates) rows.push_back(row(each, shows_measured));
+  return rows;
 }
 
 void print_table(const Question& question, const Answer& answer, bool is_uneven) {
@@ -217,10 +244,7 @@ void print_table(const Question& question, const Answer& answer, bool is_uneven)
   page.heading(fmt::format("{} of {}B{}: {}", name(question.problem.operation),
                            format_size(question.bytes), is_uneven ? " in uneven chunks" : "",
                            place(question.problem, question.network)));
-  std::vector<std::vector<std::string>> rows = {
-      {" ", "algorithm", "estimated", "simulated", "pieces", "rounds", "sent by a rank"}};
-  for (const Candidate& each : answer.candidates) rows.push_back(row(each));
-  page.table(rows);
+  page.table(table(answer.candidates));
   fmt::print("\n{}\n", reason(question, answer));
   const Candidate& chosen = answer.chosen();
   const Candidate* const best = fastest(answer);
@@ -236,14 +260,16 @@ void print_table(const Question& question, const Answer& answer, bool is_uneven)
 
 Json to_json(const Candidate& candidate) {
   const sim::Choice& choice = candidate.choice;
-  return {{"algorithm", choice.algorithm->name},
-          {"chosen", candidate.is_chosen},
-          {"pieces", choice.pieces},
-          {"estimated_seconds", choice.seconds},
-          {"simulated_seconds",
-           candidate.simulated_seconds ? Json(*candidate.simulated_seconds) : Json()},
-          {"rounds", candidate.rounds},
-          {"bytes_sent", candidate.bytes_sent}};
+  return {
+      {"algorithm", choice.algorithm->name},
+      {"chosen", candidate.is_chosen},
+      {"pieces", choice.pieces},
+      {"estimated_seconds", choice.seconds},
+      {"simulated_seconds",
+       candidate.simulated_seconds ? Json(*candidate.simulated_seconds) : Json()},
+      {"measured_seconds", candidate.measured_seconds ? Json(*candidate.measured_seconds) : Json()},
+      {"rounds", candidate.rounds},
+      {"bytes_sent", candidate.bytes_sent}};
 }
 
 void print_json(const Question& question, const Answer& answer, bool is_uneven) {
