@@ -1,8 +1,14 @@
 #include "comm/card.hpp"
 
 #include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <map>
 #include <string_view>
 #include <utility>
+
+#include <sched.h>
 
 #include <fmt/format.h>
 
@@ -19,7 +25,8 @@ std::string encode(const Card& card) {
   fields.integer(card.segment_bytes);
   fields.integer(card.local_rank);
   fields.integer(card.local_size);
-  fields.integer(card.processors);
+  fields.text(card.host);
+  fields.text(card.processors);
   fields.text(card.tuning);
   return text;
 }
@@ -32,7 +39,8 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   card.segment_bytes = fields.integer<std::uint64_t>();
   card.local_rank = fields.integer<std::uint32_t>();
   card.local_size = fields.integer<std::uint32_t>();
-  card.processors = fields.integer<std::uint32_t>();
+  card.host = fields.text();
+  card.processors = fields.text();
   card.tuning = fields.text();
   if (fields.ended_well()) return card;
   return Status(StatusCode::protocol_error,
@@ -50,6 +58,26 @@ Status disagreement(std::string_view what, std::uint32_t rank, std::string_view 
                             shown(ours), other, shown(theirs)))
       .with_peer(static_cast<int>(other))
       .with_hint("give all ranks the same HOCKET_* variables and tuning file");
+}
+
+/// Of one host.
+using RanksByProcessors = std::map<std::string_view, std::uint32_t>;
+
+bool overlap(std::string_view one, std::string_view other) noexcept {
+  for (std::size_t i = 0; i < std::min(one.size(), other.size()); ++i) {
+    if ((one[i] & other[i]) != 0) return true;
+  }
+  return false;
+}
+
+std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessors& ranks) noexcept {
+  std::uint32_t count = 0;
+  for (const char bits : processors) {
+    count += static_cast<std::uint32_t>(std::popcount(static_cast<unsigned char>(bits)));
+  }
+  std::uint32_t sharing = 0;
+  for (const auto& [theirs, number] : ranks) sharing += overlap(processors, theirs) ? number : 0;
+  return count == 0 || sharing == 0 ? 1 : (sharing - 1) / count + 1;
 }
 
 }  // namespace
@@ -88,11 +116,29 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
   return {};
 }
 
-std::uint32_t ranks_per_processor(std::span<const Card> cards) noexcept {
+std::string own_processors() {
+  std::array<cpu_set_t, 8> sets = {};  // for hosts of up to 8,192
+  if (::sched_getaffinity(0, sizeof sets, sets.data()) != 0) return {};
+  std::string bits(sizeof sets, '\0');
+  std::memcpy(bits.data(), sets.data(), sizeof sets);
+  bits.resize(bits.find_last_not_of('\0') + 1);
+  return bits;
+}
+
+std::uint32_t ranks_per_processor(std::span<const Card> cards, const Card& of) {
+  RanksByProcessors ranks;
+  for (const Card& card : cards) ranks[card.processors] += card.host == of.host ? 1U : 0U;
+  return ranks_for_each(of.processors, ranks);
+}
+
+std::uint32_t ranks_per_processor(std::span<const Card> cards) {
+  std::map<std::string_view, RanksByProcessors> hosts;
+  for (const Card& card : cards) ++hosts[card.host][card.processors];
   std::uint32_t most = 1;
-  for (const Card& card : cards) {
-    const std::uint32_t others = std::max(card.local_size, 1U) - 1;
-    most = std::max(most, others / std::max(card.processors, 1U) + 1);
+  for (const auto& [host, ranks] : hosts) {
+    for (const auto& [processors, count] : ranks) {
+      most = std::max(most, ranks_for_each(processors, ranks));
+    }
   }
   return most;
 }

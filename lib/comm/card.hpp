@@ -20,8 +20,9 @@ struct Card {
   std::uint64_t segment_bytes = 0;  // into which messages are cut
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
-  std::uint32_t processors = 1;  // of its host
-  std::string tuning = {};       // by which algorithms are chosen
+  std::string host = {};        // what all ranks there call it
+  std::string processors = {};  // that it may run on: a bit for each
+  std::string tuning = {};      // by which algorithms are chosen
 
   friend bool operator==(const Card&, const Card&) = default;
 };
@@ -33,8 +34,14 @@ struct Card {
 /// Fails where another rank has another transport or tuning, and says both.
 [[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
 
-/// How many ranks share a processor, where they are the most.
-[[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards) noexcept;
+/// What a card says of processors.
+[[nodiscard]] std::string own_processors();
+
+/// How many ranks there are for each of the processors that this one may run on, of those that may
+/// run there as well.
+[[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards, const Card& of);
+/// Where they are the most.
+[[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards);
 
 /// How many ranks each host has, where they have numbers in a row and only the last host may have
 /// fewer; else 1.

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -17,11 +16,10 @@
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
 #include "sim/parameters.hpp"
+#include "world/entry.hpp"
 
 namespace hocket::comm {
 namespace {
-
-// For about as long as eight ranks on two processors take for a small operation.
 
 /// The one that is asked for, else the first that can serve.
 Result<const TransportKind*> choose_transport(const Config& config) {
@@ -96,7 +94,8 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
                                    .segment_bytes = (*transport)->caps().segment_bytes,
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
-                                   .processors = std::thread::hardware_concurrency(),
+                                   .host = world::describe_process().host,
+                                   .processors = own_processors(),
                                    .tuning = describe(*tuning)});
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
@@ -106,7 +105,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
   auto engine = engine::Engine::make(std::move(*transport),
                                      {.executor = {.segment_bytes = segment_bytes},
-                                      .shares_processors = ranks_per_processor({&ours, 1}) > 1});
+                                      .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it

@@ -2,6 +2,7 @@
 #include "comm/card.hpp"
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -11,12 +12,14 @@ using namespace hocket::comm;
 
 namespace {
 
-/// Of hosts with so many ranks each, in a row, and so many processors.
+/// Of hosts with so many ranks each, in a row, and so many processors, up to 8.
 std::vector<Card> cards_of(const std::vector<std::uint32_t>& hosts, std::uint32_t processors) {
   std::vector<Card> cards;
+  const std::string bits(processors > 0 ? 1 : 0, static_cast<char>((1U << processors) - 1));
   for (const std::uint32_t ranks : hosts) {
+    const std::string host = std::to_string(cards.size());
     for (std::uint32_t i = 0; i < ranks; ++i) {
-      cards.push_back({.local_rank = i, .local_size = ranks, .processors = processors});
+      cards.push_back({.local_rank = i, .local_size = ranks, .host = host, .processors = bits});
     }
   }
   return cards;
@@ -34,10 +37,25 @@ TEST_CASE("hosts have as many ranks each as all but the last have") {
   CHECK(ranks_per_host(swapped) == 1);
 }
 
-TEST_CASE("of ranks that share a processor, where they are the most, one more counts for all") {
+TEST_CASE("ranks share the processors that they all may run on") {
   CHECK(ranks_per_processor(cards_of({1, 1}, 8)) == 1);
   CHECK(ranks_per_processor(cards_of({2, 1}, 2)) == 1);
   CHECK(ranks_per_processor(cards_of({2, 3}, 2)) == 2);
   CHECK(ranks_per_processor(cards_of({8, 1}, 2)) == 4);
-  CHECK(ranks_per_processor(cards_of({2}, 0)) == 2);  // what can't be is taken for one
+  CHECK(ranks_per_processor(cards_of({2}, 0)) == 1);  // they do not say
+  const auto cards = cards_of({1, 3}, 2);
+  CHECK(ranks_per_processor(cards, cards[0]) == 1);
+  CHECK(ranks_per_processor(cards, cards[1]) == 2);
 }
+
+TEST_CASE("ranks that are bound to processors of their own share none") {
+  auto cards = cards_of({3}, 1);
+  for (std::size_t i = 0; i < cards.size(); ++i) cards[i].processors = std::string(1, static_cast<char>(1 << i));
+  CHECK(ranks_per_processor(cards) == 1);
+  cards[1].processors = std::string(1, '\3');  // the first one's as well
+  CHECK(ranks_per_processor(cards, cards[0]) == 2);
+  CHECK(ranks_per_processor(cards, cards[1]) == 1);  // two ranks for two processors
+  CHECK(ranks_per_processor(cards, cards[2]) == 1);
+}
+
+TEST_CASE("this process says where it runs") { CHECK_FALSE(own_processors().empty()); }
