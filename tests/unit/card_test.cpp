@@ -50,7 +50,8 @@ TEST_CASE("ranks share the processors that they all may run on") {
 
 TEST_CASE("ranks that are bound to processors of their own share none") {
   auto cards = cards_of({3}, 1);
-  for (std::size_t i = 0; i < cards.size(); ++i) cards[i].processors = std::string(1, static_cast<char>(1 << i));
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    cards[i].processors = std::string(1, static_cast<char>(1 << i));
   CHECK(ranks_per_processor(cards) == 1);
   cards[1].processors = std::string(1, '\3');  // the first one's as well
   CHECK(ranks_per_processor(cards, cards[0]) == 2);

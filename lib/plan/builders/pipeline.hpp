@@ -182,7 +182,9 @@ inline constexpr Algorithm double_tree_all_reduce_algorithm = {
       const Bound down = double_tree_bound(problem, true);
       return {.rounds = up.rounds + down.rounds - double_tree_overlap(problem),
               .blocks_sent = problem.size == 2 ? problem.pieces : up.blocks_sent + down.blocks_sent,
-              .hops = up.hops + down.hops};
+              .hops = up.hops + down.hops,
+              // What two ranks send up and down at once takes as long as one after the other.
+              .blocks_in_line = 2ULL * problem.pieces};
     },
     .reach = Reach::trees,
 };
