@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -206,6 +208,13 @@ class IntelMpi(Mpich5):
         return Command([*words, str(self.program), *task.words], environment)
 
 
+def new_folder() -> str:
+    """Until this program ends."""
+    folder = tempfile.mkdtemp(prefix="gloo-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 class Gloo(Peer):
     name = "Gloo"
     how = "epoll over TCP; all_reduce by its ring"
@@ -221,6 +230,7 @@ class Gloo(Peer):
         words = [str(self.program), str(place.ranks), *task.words]
         if not place.hosts:
             return Command(words, environment)
+        environment["GLOO_STORE"] = new_folder()
         exports = [word for name, value in environment.items() for word in ("-x", f"{name}={value}")]
         start = launcher(self.build, place)
         return Command([*start[:2], *exports, *start[2:], *words])
