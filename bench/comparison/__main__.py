@@ -44,12 +44,14 @@ def arguments() -> argparse.Namespace:
                         " network namespace of its own (reno); system: as it is, and no namespace")
     parser.add_argument("--fetch", action="store_true", help="get newer peers from PyPI first")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="the build folder")
-    parser.add_argument("--out", type=Path, default=ROOT / "build" / "comparison",
-                        help="where comparison.md, comparison.json and the plots go")
+    parser.add_argument("--out", type=Path, default=ROOT / "build",
+                        help="the folder for the page; its plots and its JSON go into one below")
+    parser.add_argument("--name", default="comparison", help="of the page")
     options = parser.parse_args()
     unknown = set(options.operations or ()) - set(OPERATIONS)
     if unknown:
         parser.error(f"no operation is called {', '.join(sorted(unknown))}")
+    options.page = options.out / f"{options.name}.md"
     options.sizes = options.sizes or (QUICK_SIZES if options.quick else SIZES)
     options.rounds = options.rounds or (3 if options.quick else 5)
     options.ranks = options.ranks or ((2, 4) if options.quick else (2, 4, 8))
@@ -118,17 +120,16 @@ def summary(match: Match) -> str:
 
 def write(options: argparse.Namespace, matches: list[Match], all_peers: list[Peer],
           found: dict[str, object]) -> None:
-    options.out.mkdir(parents=True, exist_ok=True)
+    folder = options.out / options.name
+    folder.mkdir(parents=True, exist_ok=True)
     names = {}
     for i, match in enumerate(matches):
-        names[i] = f"{match.operation}-{match.place.ranks}.svg"
+        names[i] = f"{options.name}/{match.operation}-{match.place.ranks}.svg"
         (options.out / names[i]).write_text(plots.draw(match), encoding="utf-8")
     words = " ".join(["bench/compare", *sys.argv[1:]])
-    (options.out / "comparison.md").write_text(
-        page(matches, all_peers, found, names, words), encoding="utf-8")
+    options.page.write_text(page(matches, all_peers, found, names, words), encoding="utf-8")
     document = {"conditions": found, "matches": [as_json(match) for match in matches]}
-    (options.out / "comparison.json").write_text(json.dumps(document, indent=1) + "\n",
-                                                 encoding="utf-8")
+    (folder / "all.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -146,7 +147,7 @@ def main() -> int:
             state = "void, the processors moved" if this.is_void else summary(match)
             print(f"{title}, round {len(match.rounds)}: {state}", flush=True)
     write(options, matches, all_peers, found)
-    print(f"\n{options.out / 'comparison.md'}")
+    print(f"\n{options.page}")
     return 0
 
 
