@@ -187,7 +187,7 @@ std::vector<std::string> choose_alike(std::span<const Interface> interfaces,
   if (main == interfaces.end() || remoteness(*main) != 0) return chosen;
   std::vector<std::string_view> names = {main->name};
   for (const Interface& each : interfaces) {
-    const bool is_slow = each.speed_mbps != 0 && 2 * each.speed_mbps < main->speed_mbps;
+    const bool is_slow = 2 * each.speed_mbps < main->speed_mbps;  // or not known to be fast
     const bool is_alike = each.is_up && remoteness(each) == 0 && each.is_v6() == main->is_v6() &&
                           !is_slow && place_in(pattern, each, interfaces).has_value();
     if (!is_alike || std::ranges::count(names, each.name) != 0) continue;

@@ -34,9 +34,8 @@ Status Bundle::give_up(std::size_t rail, Status why) {
   rails_[rail]->is_out = true;
   const auto left = std::ranges::count_if(rails_, [](const auto& each) { return !each->is_out; });
   if (left == 0) return end_.ok() ? why : end_;
-  log::line(log::Level::warning,
-            "a connection to rank {} can't be had, and its channel does without: {}", queues_.peer,
-            why.to_string());
+  log::line(log::Level::warning, "rank {} is reached with a connection less, over {} other{}: {}",
+            queues_.peer, left, left == 1 ? "" : "s", why.to_string());
   return {};
 }
 
@@ -55,7 +54,7 @@ Status Bundle::move(Scratch& scratch) {
     if (!rail->is_readable()) continue;
     Status status = rail->receive(scratch);
     if (status.code() == StatusCode::peer_lost) {
-      lose(*rail, std::move(status));
+      lose(*rail, status);
     } else if (!status.ok()) {
       return status;
     }
@@ -81,7 +80,7 @@ void Bundle::end() {
       is_closed_ ? closed_by_peer(queues_.peer) : lost_peer(queues_.peer, "its connection ended");
 }
 
-void Bundle::lose(Rail& rail, Status why) {
+void Bundle::lose(Rail& rail, const Status& why) {
   poller_.forget(rail, rail.socket());
   static_cast<void>(rail.leave(last_words(Frame::Kind::left)));
   rail.is_out = true;
@@ -92,12 +91,13 @@ void Bundle::lose(Rail& rail, Status why) {
   }
   const auto left = std::ranges::count_if(rails_, [](const auto& each) { return !each->is_out; });
   if (left == 0) {
-    end_ = is_closed_ ? closed_by_peer(queues_.peer) : std::move(why);
+    end_ = is_closed_ ? closed_by_peer(queues_.peer)
+                      : lost_peer(queues_.peer, why.what(), why.system_error());
   } else if (!rail.is_ending) {
     log::line(log::Level::warning,
-              "the connection from {} to rank {} is out of use: {}; {} pieces go again over the "
-              "{} that {} left",
-              rail.name(), queues_.peer, why.what(), again_.size(), left, left == 1 ? "is" : "are");
+              "rank {} is reached without the connection from {} any more: {}; {} pieces go "
+              "again over {} other{}",
+              queues_.peer, rail.name(), why.what(), again_.size(), left, left == 1 ? "" : "s");
   }
 }
 
@@ -112,7 +112,7 @@ void Bundle::tick() {
     rail->has_heard = false;
     rail->asks = is_owed();
     if (rail->silent_ticks >= silence_max) {
-      lose(*rail, lost_peer(queues_.peer, "nothing came back for 2 s"));
+      lose(*rail, Status(StatusCode::peer_lost, "nothing came back on it for 2 s"));
     }
   }
 }

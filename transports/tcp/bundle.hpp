@@ -103,7 +103,7 @@ class Bundle {
   [[nodiscard]] Frame last_words(Frame::Kind how) const noexcept;
   void end();
   void settle();
-  void lose(Rail& rail, Status why);
+  void lose(Rail& rail, const Status& why);
 
   Queues& queues_;
   Poller& poller_;

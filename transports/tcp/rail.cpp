@@ -114,9 +114,11 @@ Status Rail::receive(Scratch& scratch) {
 
 /// As Stream's.
 Status Rail::note_read(ssize_t count, std::size_t asked) {
-  if (count == 0) return lost_peer(queues_.peer, "its connection ended");
+  if (count == 0) return Status(StatusCode::peer_lost, "its connection ended");
   if (count < 0 && errno == EINTR) return {};
-  if (count < 0 && errno != EAGAIN) return lost_peer(queues_.peer, "its connection broke", errno);
+  if (count < 0 && errno != EAGAIN) {
+    return Status(StatusCode::peer_lost, "its connection broke").with_system_error(errno);
+  }
   const bool is_emptied = count < 0 || (static_cast<std::size_t>(count) < asked && !has_ended_);
   if (is_emptied) is_readable_ = false;
   return {};
@@ -132,7 +134,7 @@ Status Rail::receive_encrypted(Scratch& scratch) {
   encrypted_ += link_.tls->take_output();
   Status taken = take(std::as_bytes(std::span(plain)));
   if (!taken.ok()) return taken;
-  return status.ok() ? status : lost_peer(queues_.peer, status.what());
+  return status.ok() ? status : Status(StatusCode::peer_lost, std::string(status.what()));
 }
 
 Status Rail::take(std::span<const std::byte> bytes) {
