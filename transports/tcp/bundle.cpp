@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -13,6 +14,8 @@ namespace {
 
 /// In ticks: 2 s.
 constexpr int silence_max = 8;
+/// The pieces of what is not longer go wherever there is room.
+constexpr std::uint64_t small_bytes_max = 16 << 10;
 constexpr std::uint64_t pieces_max = limits::bundle_bytes_max / frame_header_bytes;
 constexpr std::uint64_t complete = ~std::uint64_t{0};
 
@@ -21,6 +24,10 @@ constexpr std::uint64_t complete = ~std::uint64_t{0};
 Bundle::Bundle(ChannelId of, Queues& queues, std::size_t rails, Poller& poller)
     : channel(of), queues_(queues), poller_(poller) {
   for (std::size_t i = 0; i < rails; ++i) rails_.push_back(std::make_unique<Rail>(*this, queues));
+}
+
+bool Bundle::is_linked() const noexcept {
+  return std::ranges::any_of(rails_, [](const auto& rail) { return rail->is_linked(); });
 }
 
 Status Bundle::adopt(std::size_t rail, Link link) {
@@ -50,11 +57,11 @@ bool Bundle::is_ready() const noexcept {
 
 Status Bundle::move(Scratch& scratch) {
   is_due = false;
-  for (const auto& rail : rails_) {
-    if (!rail->is_readable()) continue;
-    Status status = rail->receive(scratch);
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (!rails_[i]->is_readable()) continue;
+    Status status = rails_[i]->receive(scratch);
     if (status.code() == StatusCode::peer_lost) {
-      lose(*rail, status);
+      lose(i, status);
     } else if (!status.ok()) {
       return status;
     }
@@ -80,12 +87,14 @@ void Bundle::end() {
       is_closed_ ? closed_by_peer(queues_.peer) : lost_peer(queues_.peer, "its connection ended");
 }
 
-void Bundle::lose(Rail& rail, const Status& why) {
+void Bundle::lose(std::size_t number, const Status& why) {
+  Rail& rail = *rails_[number];
   poller_.forget(rail, rail.socket());
-  static_cast<void>(rail.leave(last_words(Frame::Kind::left)));
+  static_cast<void>(rail.leave(last_words(Frame::Kind::word)));
   rail.is_out = true;
   last_heard_ = nullptr;
   owes_word_ = true;  // what was said on it may be lost
+  spare_none();
   for (std::uint64_t i = pieces_.begin(); i < pieces_.end(); ++i) {
     if (pieces_[i].rail == &rail) again_.insert(i);
   }
@@ -94,6 +103,7 @@ void Bundle::lose(Rail& rail, const Status& why) {
     end_ = is_closed_ ? closed_by_peer(queues_.peer)
                       : lost_peer(queues_.peer, why.what(), why.system_error());
   } else if (!rail.is_ending) {
+    untold_.insert(number);
     log::line(log::Level::warning,
               "rank {} is reached without the connection from {} any more: {}; {} pieces go "
               "again over {} other{}",
@@ -103,16 +113,18 @@ void Bundle::lose(Rail& rail, const Status& why) {
 
 void Bundle::tick() {
   is_due = true;
+  spare_none();
   const bool is_heard =
       std::ranges::any_of(rails_, [](const auto& each) { return each->has_heard; });
-  for (const auto& rail : rails_) {
-    if (!rail->is_linked()) continue;
-    const bool is_silent = is_owed() && is_heard && !rail->has_heard;
-    rail->silent_ticks = is_silent ? rail->silent_ticks + 1 : 0;
-    rail->has_heard = false;
-    rail->asks = is_owed();
-    if (rail->silent_ticks >= silence_max) {
-      lose(*rail, Status(StatusCode::peer_lost, "nothing came back on it for 2 s"));
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    Rail& rail = *rails_[i];
+    if (!rail.is_linked()) continue;
+    if (is_heard) ++rail.silent_ticks;
+    if (rail.has_heard || !is_owed()) rail.silent_ticks = 0;
+    rail.has_heard = false;
+    rail.asks = is_owed();
+    if (rail.silent_ticks >= silence_max) {
+      lose(i, Status(StatusCode::peer_lost, "nothing came back on it for 2 s"));
     }
   }
 }
@@ -130,6 +142,7 @@ Status Bundle::protocol_error(const char* what) const {
 }
 
 Status Bundle::hear(const Frame& frame, Rail& rail) {
+  spare_none();
   rail.has_heard = true;
   last_heard_ = &rail;
   if (frame.kind == Frame::Kind::count || frame.arrived > pieces_.end() || frame.taken > given_) {
@@ -143,6 +156,11 @@ Status Bundle::hear(const Frame& frame, Rail& rail) {
   rail.is_ending = frame.kind == Frame::Kind::closed || frame.kind == Frame::Kind::left;
   is_closed_ = is_closed_ || frame.kind == Frame::Kind::closed;
   if (rail.is_ending) last_ = frame.number;
+  if (frame.kind == Frame::Kind::lost && frame.number < rails_.size() &&
+      rails_[frame.number]->is_linked() && rails_[frame.number].get() != &rail) {
+    lose(frame.number, Status(StatusCode::peer_lost, "the other end has given it up"));
+    untold_.erase(frame.number);
+  }
   return {};
 }
 
@@ -230,19 +248,40 @@ std::uint64_t Bundle::next_piece() {
   return pieces_.end() - 1;
 }
 
+/// Whether the next piece would come much sooner on another rail, though it may have to wait there.
+bool Bundle::would_delay(const Rail& rail) const noexcept {
+  if (!again_.empty() || queues_.sends[message_].bytes <= small_bytes_max) return false;
+  double soonest = std::numeric_limits<double>::max();
+  for (const auto& each : rails_) {
+    if (each->is_linked() && each.get() != &rail) soonest = std::min(soonest, each->piece_time());
+  }
+  return rail.piece_time() > 1.25 * soonest + 500;
+}
+
+void Bundle::spare_none() noexcept {
+  for (const auto& rail : rails_) rail->is_spared = false;
+}
+
 /// A word goes where something came from last, since that rail is known to live.
 bool Bundle::is_last_heard(const Rail& rail) const noexcept {
   return last_heard_ == nullptr || last_heard_ == &rail;
 }
 
 bool Bundle::has_frame(const Rail& rail) const noexcept {
-  return has_next() || rail.asks || rail.owes_answer || (owes_word_ && is_last_heard(rail));
+  return (has_next() && !rail.is_spared) || !untold_.empty() || rail.asks || rail.owes_answer ||
+         (owes_word_ && is_last_heard(rail));
 }
 
 bool Bundle::give(Rail& rail) {
+  rail.is_spared = rail.is_spared || (has_next() && would_delay(rail));
   if (!has_frame(rail)) return false;
-  Frame frame = {.kind = has_next() ? Frame::Kind::piece : Frame::Kind::word};
-  if (std::exchange(rail.asks, false)) frame.kind = Frame::Kind::question;
+  Frame frame = {.kind = has_next() && !rail.is_spared ? Frame::Kind::piece : Frame::Kind::word};
+  if (!untold_.empty()) {
+    frame.kind = Frame::Kind::lost;
+    frame.number = untold_.extract(untold_.begin()).value();
+  } else if (std::exchange(rail.asks, false)) {
+    frame.kind = Frame::Kind::question;
+  }
   if (frame.kind == Frame::Kind::piece) {
     frame.number = next_piece();
     Piece& piece = pieces_[frame.number];

@@ -38,6 +38,7 @@ class Bundle {
   /// Borrows the queues of its channel, and the poller.
   Bundle(ChannelId of, Queues& queues, std::size_t rails, Poller& poller);
 
+  [[nodiscard]] bool is_linked() const noexcept;
   [[nodiscard]] Status adopt(std::size_t rail, Link link);
   /// That rail can't be had. Success if others may be.
   [[nodiscard]] Status give_up(std::size_t rail, Status why);
@@ -96,6 +97,8 @@ class Bundle {
   [[nodiscard]] bool is_over() const;
 
   [[nodiscard]] bool has_next() const noexcept;
+  [[nodiscard]] bool would_delay(const Rail& rail) const noexcept;
+  void spare_none() noexcept;
   [[nodiscard]] bool has_frame(const Rail& rail) const noexcept;
   [[nodiscard]] std::uint64_t next_piece();
   [[nodiscard]] bool give(Rail& rail);
@@ -103,12 +106,13 @@ class Bundle {
   [[nodiscard]] Frame last_words(Frame::Kind how) const noexcept;
   void end();
   void settle();
-  void lose(Rail& rail, const Status& why);
+  void lose(std::size_t number, const Status& why);
 
   Queues& queues_;
   Poller& poller_;
   std::vector<std::unique_ptr<Rail>> rails_ = {};
-  Status end_ = {};  // no rail is left, for this reason
+  std::set<std::size_t> untold_ = {};  // that are lost, which the other end may not know
+  Status end_ = {};                    // no rail is left, for this reason
 
   // What we send.
   Ring<Piece> pieces_ = {};             // that the other end is not known to have

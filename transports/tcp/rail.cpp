@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include <linux/tcp.h>  // tcp_info in full
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -183,6 +183,16 @@ Status Rail::close_frame() {
 }
 
 // --- sending ---
+
+double Rail::piece_time() const noexcept {
+  tcp_info info = {};
+  socklen_t bytes = sizeof info;
+  if (::getsockopt(socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
+  const double segment = info.tcpi_snd_mss;
+  const double at_once = segment * info.tcpi_snd_cwnd;  // in a round trip
+  const double waiting = segment * info.tcpi_unacked + info.tcpi_notsent_bytes;
+  return (waiting + frame_bytes_max) * info.tcpi_rtt / std::max(at_once, 1.0);
+}
 
 void Rail::begin(const Frame& frame) {
   out_ = frame;

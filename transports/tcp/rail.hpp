@@ -32,6 +32,7 @@ struct Frame {
     question,  // to be answered on the same connection
     closed,    // nothing comes behind this: the channel is closed,
     left,      // or the rank ends
+    lost,      // a connection of this number is out of use
     count,
   };
   using Header = std::array<std::byte, frame_header_bytes>;
@@ -76,6 +77,9 @@ class Rail final : public Pollee {
   [[nodiscard]] bool is_sending(std::uint64_t number) const noexcept {
     return sent_ < out_.cost() && out_.kind == Frame::Kind::piece && out_.number == number;
   }
+  /// How many microseconds a piece would take to come if it were given to this rail now, as the
+  /// system knows the connection.
+  [[nodiscard]] double piece_time() const noexcept;
   /// While none is.
   void begin(const Frame& frame);
   /// If it fails, nothing can be sent any more; what can be read tells why.
@@ -89,6 +93,7 @@ class Rail final : public Pollee {
   bool is_ending = false;    // has heard last words
   bool owes_answer = false;  // to a question
   bool asks = false;         // has one
+  bool is_spared = false;    // pieces come sooner on others, until something is heard
   bool has_heard = false;    // anything since the last tick
   int silent_ticks = 0;
 

@@ -132,6 +132,9 @@ void TcpTransport::begin(Channel& channel) {
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
     links_.dial({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
   }
+  if (channel.bundle != nullptr && channel.bundle->is_linked()) {
+    links_.hurry(channel.queues.peer, channel.lane);
+  }
 }
 
 void TcpTransport::send_what_is_new() {
