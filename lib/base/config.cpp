@@ -104,16 +104,27 @@ std::string_view name(ValueKind kind) noexcept {
 }
 
 std::span<const VariableInfo* const> variables::all() noexcept {
-  static constexpr const VariableInfo* list[] = {&log_level,     &simd,
-                                                 &rendezvous,    &store,
-                                                 &store_timeout, &job,
-                                                 &attempt,       &secret,
-                                                 &secret_file,   &allow_without_secret,
-                                                 &tls,           &tls_certificate_file,
-                                                 &tls_key_file,  &tls_ca_file,
-                                                 &interface,     &algorithm,
-                                                 &tuning_file,   &tcp_streams,
-                                                 &transport,     &transport_path};
+  static constexpr const VariableInfo* list[] = {&log_level,
+                                                 &simd,
+                                                 &rendezvous,
+                                                 &store,
+                                                 &store_timeout,
+                                                 &job,
+                                                 &attempt,
+                                                 &secret,
+                                                 &secret_file,
+                                                 &allow_without_secret,
+                                                 &tls,
+                                                 &tls_certificate_file,
+                                                 &tls_key_file,
+                                                 &tls_ca_file,
+                                                 &interface,
+                                                 &algorithm,
+                                                 &tuning_file,
+                                                 &tcp_streams,
+                                                 &tcp_interfaces,
+                                                 &transport,
+                                                 &transport_path};
   return list;
 }
 

@@ -164,6 +164,11 @@ inline constexpr Variable<std::int64_t> tcp_streams{{
     .help = "connections for each lane between two ranks over TCP, from 1 to 64; the same for all "
             "ranks",
 }};
+inline constexpr Variable<std::string> tcp_interfaces{{
+    .name = "HOCKET_TCP_INTERFACES",
+    .help = "the network interfaces over which TCP carries messages, several at once: a list as "
+            "HOCKET_INTERFACE has, one address for each item; without it all that are alike",
+}};
 inline constexpr Variable<std::string> transport_path{{
     .name = "HOCKET_TRANSPORT_PATH",
     .help = "transports to load: files, or folders of them, separated by colons",

@@ -80,6 +80,10 @@ inline constexpr std::uint64_t transport_ops_max = 1 << 20;
 // Data connections of a rank.
 /// Of a channel; HOCKET_TCP_STREAMS.
 inline constexpr std::int64_t tcp_streams_max = 64;
+/// Addresses of one rank: HOCKET_TCP_INTERFACES.
+inline constexpr std::size_t tcp_rails_max = 8;
+/// Of a channel over several connections: sent, and not yet in the memory of a receive.
+inline constexpr std::uint64_t bundle_bytes_max = 4 << 20;
 /// As store_strangers_max.
 inline constexpr std::size_t data_strangers_max = 1024;
 /// Made by other ranks for channels that this rank has not opened yet.

@@ -179,6 +179,24 @@ std::string list_of(std::span<const Interface> interfaces) {
   return cut(fmt::format("{}", fmt::join(texts, ", ")), 1024);
 }
 
+/// Those that are as good as the first, which comes first.
+std::vector<std::string> choose_alike(std::span<const Interface> interfaces,
+                                      const std::string& first, const Pattern& pattern) {
+  const auto main = std::ranges::find(interfaces, first, &Interface::address);
+  std::vector<std::string> chosen = {first};
+  if (main == interfaces.end() || remoteness(*main) != 0) return chosen;
+  std::vector<std::string_view> names = {main->name};
+  for (const Interface& each : interfaces) {
+    const bool is_slow = 2 * each.speed_mbps < main->speed_mbps;  // or not known to be fast
+    const bool is_alike = each.is_up && remoteness(each) == 0 && each.is_v6() == main->is_v6() &&
+                          !is_slow && place_in(pattern, each, interfaces).has_value();
+    if (!is_alike || std::ranges::count(names, each.name) != 0) continue;
+    names.push_back(each.name);
+    chosen.push_back(each.address);
+  }
+  return chosen;
+}
+
 }  // namespace
 
 Result<std::vector<Interface>> list_interfaces() {
@@ -226,6 +244,32 @@ Result<Interface> choose_interface(std::span<const Interface> interfaces, const 
                                   quote(wish.pattern)))
       .with_hint(
           fmt::format("this host has {}", interfaces.empty() ? "none" : list_of(interfaces)));
+}
+
+Result<std::vector<std::string>> choose_addresses(std::span<const Interface> interfaces,
+                                                  const std::string& first,
+                                                  std::string_view items) {
+  Result<Pattern> pattern = Pattern{.items = {}, .excludes = true};
+  if (!items.empty()) pattern = parse_pattern(items);
+  if (!pattern.ok()) return pattern.status();
+  if (pattern->excludes) return choose_alike(interfaces, first, *pattern);
+  std::vector<std::string> chosen;
+  for (const std::string_view item : pattern->items) {
+    std::string address(item);
+    if (item.find('/') != std::string_view::npos || !parse_network(item)) {
+      auto found = choose_interface(interfaces, {.pattern = item, .route = first});
+      if (!found.ok()) return found.status();
+      address = std::move(found->address);
+    }
+    if (std::ranges::count(chosen, address) == 0) chosen.push_back(std::move(address));
+  }
+  return chosen;
+}
+
+Result<std::vector<std::string>> choose_addresses(const std::string& first,
+                                                  std::string_view items) {
+  const auto interfaces = list_interfaces();
+  return interfaces.ok() ? choose_addresses(*interfaces, first, items) : interfaces.status();
 }
 
 bool is_loopback(std::string_view host) noexcept {

@@ -42,6 +42,17 @@ struct Wish {
 [[nodiscard]] Result<Interface> choose_interface(std::span<const Interface> interfaces,
                                                  const Wish& wish);
 
+/// The addresses by which one rank can be reached over several networks at once; `first` is that by
+/// which it is known. `items` is of HOCKET_TCP_INTERFACES: each of them stands for the best
+/// interface that it matches, as HOCKET_INTERFACE has it, or is an address of this host. Without
+/// items, or with "^" before them, it is those that are up and ordinary, of the family and at least
+/// half of the speed of the first one's interface, and an interface only once.
+[[nodiscard]] Result<std::vector<std::string>> choose_addresses(
+    std::span<const Interface> interfaces, const std::string& first, std::string_view items);
+/// Among the interfaces of this host.
+[[nodiscard]] Result<std::vector<std::string>> choose_addresses(const std::string& first,
+                                                                std::string_view items);
+
 /// Whether only this host reaches it: 127.0.0.0/8, ::1, "localhost" and names that end in it.
 [[nodiscard]] bool is_loopback(std::string_view host) noexcept;
 

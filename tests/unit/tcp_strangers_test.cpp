@@ -74,8 +74,8 @@ struct Pair {
   [[nodiscard]] Fd stranger() const {
     const auto address = require(tcp::parse_address(ranks[1]->address()));
     const Deadline deadline = Deadline::after(monotonic_clock(), soon);
-    return require(
-        net::connect_to(require(net::resolve(address.endpoint, deadline)).front(), deadline));
+    return require(net::connect_to(
+        require(net::resolve(address.endpoints.front(), deadline)).front(), deadline));
   }
 
   /// Whether the other side has closed, after a while.

@@ -25,7 +25,7 @@ FUNCTION_LINES = {"p90": 25, "p99": 70}
 FUNCTION_LINES_MAX = 80
 ROOM_FILES_MAX = 14  # a .cpp and its header count once
 LIBRARY_CODE_MAX = 17_000  # lines, of lib and include; 16,000 at 1.0 (decision 0010)
-TRANSPORT_CODE_MAX = 2_500
+TRANSPORT_CODE_MAX = 3_100  # decision 0011
 TESTS_PER_LIBRARY_MIN = 0.8
 TESTS_MATTER_FROM = 2_000  # code lines of the library
 

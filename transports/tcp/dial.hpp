@@ -37,6 +37,8 @@ class Dial final : public Pollee {
   /// Does what can be done now. To be called at first, for events, and when next() has passed.
   [[nodiscard]] State advance(Instant now);
   [[nodiscard]] Deadline next() const noexcept;
+  /// It is needed less than it was: to be over by then.
+  void hurry(Deadline by) noexcept { give_up_ = give_up_.or_sooner(by); }
   /// Once connected.
   [[nodiscard]] int socket() const noexcept { return greeting_->socket(); }
   [[nodiscard]] Link take() noexcept { return greeting_->take(); }
@@ -54,7 +56,7 @@ class Dial final : public Pollee {
   const DialOptions options_;
   const Terms& terms_;
   Poller& poller_;
-  const Deadline give_up_;
+  Deadline give_up_;
   Deadline next_try_ = Deadline(Instant());
   Duration pause_;
   Fd connecting_ = {};

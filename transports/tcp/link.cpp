@@ -1,9 +1,15 @@
 #include "transports/tcp/link.hpp"
 
+#include <algorithm>
+#include <bit>
+#include <tuple>
 #include <utility>
+
+#include <netinet/in.h>
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "wire/fields.hpp"
@@ -17,23 +23,81 @@ Status refusal(StatusCode code, std::string what, std::string_view hint) {
   return Status(code, std::move(what)).with_hint(std::string(hint));
 }
 
+template <class T>
+std::span<const std::byte> as_bytes_of(const T& value) noexcept {
+  return std::as_bytes(std::span(&value, 1));
+}
+
+/// Of the addresses' beginnings.
+int common_bits(const net::Address& a, const net::Address& b) noexcept {
+  if (a.storage.ss_family != b.storage.ss_family) return -1;
+  const bool is_v4 = a.storage.ss_family == AF_INET;
+  const auto bytes = [is_v4](const net::Address& each) {
+    const void* const storage = &each.storage;
+    return is_v4 ? as_bytes_of(static_cast<const sockaddr_in*>(storage)->sin_addr)
+                 : as_bytes_of(static_cast<const sockaddr_in6*>(storage)->sin6_addr);
+  };
+  const auto ours = bytes(a);
+  const auto theirs = bytes(b);
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    const auto differing = static_cast<unsigned char>(ours[i] ^ theirs[i]);
+    if (differing != 0) return static_cast<int>(8 * i) + std::countl_zero(differing);
+  }
+  return static_cast<int>(8 * ours.size());
+}
+
 }  // namespace
 
 std::string Address::to_string() const {
-  return fmt::format("{} {}", endpoint.to_string(), instance);
+  std::string text;
+  for (const net::Endpoint& each : endpoints) text += (text.empty() ? "" : ",") + each.to_string();
+  return fmt::format("{} {}", text, instance);
 }
 
 Result<Address> parse_address(std::string_view text) {
   const std::size_t space = text.find(' ');
-  auto endpoint = net::parse_endpoint(text.substr(0, space));
-  const std::string_view instance = space == std::string_view::npos ? "" : text.substr(space + 1);
-  if (!endpoint.ok()) return endpoint.status();
-  if (instance.size() != 2 * instance_bytes ||
-      instance.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
+  Address address;
+  address.instance = space == std::string_view::npos ? "" : text.substr(space + 1);
+  std::string_view rest = text.substr(0, space);
+  while (!rest.empty()) {
+    auto endpoint = net::parse_endpoint(take_until(rest, ","));
+    if (!endpoint.ok()) return endpoint.status();
+    address.endpoints.push_back(*std::move(endpoint));
+  }
+  if (address.endpoints.empty() || address.endpoints.size() > limits::tcp_rails_max ||
+      address.instance.size() != 2 * instance_bytes ||
+      address.instance.find_first_not_of("0123456789abcdef") != std::string::npos) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} is no address of the TCP transport", quote(text)));
   }
-  return Address{.endpoint = *std::move(endpoint), .instance = std::string(instance)};
+  return address;
+}
+
+std::vector<Way> pair_addresses(std::span<const net::Address> ours,
+                                std::span<const net::Address> theirs, bool is_first) {
+  const auto host = [](const net::Address& each) { return each.endpoint().host; };
+  std::vector<std::tuple<int, std::size_t, std::size_t, Way>> found;  // the best first
+  for (std::size_t i = 0; i < ours.size(); ++i) {
+    for (std::size_t k = 0; k < theirs.size(); ++k) {
+      const Way way = {.ours = ours[i], .theirs = theirs[k]};
+      if (host(way.ours) == host(way.theirs)) return {way};
+      const int common = common_bits(ours[i], theirs[k]);
+      found.emplace_back(-common, is_first ? i : k, is_first ? k : i, way);
+    }
+  }
+  std::ranges::sort(found, {}, [](const auto& each) {
+    return std::tuple(std::get<0>(each), std::get<1>(each), std::get<2>(each));
+  });
+  std::vector<Way> ways;
+  for (const auto& each : found) {
+    const Way& way = std::get<3>(each);
+    const bool is_used = std::ranges::any_of(ways, [&](const Way& other) {
+      return host(other.ours) == host(way.ours) || host(other.theirs) == host(way.theirs);
+    });
+    const bool can_connect = way.ours.storage.ss_family == way.theirs.storage.ss_family;
+    if (!is_used && (can_connect || ways.empty())) ways.push_back(way);
+  }
+  return ways;
 }
 
 std::string new_instance() { return random_hex(instance_bytes); }
@@ -117,8 +181,9 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
                      "do two jobs have one name?");
     case LinkVerdict::streams_differ:
       return refusal(StatusCode::mismatch,
-                     fmt::format("rank {} has HOCKET_TCP_STREAMS={}, and we have {}", listener,
-                                 streams, ours.streams),
+                     fmt::format("rank {} has {} connections for a lane of ours, and we have {}: "
+                                 "HOCKET_TCP_STREAMS differs, or their addresses",
+                                 listener, streams, ours.streams),
                      same_settings);
     case LinkVerdict::later:
       return Status(StatusCode::timeout, fmt::format("rank {} asks to try again", listener));

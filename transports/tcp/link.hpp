@@ -9,30 +9,46 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hocket/status.hpp"
 
 #include "net/endpoint.hpp"
+#include "net/socket.hpp"
 
 namespace hocket::tcp {
 
-inline constexpr std::uint32_t link_version = 1;
+inline constexpr std::uint32_t link_version = 2;  // 1 had one address a rank
 inline constexpr std::size_t instance_bytes = 16;
 inline constexpr std::size_t link_hello_bytes = 52;
 inline constexpr std::size_t link_answer_bytes = 21;
 
 /// Where a transport listens, and which one it is: random bytes, in hexadecimal digits.
 struct Address {
-  net::Endpoint endpoint = {};
+  std::vector<net::Endpoint> endpoints = {};
   std::string instance = {};
 
-  /// "10.0.0.7:4711 00f3…"
+  /// "10.0.0.7:4711,10.1.0.7:4712 00f3…"
   [[nodiscard]] std::string to_string() const;
 };
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 [[nodiscard]] std::string new_instance();
+
+/// An address of ours, and the one of the other end that is reached from there.
+struct Way {
+  net::Address ours = {};
+  net::Address theirs = {};
+};
+
+/// Of two ranks' addresses those with the longest common beginnings belong together, in doubt in
+/// their order; each is used once at most. Two that have an address in common are on one host, and
+/// have one way. `is_first` tells the two ends apart, so that both come to the same ways in the
+/// same order.
+[[nodiscard]] std::vector<Way> pair_addresses(std::span<const net::Address> ours,
+                                              std::span<const net::Address> theirs, bool is_first);
 
 struct LinkHello {
   std::uint32_t version = link_version;

@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration accept_pause = 100ms;
 constexpr Duration farewell_time = 5s;
+constexpr Duration other_rails_time = 5s;
 
 /// The name of this host may have to be looked up; after that all addresses are numbers.
 Result<net::Address> resolve(const net::Endpoint& endpoint) {
@@ -72,17 +73,25 @@ Status Links::make_terms(const TransportOptions& options) {
   return {};
 }
 
-Status Links::open(const TransportOptions& options, std::uint32_t streams) {
+Status Links::open(const TransportOptions& options, std::uint32_t streams,
+                   std::span<const std::string> hosts) {
   rank_ = options.rank;
   size_ = options.size;
   epoch_ = options.epoch;
   streams_ = streams;
   connect_timeout_ = options.connect_timeout;
   if (Status status = make_terms(options); !status.ok()) return status;
-  const std::string host = options.host.empty() ? "127.0.0.1" : options.host;
+  here_.instance = new_instance();
+  for (const std::string& host : hosts) {
+    if (Status status = listen(host, !options.secret.empty()); !status.ok()) return status;
+  }
+  return {};
+}
+
+Status Links::listen(const std::string& host, bool has_secret) {
   const auto local = resolve({.host = host, .port = 0});
   if (!local.ok()) return local.status();
-  if (options.secret.empty() && !local->is_loopback() &&
+  if (!has_secret && !local->is_loopback() &&
       !process_config().get(variables::allow_without_secret)) {
     return Status(StatusCode::permission_denied,
                   fmt::format("without a secret, everybody could connect to {}", host))
@@ -90,10 +99,9 @@ Status Links::open(const TransportOptions& options, std::uint32_t streams) {
   }
   auto listener = listen_at(*local);
   if (!listener.ok()) return listener.status();
-  listener_ = std::move(*listener);
-  local_ = net::local_address(listener_.get());
-  here_ = {.endpoint = local_.endpoint(), .instance = new_instance()};
-  return poller_.add(listener_.get(), door_);
+  Door& door = doors_.emplace_back(std::move(*listener));
+  here_.endpoints.push_back(door.address.endpoint());
+  return poller_.add(door.listener.get(), door);
 }
 
 Status Links::connect(std::span<const std::string> addresses) {
@@ -105,14 +113,20 @@ Status Links::connect(std::span<const std::string> addresses) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} addresses for a world of {}", addresses.size(), size_));
   }
+  std::vector<net::Address> ours;
+  for (const Door& door : doors_) ours.push_back(door.address);
   std::vector<Peer> peers(size_);
   for (std::size_t i = 0; i < size_; ++i) {
     if (addresses[i].empty()) continue;
     const auto parsed = parse_address(addresses[i]);
     if (!parsed.ok()) return bad(i, parsed.status());
-    const auto address = resolve(parsed->endpoint);
-    if (!address.ok()) return bad(i, address.status());
-    peers[i] = {.instance = parsed->instance, .address = *address};
+    std::vector<net::Address> theirs;
+    for (const net::Endpoint& endpoint : parsed->endpoints) {
+      const auto address = resolve(endpoint);
+      if (!address.ok()) return bad(i, address.status());
+      theirs.push_back(*address);
+    }
+    peers[i] = {.instance = parsed->instance, .ways = pair_addresses(ours, theirs, rank_ < i)};
   }
   peers_ = std::move(peers);
   return {};
@@ -141,22 +155,30 @@ bool Links::claim(const LinkKey& key, std::optional<Link>& link) {
 void Links::dial(const LinkKey& key) {
   if (entries_[key].claim != Claim::claimed || dials_.contains(key)) return;
   const Peer& peer = peers_[key.peer];
+  const Way& way = peer.ways[key.stream % peer.ways.size()];
   DialOptions options = {
       .peer = key.peer,
-      .to = peer.address,
-      .from = local_,
+      .to = way.theirs,
+      .from = way.ours,
       .hello = {.epoch = epoch_,
                 .size = size_,
                 .rank = rank_,
                 .lane = key.lane,
                 .stream = key.stream,
-                .streams = streams_,
+                .streams = streams(key.peer),
                 .instance = peer.instance},
       .timeout = connect_timeout_,
   };
   auto& dial = dials_[key];
   dial = std::make_unique<Dial>(std::move(options), terms_, poller_);
   advance(*dial, monotonic_clock().now());
+}
+
+void Links::hurry(std::uint32_t peer, std::uint64_t lane) {
+  const Deadline soon = Deadline::after(monotonic_clock(), other_rails_time);
+  for (auto& [key, dial] : dials_) {
+    if (key.peer == peer && key.lane == lane) dial->hurry(soon);
+  }
 }
 
 void Links::close(const LinkKey& key) {
@@ -184,13 +206,18 @@ void Links::handle(const Event& event) {
     case Pollee::Role::leaver:
       return send_off(static_cast<Leaver&>(*event.pollee));
     case Pollee::Role::stream:
+    case Pollee::Role::rail:
       break;
   }
 }
 
 void Links::accept_all() {
   accepts_again_ = false;
-  while (Fd socket = accept_next(listener_.get())) {
+  for (const Door& door : doors_) accept_from(door);
+}
+
+void Links::accept_from(const Door& door) {
+  while (Fd socket = accept_next(door.listener.get())) {
     if (strangers_.size() >= limits::data_strangers_max) {
       drop(*strangers_.front(), Status(StatusCode::limit_exceeded, "too many strangers are here"));
     }
@@ -233,7 +260,7 @@ void Links::advance(Stranger& stranger) {
   if (!*is_over) return;
   const LinkHello& hello = greeting.hello();
   const LinkAnswer answer = {
-      .verdict = judge(hello), .epoch = epoch_, .size = size_, .streams = streams_};
+      .verdict = judge(hello), .epoch = epoch_, .size = size_, .streams = streams(hello.rank)};
   Status status = greeting.answer(answer);
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
@@ -256,7 +283,10 @@ LinkVerdict Links::judge(const LinkHello& hello) const {
   if (hello.size != size_ || hello.rank >= size_ || hello.rank == rank_) {
     return LinkVerdict::world_differs;
   }
-  if (hello.streams != streams_ || hello.stream >= streams_) return LinkVerdict::streams_differ;
+  // How many connections there are is known when the addresses are, or if ours is but one.
+  if (peers_.empty() && doors_.size() > 1) return LinkVerdict::later;
+  const std::uint32_t streams = this->streams(hello.rank);
+  if (hello.streams != streams || hello.stream >= streams) return LinkVerdict::streams_differ;
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
   const auto found = entries_.find(key);
   const Claim claim = found == entries_.end() ? Claim::none : found->second.claim;

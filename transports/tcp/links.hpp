@@ -48,9 +48,15 @@ class Links {
   /// Borrows the poller.
   explicit Links(Poller& poller) : poller_(poller) {}
 
-  [[nodiscard]] Status open(const TransportOptions& options, std::uint32_t streams);
+  /// Listens at all of these addresses.
+  [[nodiscard]] Status open(const TransportOptions& options, std::uint32_t streams,
+                            std::span<const std::string> hosts);
   [[nodiscard]] std::string address() const { return here_.to_string(); }
-  [[nodiscard]] std::uint32_t streams() const noexcept { return streams_; }
+  /// From our addresses to those of a peer; and how many connections each channel to it has.
+  [[nodiscard]] std::size_t ways(std::uint32_t peer) const { return peers_[peer].ways.size(); }
+  [[nodiscard]] std::uint32_t streams(std::uint32_t peer) const {
+    return peer < peers_.size() ? streams_ * static_cast<std::uint32_t>(ways(peer)) : streams_;
+  }
   [[nodiscard]] Status connect(std::span<const std::string> addresses);
   [[nodiscard]] Status can_reach(std::uint32_t peer) const;
 
@@ -59,6 +65,8 @@ class Links {
   [[nodiscard]] bool claim(const LinkKey& key, std::optional<Link>& link);
   /// Makes the connection of a key that was claimed, unless it is there.
   void dial(const LinkKey& key);
+  /// One of the connections of that channel is there: the others are not tried for long any more.
+  void hurry(std::uint32_t peer, std::uint64_t lane);
   /// From now on the other end is told that it is closed.
   void close(const LinkKey& key);
   /// Closes it when the other end does, so that nothing that was sent is lost, or after a while.
@@ -76,6 +84,11 @@ class Links {
   [[nodiscard]] std::vector<LinkNews> take_news() { return std::exchange(news_, {}); }
 
  private:
+  struct Door : Pollee {
+    explicit Door(Fd of) : Pollee(Role::listener), listener(std::move(of)) {}
+    Fd listener;
+    net::Address address = net::local_address(listener.get());
+  };
   struct Stranger : Pollee {
     Stranger(Fd socket, const Terms& terms, Instant now);
     ListenGreeting greeting;
@@ -95,7 +108,9 @@ class Links {
   using Strangers = std::list<std::unique_ptr<Stranger>>;
 
   [[nodiscard]] Status make_terms(const TransportOptions& options);
+  [[nodiscard]] Status listen(const std::string& host, bool has_secret);
   void accept_all();
+  void accept_from(const Door& door);
   void advance(Stranger& stranger);
   void drop(const Stranger& stranger, const Status& why);
   [[nodiscard]] LinkVerdict judge(const LinkHello& hello) const;
@@ -111,16 +126,14 @@ class Links {
   std::uint32_t streams_ = 1;
   Duration connect_timeout_ = Duration::zero();
 
-  Pollee door_{Pollee::Role::listener};
-  Fd listener_ = {};
-  net::Address local_ = {};
+  std::list<Door> doors_ = {};
   Address here_ = {};
   bool accepts_again_ = false;  // after the system had no room
   Deadline accepts_at_ = {};
 
   struct Peer {
     std::string instance = {};  // empty: it has no address
-    net::Address address = {};
+    std::vector<Way> ways = {};
   };
   std::vector<Peer> peers_ = {};
   std::map<LinkKey, Entry> entries_ = {};

@@ -17,7 +17,7 @@ namespace hocket::tcp {
 
 /// Who is told; which class it is follows from the role.
 struct Pollee {
-  enum class Role : std::uint8_t { listener, stranger, dial, stream, leaver };
+  enum class Role : std::uint8_t { listener, stranger, dial, stream, rail, leaver };
 
   explicit Pollee(Role of) noexcept : role(of) {}
   Role role;

@@ -70,6 +70,25 @@ struct Pieces {
 
 }  // namespace
 
+Status lost_peer(std::uint32_t peer, std::string_view how, int error) {
+  return Status(StatusCode::peer_lost, fmt::format("rank {} is lost: {}", peer, how))
+      .with_peer(static_cast<int>(peer))
+      .with_system_error(error)
+      .with_hint("see why its process has ended, or whether the network between is whole");
+}
+
+Status closed_by_peer(std::uint32_t peer) {
+  return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", peer))
+      .with_peer(static_cast<int>(peer));
+}
+
+Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room) {
+  return Status(StatusCode::mismatch,
+                fmt::format("rank {} sent {} bytes to a receive of {}", peer, bytes, room))
+      .with_peer(static_cast<int>(peer))
+      .with_hint("do all ranks call the same operation with the same count?");
+}
+
 /// Where a read puts what comes.
 struct Stream::Reach {
   Pieces pieces;
@@ -90,18 +109,6 @@ void Stream::note(const Event& event) noexcept {
   if (event.may_read()) is_readable_ = true;
   if (event.may_write()) is_writable_ = true;
   if (event.is_ending()) has_ended_ = is_ending_ = true;
-}
-
-Status Stream::lost(std::string_view how, int error) const {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} is lost: {}", queues_.peer, how))
-      .with_peer(static_cast<int>(queues_.peer))
-      .with_system_error(error)
-      .with_hint("see why its process has ended, or whether the network between is whole");
-}
-
-Status Stream::farewell() const {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", queues_.peer))
-      .with_peer(static_cast<int>(queues_.peer));
 }
 
 // --- receiving ---
@@ -261,10 +268,7 @@ Status Stream::open_message() {
   }
   if (slot.bytes == farewell_length) return farewell();
   if (slot.bytes <= slot.room()) return {};
-  return Status(StatusCode::mismatch, fmt::format("rank {} sent {} bytes to a receive of {}",
-                                                  queues_.peer, slot.bytes, slot.room()))
-      .with_peer(static_cast<int>(queues_.peer))
-      .with_hint("do all ranks call the same operation with the same count?");
+  return too_long(queues_.peer, slot.bytes, slot.room());
 }
 
 void Stream::close_message() noexcept {

@@ -46,6 +46,12 @@ class Scratch {
   std::vector<std::byte> memory_;
 };
 
+/// What a connection that ends without a farewell means.
+[[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
+[[nodiscard]] Status closed_by_peer(std::uint32_t peer);
+/// A message is longer than the receive that it meets.
+[[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
+
 class Stream final : public Pollee {
  public:
   /// Borrows the queues of its channel. Its first message is number `index`.
@@ -110,8 +116,10 @@ class Stream final : public Pollee {
 
   [[nodiscard]] bool has_surplus() const noexcept { return surplus_begin_ < surplus_.size(); }
   [[nodiscard]] Slot& incoming() noexcept { return queues_.receives[receiving_]; }
-  [[nodiscard]] Status lost(std::string_view how, int error = 0) const;
-  [[nodiscard]] Status farewell() const;
+  [[nodiscard]] Status lost(std::string_view how, int error = 0) const {
+    return lost_peer(queues_.peer, how, error);
+  }
+  [[nodiscard]] Status farewell() const { return closed_by_peer(queues_.peer); }
 
   [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
   [[nodiscard]] Status receive_small(Scratch& scratch);

@@ -16,7 +16,8 @@ Status available() { return {}; }
 Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
   const std::int64_t streams = process_config().get(variables::tcp_streams);
   if (streams >= 1 && streams <= limits::tcp_streams_max) {
-    return TcpTransport::make(options, static_cast<std::uint32_t>(streams));
+    return TcpTransport::make(options, static_cast<std::uint32_t>(streams),
+                              process_config().get(variables::tcp_interfaces));
   }
   return Status(StatusCode::invalid_argument,
                 fmt::format("{}={} is not from 1 to {}", variables::tcp_streams.name, streams,

@@ -9,6 +9,7 @@
 
 #include "base/fd.hpp"
 #include "base/limits.hpp"
+#include "net/interfaces.hpp"
 #include "transports/tcp/sockets.hpp"
 
 namespace hocket::tcp {
@@ -22,11 +23,16 @@ constexpr unsigned polls_between_looks = 16;
 }  // namespace
 
 Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& options,
-                                                      std::uint32_t streams) {
+                                                      std::uint32_t streams,
+                                                      std::string_view interfaces) {
   raise_open_files_max();
   std::unique_ptr<TcpTransport> made(new TcpTransport);
+  const std::string host = options.host.empty() ? "127.0.0.1" : options.host;
+  auto hosts = net::choose_addresses(host, interfaces);
+  if (!hosts.ok()) return hosts.status();
+  hosts->resize(std::min(hosts->size(), limits::tcp_rails_max));
   Status status = made->poller_.open();
-  if (status.ok()) status = made->links_.open(options, streams);
+  if (status.ok()) status = made->links_.open(options, streams, *hosts);
   if (!status.ok()) return status;
   return std::unique_ptr<Transport>(std::move(made));
 }
@@ -39,6 +45,10 @@ TcpTransport::~TcpTransport() {
       const Fd socket = stream->leave(false);
       static_cast<void>(discard_input(socket.get()));
     }
+    if (channel->bundle == nullptr) continue;
+    channel->bundle->leave(Frame::Kind::left, [](const Fd& socket) {
+      static_cast<void>(discard_input(socket.get()));
+    });
   }
 }
 
@@ -53,17 +63,31 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
   Channel& channel = *channels_.emplace_back(std::make_unique<Channel>());
   channel.lane = lane;
   channel.queues.peer = peer;
-  channel.queues.streams = links_.streams();
+  channel.queues.streams = links_.streams(peer);
+  if (links_.ways(peer) > 1) {
+    has_bundles_ = true;
+    channel.bundle = std::make_unique<Bundle>(id, channel.queues, channel.queues.streams, poller_);
+  }
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
-    channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
+    if (channel.bundle == nullptr) {
+      channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
+    }
     std::optional<Link> link;
     static_cast<void>(links_.claim({.peer = peer, .lane = lane, .stream = i}, link));
     if (!link) continue;
-    Stream& stream = *channel.streams.back();
-    stream.adopt(std::move(*link));
-    if (Status status = poller_.add(stream.socket(), stream); !status.ok()) return status;
+    if (Status status = adopt(channel, i, std::move(*link)); !status.ok()) return status;
   }
   return id;
+}
+
+Status TcpTransport::adopt(Channel& channel, std::uint32_t number, Link link) {
+  if (channel.bundle != nullptr) {
+    links_.hurry(channel.queues.peer, channel.lane);
+    return channel.bundle->adopt(number, std::move(link));
+  }
+  Stream& stream = *channel.streams[number];
+  stream.adopt(std::move(link));
+  return poller_.add(stream.socket(), stream);
 }
 
 // --- ops ---
@@ -95,6 +119,10 @@ void TcpTransport::take_op(const TransportOp& op) {
     slot.header = make_header(slot.bytes, number);
   }
   queue.push(slot);
+  if (channel.bundle != nullptr) {
+    channel.bundle->is_due = true;
+    return place(*channel.bundle);
+  }
   place(*channel.streams[number % channel.streams.size()]);
   judge_end(op.channel);
 }
@@ -103,6 +131,9 @@ void TcpTransport::begin(Channel& channel) {
   channel.has_dialled = true;
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
     links_.dial({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
+  }
+  if (channel.bundle != nullptr && channel.bundle->is_linked()) {
+    links_.hurry(channel.queues.peer, channel.lane);
   }
 }
 
@@ -115,6 +146,7 @@ void TcpTransport::send_what_is_new() {
     }
     // A failure is met again by the next turn, which reads what has come before.
   }
+  for (Bundle* const bundle : due_) bundle->send();
 }
 
 std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexcept {
@@ -127,6 +159,7 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
     }
   }
   take_turns();
+  if (has_bundles_) take_turns_of_bundles();
   return emit(completions);
 }
 
@@ -137,8 +170,12 @@ bool TcpTransport::prepare_to_sleep() noexcept {
     stream->is_in_turn = stream->is_ready();
     return !stream->is_in_turn;
   });
-  if (!turns_.empty() || !finishing_.empty() || !failures_.empty()) return false;
-  poller_.wake_at(links_.next());
+  std::erase_if(due_, [](Bundle* bundle) {
+    bundle->is_in_turn = bundle->is_ready();
+    return !bundle->is_in_turn;
+  });
+  if (!turns_.empty() || !due_.empty() || !finishing_.empty() || !failures_.empty()) return false;
+  poller_.wake_at(links_.next().or_sooner(next_tick()));
   return true;
 }
 
@@ -154,14 +191,20 @@ void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
 // --- what happens ---
 
 bool TcpTransport::should_look() noexcept {
-  return waiting_.empty() || waiting_.size() > tried_max || blocked_ > 0 || !links_.is_quiet() ||
-         ++polls_ % polls_between_looks == 0;
+  return has_bundles_ || waiting_.empty() || waiting_.size() > tried_max || blocked_ > 0 ||
+         !links_.is_quiet() || ++polls_ % polls_between_looks == 0;
 }
 
 bool TcpTransport::look() {
   const std::span<Event> events = poller_.look();
   for (const Event& event : events) {
     if (event.pollee == nullptr) continue;
+    if (event.pollee->role == Pollee::Role::rail) {
+      auto& rail = static_cast<Rail&>(*event.pollee);
+      rail.note(event);
+      place(rail.bundle);
+      continue;
+    }
     if (event.pollee->role != Pollee::Role::stream) {
       links_.handle(event);
       continue;
@@ -178,14 +221,17 @@ bool TcpTransport::look() {
 void TcpTransport::take_news() {
   for (LinkNews& news : links_.take_news()) {
     const ChannelId id = by_lane_.at({news.key.peer, news.key.lane});
-    if (channels_[id]->is_over()) continue;
-    Stream& stream = *channels_[id]->streams[news.key.stream];
+    Channel& channel = *channels_[id];
+    if (channel.is_over()) continue;
     if (news.failure.ok()) {
-      stream.adopt(std::move(news.link));
-      news.failure = poller_.add(stream.socket(), stream);
+      news.failure = adopt(channel, news.key.stream, std::move(news.link));
+    } else if (channel.bundle != nullptr) {
+      news.failure = channel.bundle->give_up(news.key.stream, std::move(news.failure));
     }
-    if (news.failure.ok()) {
-      place(stream);
+    if (news.failure.ok() && channel.bundle != nullptr) {
+      place(*channel.bundle);
+    } else if (news.failure.ok()) {
+      place(*channel.streams[news.key.stream]);
     } else {
       fail(id, std::move(news.failure), false);
     }
@@ -249,6 +295,50 @@ void TcpTransport::place(Stream& stream) {
   }
 }
 
+// --- channels over several connections ---
+
+void TcpTransport::place(Bundle& bundle) {
+  if (bundle.is_in_turn || !bundle.is_ready()) return;
+  bundle.is_in_turn = true;
+  due_.push_back(&bundle);
+}
+
+void TcpTransport::take_turns_of_bundles() {
+  tick();
+  due_now_.swap(due_);
+  for (Bundle* const bundle : due_now_) {
+    bundle->is_in_turn = false;
+    if (channels_[bundle->channel]->is_over()) continue;
+    Status status = bundle->move(scratch_);
+    finish(bundle->channel);
+    if (!status.ok()) {
+      const bool is_lost = status.code() == StatusCode::peer_lost;
+      fail(bundle->channel, std::move(status), !is_lost);
+    }
+    place(*bundle);
+  }
+  due_now_.clear();
+}
+
+Deadline TcpTransport::next_tick() const noexcept {
+  const bool is_needed =
+      has_bundles_ && std::ranges::any_of(channels_, [](const auto& each) {
+        return each->bundle != nullptr && !each->is_over() && each->bundle->is_owed();
+      });
+  return is_needed ? tick_at_ : Deadline::never();
+}
+
+void TcpTransport::tick() {
+  const Instant now = monotonic_clock().now();
+  if (!tick_at_.is_never() && !tick_at_.passed(now)) return;
+  tick_at_ = Deadline(now + Bundle::tick_time);
+  for (const auto& channel : channels_) {
+    if (channel->bundle == nullptr || channel->is_over()) continue;
+    channel->bundle->tick();
+    place(*channel->bundle);
+  }
+}
+
 // --- ops that are over ---
 
 void TcpTransport::finish(ChannelId id) {
@@ -266,7 +356,7 @@ void TcpTransport::finish(ChannelId id) {
 
 /// Of several streams one may end while messages that came before are still on the others.
 void TcpTransport::judge_end(ChannelId id) {
-  const Channel& channel = *channels_[id];
+  const Channel& channel = *channels_[id];  // a bundle judges itself
   if (channel.ended == 0 || channel.is_over()) return;
   const Stream* next = nullptr;  // has the oldest receive that is not over
   const Stream* last = nullptr;
@@ -286,14 +376,9 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
   Channel& channel = *channels_[id];
   channel.failure = std::move(why);
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
-    Stream& stream = *channel.streams[i];
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
-    if (!stream.is_linked()) continue;
-    poller_.forget(stream, stream.socket());
-    Fd socket = stream.leave(has_farewell);
-    place(stream);  // in no list any more
-    if (has_farewell) links_.see_off(std::move(socket));
   }
+  leave(channel, has_farewell);
   for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
     while (!queue->empty()) {
       const Slot slot = queue->pop();
@@ -302,6 +387,20 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
                       .status = slot.is_done ? Status() : channel.failure});
     }
   }
+}
+
+void TcpTransport::leave(Channel& channel, bool has_farewell) {
+  const auto see_off = [&](Fd socket) {
+    if (has_farewell) links_.see_off(std::move(socket));
+  };
+  for (const auto& stream : channel.streams) {
+    if (!stream->is_linked()) continue;
+    poller_.forget(*stream, stream->socket());
+    see_off(stream->leave(has_farewell));
+    place(*stream);  // in no list any more
+  }
+  if (channel.bundle == nullptr) return;
+  channel.bundle->leave(has_farewell ? Frame::Kind::closed : Frame::Kind::left, see_off);
 }
 
 std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) {

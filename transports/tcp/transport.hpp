@@ -8,11 +8,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "hocket/transport.hpp"
 
+#include "transports/tcp/bundle.hpp"
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
@@ -24,7 +26,8 @@ namespace hocket::tcp {
 class TcpTransport final : public Transport {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Transport>> make(const TransportOptions& options,
-                                                               std::uint32_t streams);
+                                                               std::uint32_t streams,
+                                                               std::string_view interfaces = {});
   ~TcpTransport() override;
 
   [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
@@ -48,6 +51,7 @@ class TcpTransport final : public Transport {
     std::uint64_t lane = 0;
     Queues queues = {};
     std::vector<std::unique_ptr<Stream>> streams = {};
+    std::unique_ptr<Bundle> bundle = {};  // in place of streams, where there are several ways
     bool has_dialled = false;
     bool is_finishing = false;  // in the list of those with ops that are over
     std::size_t ended = 0;      // streams of which the other end is gone
@@ -64,6 +68,7 @@ class TcpTransport final : public Transport {
 
   /// Asks the system what has happened; true when there may be more to ask for.
   bool look();
+  [[nodiscard]] Status adopt(Channel& channel, std::uint32_t number, Link link);
   [[nodiscard]] bool should_look() noexcept;
   void take_news();
   void take_turns();
@@ -71,6 +76,12 @@ class TcpTransport final : public Transport {
   [[nodiscard]] Status move(Stream& stream);
   /// Puts it into the lists in which it belongs by now.
   void place(Stream& stream);
+
+  void place(Bundle& bundle);
+  void take_turns_of_bundles();
+  void tick();
+  [[nodiscard]] Deadline next_tick() const noexcept;
+  void leave(Channel& channel, bool has_farewell);
 
   void finish(ChannelId id);
   void judge_end(ChannelId id);
@@ -90,6 +101,12 @@ class TcpTransport final : public Transport {
   std::vector<Stream*> waiting_ = {};
   std::size_t blocked_ = 0;
   unsigned polls_ = 0;
+
+  // Of channels over several connections.
+  bool has_bundles_ = false;
+  std::vector<Bundle*> due_ = {};  // those with something to do
+  std::vector<Bundle*> due_now_ = {};
+  Deadline tick_at_ = Deadline::never();
 
   Ring<ChannelId> finishing_ = {};
   Ring<TransportCompletion> failures_ = {};
