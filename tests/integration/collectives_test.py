@@ -76,8 +76,9 @@ def where_they_are(job: subprocess.Popen[str]) -> str:
 
 
 class Matrix(unittest.TestCase):
-    def world(self, size: int, *arguments: str, **variables: str) -> None:
-        command = [HOCKET, "run", "-n", str(size), "--", PROGRAM, *arguments]
+    def world(self, size: int, *arguments: str, through: tuple[str, ...] = (),
+              **variables: str) -> None:
+        command = [HOCKET, "run", "-n", str(size), "--", *through, PROGRAM, *arguments]
         with subprocess.Popen(command, env=environment(**variables), stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True) as job:
             self.ended_well(job, f"{variables} {' '.join(command)}")
@@ -150,6 +151,13 @@ class Matrix(unittest.TestCase):
 
     def test_several_streams(self) -> None:
         self.world(3, "some", HOCKET_TCP_STREAMS="3")
+
+    def test_two_networks(self) -> None:
+        """As if each rank were a host of its own."""
+        rails = 'HOCKET_TCP_INTERFACES="127.0.0.$((RANK + 1)),127.0.1.$((RANK + 1))" exec "$@"'
+        for size, part in ((2, "more"), (3, "groups"), (3, "crowd"), (5, "some")):
+            with self.subTest(size, part=part):
+                self.world(size, part, through=("sh", "-c", rails, "sh"))
 
 
 class Rank:

@@ -92,7 +92,7 @@ SIZES = [
         ["lib:1: library-size"],
     ),
     (
-        {f"transports/tcp/a{n}.cpp": "int a;\n" * (140 if n < 7 else 399) for n in range(12)}
+        {f"transports/tcp/a{n}.cpp": "int a;\n" * (140 if n < 6 else 399) for n in range(12)}
         | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(5)},
         ["transports/tcp:1: transport-size"],
     ),
