@@ -167,7 +167,7 @@ inline constexpr Variable<std::int64_t> tcp_streams{{
 inline constexpr Variable<std::string> tcp_interfaces{{
     .name = "HOCKET_TCP_INTERFACES",
     .help = "the network interfaces over which TCP carries messages, several at once: a list as "
-            "HOCKET_INTERFACE has, one address for each item; without it all that are alike",
+            "HOCKET_INTERFACE has, one address for each item; without it one",
 }};
 inline constexpr Variable<std::string> transport_path{{
     .name = "HOCKET_TRANSPORT_PATH",

@@ -249,8 +249,8 @@ Result<Interface> choose_interface(std::span<const Interface> interfaces, const 
 Result<std::vector<std::string>> choose_addresses(std::span<const Interface> interfaces,
                                                   const std::string& first,
                                                   std::string_view items) {
-  Result<Pattern> pattern = Pattern{.items = {}, .excludes = true};
-  if (!items.empty()) pattern = parse_pattern(items);
+  if (items.empty()) return std::vector<std::string>{first};
+  const Result<Pattern> pattern = parse_pattern(items);
   if (!pattern.ok()) return pattern.status();
   if (pattern->excludes) return choose_alike(interfaces, first, *pattern);
   std::vector<std::string> chosen;

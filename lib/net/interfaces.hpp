@@ -44,9 +44,9 @@ struct Wish {
 
 /// The addresses by which one rank can be reached over several networks at once; `first` is that by
 /// which it is known. `items` is of HOCKET_TCP_INTERFACES: each of them stands for the best
-/// interface that it matches, as HOCKET_INTERFACE has it, or is an address of this host. Without
-/// items, or with "^" before them, it is those that are up and ordinary, of the family and at least
-/// half of the speed of the first one's interface, and an interface only once.
+/// interface that it matches, as HOCKET_INTERFACE has it, or is an address of this host. With "^"
+/// before them it is those but these that are up and ordinary, of the family and at least half of
+/// the speed of the first one's interface, and an interface only once. Without items, `first`.
 [[nodiscard]] Result<std::vector<std::string>> choose_addresses(
     std::span<const Interface> interfaces, const std::string& first, std::string_view items);
 /// Among the interfaces of this host.
