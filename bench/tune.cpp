@@ -122,10 +122,10 @@ std::vector<std::string_view> Tuner::names_of(Operation operation) const {
 }
 
 std::optional<Times> Tuner::run_once(Operation operation, std::string_view name) const {
-  std::string command;
-  if (name != automatic) {
-    command = fmt::format("HOCKET_ALGORITHM={}={} ", plan::name(operation), name);
-  }
+  // What an earlier run has found is not what is chosen by itself.
+  std::string command = "HOCKET_TUNING_FILE= HOCKET_ALGORITHM=";
+  if (name != automatic) command += fmt::format("{}={}", plan::name(operation), name);
+  command += ' ';
   const std::string own = std::filesystem::read_symlink("/proc/self/exe");
   if (options_.launch.empty()) {
     command += quoted_for_shell(own);
@@ -287,8 +287,8 @@ void add_tune_command(CLI::App& program) {
       ->check(CLI::Range(2, 4096))
       ->default_val(2);
   parser->add_option("--launch", options->launch,
-                     "What starts the ranks instead: \"hocket run --hosts a,b -x "
-                     "HOCKET_ALGORITHM --\"");
+                     "What starts the ranks instead, with our variables: \"hocket run --hosts a,b "
+                     "-x HOCKET_ALGORITHM -x HOCKET_TUNING_FILE --\"");
   parser->add_option("--operations", options->operations, "Which")
       ->delimiter(',')
       ->capture_default_str();

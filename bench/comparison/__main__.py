@@ -38,7 +38,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--ranks", type=numbers, help="such as 2,4,8")
     parser.add_argument("--sizes", type=numbers, help="such as 8,4K,2M")
     parser.add_argument("--rounds", type=int, help="in which all take their turn (5; quick: 3)")
-    parser.add_argument("--seconds", type=float, default=0.2, help="a size, of a peer (0.2)")
     parser.add_argument("--peers", type=lambda words: words.split(","), help="only these, and Hocket")
     parser.add_argument("--congestion", default="reno", help="TCP congestion control for all, in a"
                         " network namespace of its own (reno); system: as it is, and no namespace")
@@ -143,7 +142,7 @@ def main() -> int:
     matches = matches_of(options)
     for match in matches:
         title = f"{match.operation}, {match.place.ranks} ranks"
-        for this in play(match, able, options.sizes, options.seconds, options.rounds, options.build):
+        for this in play(match, able, options.sizes, options.rounds, options.build):
             state = "void, the processors moved" if this.is_void else summary(match)
             print(f"{title}, round {len(match.rounds)}: {state}", flush=True)
     write(options, matches, all_peers, found)

@@ -217,7 +217,7 @@ def new_folder() -> str:
 
 class Gloo(Peer):
     name = "Gloo"
-    how = "epoll over TCP; all_reduce by its ring"
+    how = "epoll over TCP; all_reduce by its ring; reduce_scatter in place, as it has no other"
     absence = "install libgloo-dev, and build again"
     algorithm = "ring"
 

@@ -90,7 +90,10 @@ def losses(matches: list[Match]) -> list[str]:
     lines = []
     for match in matches:
         for cell in cells(match):
-            if cell.ratio is not None and cell.ratio > 1:
+            if cell.best_peer and cell.ratio is None:
+                lines.append(f"- {match.operation}, {match.place.ranks} ranks, "
+                             f"{show_size(cell.size)}: Hocket gave no result")
+            elif cell.ratio is not None and cell.ratio > 1:
                 lines.append(f"- {match.operation}, {match.place.ranks} ranks, "
                              f"{show_size(cell.size)}: {cell.ratio:.2f} of {cell.best_peer}'s time")
     return lines
@@ -109,7 +112,7 @@ def page(matches: list[Match], everyone: list[Peer], conditions: dict[str, Any],
     """By operation, and then by ranks; plots by the place of their match."""
     versions = conditions["versions"]
     lost = losses(matches)
-    cells_in_all = sum(1 for match in matches for cell in cells(match) if cell.ratio is not None)
+    cells_in_all = sum(1 for match in matches for cell in cells(match) if cell.best_peer)
     lines = [
         "# Hocket beside its peers",
         "",

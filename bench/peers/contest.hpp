@@ -91,6 +91,8 @@ class Contest {
     work.window = std::clamp<std::size_t>((64U << 20U) / std::max<std::size_t>(bytes, 1), 2, 64);
     work.in.resize(work.count * (operation == "reduce_scatter" ? ranks : 1));
     work.out.resize(work.count * (operation == "all_gather" ? ranks : 1));
+    // As hocket-bench: each message of a window has a place of its own.
+    if (operation == "sendrecv") work.out.resize(work.count * work.window);
     for (std::size_t i = 0; i < work.in.size(); ++i) {
       work.in[i] = static_cast<float>(who_.rank() + 1 + static_cast<int>(i % 5));
     }
@@ -98,16 +100,17 @@ class Contest {
   }
 
   [[nodiscard]] std::size_t bytes_of(const Work& work) const {
-    return std::max(work.in.size(), work.out.size()) * 4;
+    return work.count * 4 * (has_parts(work.operation) ? static_cast<std::size_t>(who_.size()) : 1);
   }
 
   /// A broadcast is from rank 0.
   [[nodiscard]] bool is_right(const Work& work) const {
     if (work.operation == "sendrecv" && who_.rank() > 1) return true;
+    const std::size_t got = work.operation == "sendrecv" ? work.count : work.out.size();
     const auto ranks = static_cast<float>(who_.size());
     const auto sum = ranks * (ranks + 1) / 2;
     const auto first = static_cast<std::size_t>(who_.rank()) * work.count;
-    for (std::size_t i = 0; i < work.out.size(); ++i) {
+    for (std::size_t i = 0; i < got; ++i) {
       float wanted = static_cast<float>(1 + i % 5);
       if (work.operation == "sendrecv") wanted += static_cast<float>(1 - who_.rank());
       if (work.operation == "all_reduce") wanted = sum + ranks * static_cast<float>(i % 5);

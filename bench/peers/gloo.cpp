@@ -111,7 +111,7 @@ class Gloo final : public Contestant {
     const std::size_t bytes = work_->count * sizeof(float);
     for (std::size_t i = 0; i < work_->window; ++i) {
       if (rank() == 0) sent_->send(1, tag_, 0, bytes);
-      if (rank() == 1) received_->recv(0, tag_, 0, bytes);
+      if (rank() == 1) received_->recv(0, tag_, i * bytes, bytes);
     }
     for (std::size_t i = 0; i < work_->window; ++i) {
       if (rank() == 0) sent_->waitSend();

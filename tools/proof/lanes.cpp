@@ -157,7 +157,8 @@ Result<Matches> match_lanes_of_all(const Plan& of_rank_0) {
   Matches matches{.first = {0, static_cast<std::uint32_t>(steps.size())},
                   .partner = std::vector(steps.size(), no_step),
                   .earlier = std::vector(steps.size(), no_step)};
-  constexpr std::size_t lanes = UINT8_MAX + std::size_t{1};
+  std::size_t lanes = 1;
+  for (const Step& step : steps) lanes = std::max<std::size_t>(lanes, step.lane + 1U);
   std::vector<std::uint32_t> last(of_rank_0.problem.size * lanes, no_step);  // send, by lane
   std::uint32_t receive = 0;
   for (std::uint32_t send = 0; send < steps.size(); ++send) {

@@ -135,6 +135,11 @@ bool Bundle::has(std::uint64_t number) const noexcept {
   return number < arrived_.begin() || (number < arrived_.end() && arrived_[number] != 0);
 }
 
+bool Bundle::is_complete(std::uint64_t message) const noexcept {
+  const Ring<std::uint64_t>& bytes = bytes_of_messages_;
+  return message < bytes.begin() || (message < bytes.end() && bytes[message] == complete);
+}
+
 Status Bundle::protocol_error(const char* what) const {
   return Status(StatusCode::protocol_error, fmt::format("rank {} sent {}", queues_.peer, what))
       .with_peer(static_cast<int>(queues_.peer))
@@ -166,11 +171,10 @@ Status Bundle::hear(const Frame& frame, Rail& rail) {
 
 Status Bundle::check(const Frame& piece) const {
   if (has(piece.number)) return {};
-  const bool is_possible = piece.bytes <= frame_bytes_max && piece.offset <= piece.length &&
-                           piece.bytes <= piece.length - piece.offset &&
-                           piece.number - arrived_.begin() <= pieces_max &&
-                           piece.message >= bytes_of_messages_.begin() &&
-                           piece.message - bytes_of_messages_.begin() <= pieces_max;
+  const bool is_possible =
+      piece.bytes <= frame_bytes_max && piece.offset <= piece.length &&
+      piece.bytes <= piece.length - piece.offset && piece.number - arrived_.begin() <= pieces_max &&
+      !is_complete(piece.message) && piece.message - bytes_of_messages_.begin() <= pieces_max;
   if (!is_possible) return protocol_error("a piece of a message that can't be");
   if (piece.message >= queues_.receives.end()) return {};
   const std::uint64_t room = queues_.receives[piece.message].room();
@@ -212,6 +216,7 @@ Status Bundle::take_kept() {
     const Kept kept = std::move(kept_.extract(kept_.begin()).mapped());
     const Frame& piece = kept.piece;
     kept_bytes_ -= piece.cost();
+    if (is_complete(piece.message)) return protocol_error("a piece of a message that is complete");
     Slot& slot = queues_.receives[piece.message];
     if (piece.length > slot.room()) return too_long(queues_.peer, piece.length, slot.room());
     const std::byte* from = kept.bytes.data();

@@ -67,6 +67,9 @@ class Bundle {
   // For rails, about what they read.
   /// This piece has come, on whichever rail.
   [[nodiscard]] bool has(std::uint64_t number) const noexcept;
+  /// All of that message is in the memory of its receive, which may be over: it is not to be
+  /// touched again, whatever else comes of it.
+  [[nodiscard]] bool is_complete(std::uint64_t message) const noexcept;
   [[nodiscard]] Status hear(const Frame& frame, Rail& rail);
   /// A piece is in the memory of its receive.
   void take(const Frame& piece);

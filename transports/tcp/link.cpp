@@ -76,11 +76,14 @@ Result<Address> parse_address(std::string_view text) {
 std::vector<Way> pair_addresses(std::span<const net::Address> ours,
                                 std::span<const net::Address> theirs, bool is_first) {
   const auto host = [](const net::Address& each) { return each.endpoint().host; };
+  if (ours.empty() || theirs.empty()) return {};
+  const bool is_one_host = host(ours.front()) == host(theirs.front());
+  if (is_one_host) return {{.ours = ours.front(), .theirs = theirs.front()}};
   std::vector<std::tuple<int, std::size_t, std::size_t, Way>> found;  // the best first
   for (std::size_t i = 0; i < ours.size(); ++i) {
     for (std::size_t k = 0; k < theirs.size(); ++k) {
       const Way way = {.ours = ours[i], .theirs = theirs[k]};
-      if (host(way.ours) == host(way.theirs)) return {way};
+      if (host(way.ours) == host(way.theirs)) continue;  // private, on two hosts
       const int common = common_bits(ours[i], theirs[k]);
       found.emplace_back(-common, is_first ? i : k, is_first ? k : i, way);
     }

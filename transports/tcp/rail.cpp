@@ -78,7 +78,8 @@ void Rail::note(const Event& event) noexcept {
 
 template <class Visit>
 void Rail::visit_place(std::uint64_t bytes, Visit visit) {
-  if (bundle.has(in_.number)) place_ = Place::nowhere;  // by another connection
+  // Another connection may have brought it, or all of its message if the other end is no Hocket.
+  if (bundle.has(in_.number) || bundle.is_complete(in_.message)) place_ = Place::nowhere;
   if (place_ == Place::aside && bytes > 0) visit(aside_.data() + got_, bytes);
   if (place_ != Place::receive) return;
   const std::uint64_t begin = in_.offset + got_;
@@ -176,7 +177,8 @@ Status Rail::open_frame() {
 
 Status Rail::close_frame() {
   is_open_ = false;
-  if (place_ == Place::nowhere || bundle.has(in_.number)) return {};
+  const bool is_needed = !bundle.has(in_.number) && !bundle.is_complete(in_.message);
+  if (place_ == Place::nowhere || !is_needed) return {};
   if (place_ == Place::aside) return bundle.keep(in_, std::exchange(aside_, {}));
   bundle.take(in_);
   return {};

@@ -175,7 +175,9 @@ bool TcpTransport::prepare_to_sleep() noexcept {
     return !bundle->is_in_turn;
   });
   if (!turns_.empty() || !due_.empty() || !finishing_.empty() || !failures_.empty()) return false;
-  poller_.wake_at(links_.next().or_sooner(next_tick()));
+  const Deadline next = next_tick();
+  if (next.passed(monotonic_clock().now())) return false;  // its alarm may be over
+  poller_.wake_at(links_.next().or_sooner(next));
   return true;
 }
 
