@@ -117,6 +117,15 @@ def summary(match: Match) -> str:
     return ", ".join(shown) or "nobody to compare with"
 
 
+def repeatable(words: list[str]) -> list[str]:
+    """Without where this machine has its folders."""
+    kept = []
+    for word, before in zip(words, ["", *words]):
+        if not {word, before} & {"--out", "--build"}:
+            kept.append(word)
+    return kept
+
+
 def write(options: argparse.Namespace, matches: list[Match], all_peers: list[Peer],
           found: dict[str, object]) -> None:
     folder = options.out / options.name
@@ -125,7 +134,7 @@ def write(options: argparse.Namespace, matches: list[Match], all_peers: list[Pee
     for i, match in enumerate(matches):
         names[i] = f"{options.name}/{match.operation}-{match.place.ranks}.svg"
         (options.out / names[i]).write_text(plots.draw(match), encoding="utf-8")
-    words = " ".join(["bench/compare", *sys.argv[1:]])
+    words = " ".join(["bench/compare", *repeatable(sys.argv[1:])])
     options.page.write_text(page(matches, all_peers, found, names, words), encoding="utf-8")
     document = {"conditions": found, "matches": [as_json(match) for match in matches]}
     (folder / "all.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

