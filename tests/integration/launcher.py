@@ -16,6 +16,18 @@ PATIENCE = 60  # seconds, for what takes a moment on a machine that has nothing 
 SOON = 20  # seconds, for what must not wait for the grace time or a sleep of the ranks
 
 
+def bearing(mark: str) -> list[int]:
+    """The processes that have this in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:  # it has just gone
+            continue
+    return found
+
+
 class Job:
     """A launcher that runs. Everything it starts bears a mark by which it can be found."""
 
@@ -38,14 +50,7 @@ class Job:
 
     def running(self) -> list[int]:
         """The processes of the job, the launcher's two included."""
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:  # it has just gone
-                continue
-        return found
+        return bearing(self.mark)
 
     def worker(self) -> int:
         """The launcher's child that does the work."""

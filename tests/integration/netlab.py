@@ -10,7 +10,7 @@ import unittest
 import uuid
 from pathlib import Path
 
-from launcher import SOON
+from launcher import SOON, bearing
 
 NETLAB = ""  # the program: set by the test that is run
 TRAFFIC = f"{sys.executable} {Path(__file__).with_name('netlab_traffic.py')}"
@@ -53,14 +53,7 @@ class Process:
         return self.process.stdout.readline().strip()
 
     def running(self) -> list[int]:
-        found = []
-        for entry in Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and self.mark.encode() in (entry / "environ").read_bytes():
-                    found.append(int(entry.name))
-            except OSError:  # it has just gone
-                continue
-        return found
+        return bearing(self.mark)
 
     def end(self) -> str:
         """What it wrote to stderr."""
