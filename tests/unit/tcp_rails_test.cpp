@@ -20,6 +20,7 @@
 #include "base/log.hpp"
 #include "net/socket.hpp"
 #include "support/require.hpp"
+#include "transports/tcp/bundle.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/rail.hpp"
 #include "transports/tcp/sockets.hpp"
@@ -407,6 +408,49 @@ TEST_CASE("a member's second connection for one place is refused") {
   }
   CHECK(completion.status.code() == StatusCode::protocol_error);
   pair.exchange(8);
+}
+
+TEST_CASE("a member that sends a place of a message twice touches no memory after its end") {
+  // Both ends of two connections; the other side's frames are written by hand.
+  const Fd listener = require(tcp::listen_at(numbers("127.0.0.1")));
+  std::array<Fd, 2> theirs;
+  tcp::Queues queues;
+  tcp::Poller poller;
+  require(poller.open());
+  tcp::Bundle bundle(0, queues, 2, poller);
+  const net::Address address = net::local_address(listener.get());
+  for (std::size_t i = 0; i < 2; ++i) {
+    theirs[i] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    REQUIRE(::connect(theirs[i].get(), address.get(), address.bytes) == 0);
+    Fd ours(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    require(bundle.adopt(i, {.socket = std::move(ours)}));
+  }
+  std::vector<std::byte> memory(100);
+  queues.receives.push({.first = {memory.data(), memory.size()}});
+  const auto piece = [&](std::uint64_t number) {
+    const auto header = tcp::Frame{.bytes = 100, .number = number, .length = 100}.encode();
+    std::vector<std::byte> all(header.begin(), header.end());
+    all.resize(all.size() + 100, std::byte{1});
+    return all;
+  };
+  tcp::Scratch scratch;
+  const auto bring = [&](std::size_t rail, std::span<const std::byte> bytes) {
+    REQUIRE(::send(theirs[rail].get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+    for (const tcp::Event& event : poller.look())
+      static_cast<tcp::Rail*>(event.pollee)->note(event);
+    return bundle.move(scratch);
+  };
+  const auto first = piece(0);
+  const std::span<const std::byte> all = first;
+  CHECK(bring(0, all.first(tcp::frame_header_bytes + 10)).ok());
+  CHECK(bring(1, piece(1)).ok());
+  CHECK(queues.receives.front().is_done);
+  queues.receives.pop();
+  std::ranges::fill(memory, std::byte{7});  // the caller's again
+  CHECK(bring(0, all.subspan(tcp::frame_header_bytes + 10)).ok());
+  CHECK(std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{7}; }));
+  CHECK(bring(1, piece(2)).code() == StatusCode::protocol_error);
 }
 
 }  // namespace hocket::testing
