@@ -25,7 +25,6 @@
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/tcp/rail.hpp"
-#include "transports/tcp/ring.hpp"
 #include "transports/tcp/stream.hpp"
 
 namespace hocket::tcp {

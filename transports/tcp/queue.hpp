@@ -1,18 +1,63 @@
-// The ops of a channel, and how a message looks on the wire: a header of its length (64 bits), its
-// number on the channel (32 bits) and a mark (32 bits), then its bytes.
+// Queues, those of a channel's ops, and how a message looks on the wire: a header of its length (64
+// bits), its number on the channel (32 bits) and a mark (32 bits), then its bytes.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 #include "hocket/transport.hpp"
 
 #include "base/bytes.hpp"
-#include "transports/tcp/ring.hpp"
 
 namespace hocket::tcp {
+
+/// A queue whose elements keep their numbers: 0 for the first that was ever pushed, and so on. It
+/// grows, and keeps its memory.
+template <class T>
+class Ring {
+ public:
+  /// Numbers of the first element, and behind the last one.
+  [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }
+  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+  [[nodiscard]] std::uint64_t size() const noexcept { return end_ - begin_; }
+
+  [[nodiscard]] T& operator[](std::uint64_t number) noexcept { return places_[place(number)]; }
+  [[nodiscard]] const T& operator[](std::uint64_t number) const noexcept {
+    return places_[place(number)];
+  }
+  [[nodiscard]] T& front() noexcept { return (*this)[begin_]; }
+
+  void push(T element) {
+    if (size() == places_.size()) grow();
+    places_[place(end_++)] = std::move(element);
+  }
+  T pop() noexcept { return std::exchange(places_[place(begin_++)], T{}); }
+
+ private:
+  static constexpr std::size_t places_min = 16;
+
+  /// The number of places is a power of two.
+  [[nodiscard]] std::size_t place(std::uint64_t number) const noexcept {
+    return static_cast<std::size_t>(number & (places_.size() - 1));
+  }
+
+  void grow() {
+    std::vector<T> larger(places_.empty() ? places_min : 2 * places_.size());
+    for (std::uint64_t i = begin_; i < end_; ++i) {
+      larger[static_cast<std::size_t>(i & (larger.size() - 1))] = std::move((*this)[i]);
+    }
+    places_ = std::move(larger);
+  }
+
+  std::vector<T> places_ = {};
+  std::uint64_t begin_ = 0;
+  std::uint64_t end_ = 0;
+};
 
 inline constexpr std::size_t header_bytes = 16;
 using Header = std::array<std::byte, header_bytes>;

@@ -57,21 +57,13 @@ Frame Frame::decode(const Header& header) noexcept {
 }
 
 void Rail::adopt(Link link) {
-  link_ = std::move(link);
-  is_readable_ = true;
-  is_writable_ = true;
+  adopt_link(std::move(link));
   static_cast<void>(::setsockopt(socket(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes_max,
                                  sizeof unsent_bytes_max));
   net::Address there;
   static_cast<void>(::getpeername(socket(), there.get(), &there.bytes));
   name_ = fmt::format("{} to {}", net::local_address(socket()).endpoint().host,
                       there.endpoint().to_string());
-}
-
-void Rail::note(const Event& event) noexcept {
-  if (event.may_read()) is_readable_ = true;
-  if (event.may_write()) is_writable_ = true;
-  if (event.is_ending()) has_ended_ = true;
 }
 
 // --- receiving ---
@@ -111,31 +103,6 @@ Status Rail::receive(Scratch& scratch) {
   if (is_open_ && got_ == in_.bytes) status = close_frame();
   if (!status.ok()) return status;
   return take({scratch.overflow(), static_cast<std::size_t>(count) - in_place});
-}
-
-/// As Stream's.
-Status Rail::note_read(ssize_t count, std::size_t asked) {
-  if (count == 0) return Status(StatusCode::peer_lost, "its connection ended");
-  if (count < 0 && errno == EINTR) return {};
-  if (count < 0 && errno != EAGAIN) {
-    return Status(StatusCode::peer_lost, "its connection broke").with_system_error(errno);
-  }
-  const bool is_emptied = count < 0 || (static_cast<std::size_t>(count) < asked && !has_ended_);
-  if (is_emptied) is_readable_ = false;
-  return {};
-}
-
-Status Rail::receive_encrypted(Scratch& scratch) {
-  const std::span<std::byte> room = scratch.all();
-  const ssize_t count = ::recv(socket(), room.data(), room.size(), 0);
-  Status status = note_read(count, room.size());
-  if (count <= 0 || !status.ok()) return status;
-  std::string plain;
-  status = link_.tls->receive(as_text(room.first(static_cast<std::size_t>(count))), plain);
-  encrypted_ += link_.tls->take_output();
-  Status taken = take(std::as_bytes(std::span(plain)));
-  if (!taken.ok()) return taken;
-  return status.ok() ? status : Status(StatusCode::peer_lost, std::string(status.what()));
 }
 
 Status Rail::take(std::span<const std::byte> bytes) {

@@ -12,10 +12,8 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
-#include "transports/tcp/greeting.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/tcp/connection.hpp"
 #include "transports/tcp/queue.hpp"
-#include "transports/tcp/stream.hpp"
 
 namespace hocket::tcp {
 
@@ -52,14 +50,11 @@ struct Frame {
   [[nodiscard]] static Frame decode(const Header& header) noexcept;
 };
 
-class Rail final : public Pollee {
+class Rail final : public Connection {
  public:
-  Rail(Bundle& of, Queues& queues) : Pollee(Role::rail), bundle(of), queues_(queues) {}
+  Rail(Bundle& of, Queues& queues) : Connection(Role::rail), bundle(of), queues_(queues) {}
 
   void adopt(Link link);
-  void note(const Event& event) noexcept;
-  [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
-  [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
   /// Both ends' addresses.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 
@@ -100,9 +95,10 @@ class Rail final : public Pollee {
  private:
   enum class Place : std::uint8_t { receive, aside, nowhere };
 
-  [[nodiscard]] Status receive_encrypted(Scratch& scratch);
-  [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
-  [[nodiscard]] Status take(std::span<const std::byte> bytes);
+  [[nodiscard]] Status lost(std::string_view how, int error = 0) const override {
+    return Status(StatusCode::peer_lost, std::string(how)).with_system_error(error);
+  }
+  [[nodiscard]] Status take(std::span<const std::byte> bytes) override;
   [[nodiscard]] Status open_frame();
   [[nodiscard]] Status close_frame();
   /// Calls visit(data, bytes) for where the rest of the piece goes, up to so many bytes of it.
@@ -111,11 +107,7 @@ class Rail final : public Pollee {
   [[nodiscard]] ssize_t send_plain() noexcept;
 
   Queues& queues_;
-  Link link_ = {};
   std::string name_ = {};
-  bool is_readable_ = false;  // as far as we know
-  bool is_writable_ = false;
-  bool has_ended_ = false;
 
   Frame::Header header_ = {};  // of what comes
   std::size_t header_got_ = 0;
@@ -128,7 +120,6 @@ class Rail final : public Pollee {
   Frame out_ = {};
   Frame::Header out_header_ = {};
   std::uint64_t sent_ = frame_header_bytes;
-  std::string encrypted_ = {};
 };
 
 }  // namespace hocket::tcp

@@ -70,25 +70,6 @@ struct Pieces {
 
 }  // namespace
 
-Status lost_peer(std::uint32_t peer, std::string_view how, int error) {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} is lost: {}", peer, how))
-      .with_peer(static_cast<int>(peer))
-      .with_system_error(error)
-      .with_hint("see why its process has ended, or whether the network between is whole");
-}
-
-Status closed_by_peer(std::uint32_t peer) {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", peer))
-      .with_peer(static_cast<int>(peer));
-}
-
-Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room) {
-  return Status(StatusCode::mismatch,
-                fmt::format("rank {} sent {} bytes to a receive of {}", peer, bytes, room))
-      .with_peer(static_cast<int>(peer))
-      .with_hint("do all ranks call the same operation with the same count?");
-}
-
 /// Where a read puts what comes.
 struct Stream::Reach {
   Pieces pieces;
@@ -99,16 +80,13 @@ struct Stream::Reach {
 void Stream::adopt(Link link) {
   const auto bytes = std::as_bytes(std::span(link.surplus));
   surplus_.assign(bytes.begin(), bytes.end());
-  link_ = std::move(link);
   sealed_ = sending_;
-  is_readable_ = true;
-  is_writable_ = true;
+  adopt_link(std::move(link));
 }
 
 void Stream::note(const Event& event) noexcept {
-  if (event.may_read()) is_readable_ = true;
-  if (event.may_write()) is_writable_ = true;
-  if (event.is_ending()) has_ended_ = is_ending_ = true;
+  Connection::note(event);
+  if (event.is_ending()) is_ending_ = true;
 }
 
 // --- receiving ---
@@ -121,18 +99,6 @@ Status Stream::receive(Scratch& scratch) {
   if (link_.tls != nullptr) return receive_encrypted(scratch);
   const bool is_small = received_ < header_bytes && incoming().room() <= small_bytes_max;
   return is_small ? receive_small(scratch) : receive_scattered(scratch);
-}
-
-/// A read that got less than it asked for has emptied the socket, unless its end has come.
-Status Stream::note_read(ssize_t count, std::size_t asked) {
-  if (count == 0) return lost("its connection ended");
-  if (count < 0) {
-    if (errno == EINTR) return {};
-    is_readable_ = false;
-    return errno == EAGAIN ? Status() : lost("its connection broke", errno);
-  }
-  if (static_cast<std::size_t>(count) < asked && !has_ended_) is_readable_ = false;
-  return {};
 }
 
 Status Stream::receive_small(Scratch& scratch) {
@@ -275,19 +241,6 @@ void Stream::close_message() noexcept {
   incoming().is_done = true;
   receiving_ += queues_.streams;
   received_ = 0;
-}
-
-Status Stream::receive_encrypted(Scratch& scratch) {
-  const std::span<std::byte> room = scratch.all();
-  const ssize_t count = ::recv(socket(), room.data(), room.size(), 0);
-  Status status = note_read(count, room.size());
-  if (count <= 0 || !status.ok()) return status;
-  std::string plain;
-  status = link_.tls->receive(as_text(room.first(static_cast<std::size_t>(count))), plain);
-  encrypted_ += link_.tls->take_output();
-  Status taken = take(std::as_bytes(std::span(plain)));
-  if (!taken.ok()) return taken;
-  return status.ok() ? status : lost(status.what());
 }
 
 Status Stream::look_for_end() {

@@ -21,47 +21,22 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
-#include "transports/tcp/greeting.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/tcp/connection.hpp"
 #include "transports/tcp/queue.hpp"
-#include "wire/tls.hpp"
 
 namespace hocket::tcp {
 
-/// Read into memory of which the message may turn out shorter: at most so much at once.
-inline constexpr std::size_t ahead_bytes_max = 64 << 10;
-/// Read behind all receives that are posted.
-inline constexpr std::size_t overflow_bytes = 16 << 10;
-
-/// Memory to read into, for whoever reads just now: room for bytes that must move, and directly
-/// behind it that for the overflow.
-class Scratch {
- public:
-  Scratch() : memory_(moved_bytes + overflow_bytes) {}
-  [[nodiscard]] std::byte* overflow() noexcept { return memory_.data() + moved_bytes; }
-  [[nodiscard]] std::span<std::byte> all() noexcept { return memory_; }
-
- private:
-  static constexpr std::size_t moved_bytes = ahead_bytes_max + 64 * header_bytes;
-  std::vector<std::byte> memory_;
-};
-
-/// What a connection that ends without a farewell means.
-[[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
-[[nodiscard]] Status closed_by_peer(std::uint32_t peer);
-/// A message is longer than the receive that it meets.
-[[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
-
-class Stream final : public Pollee {
+class Stream final : public Connection {
  public:
   /// Borrows the queues of its channel. Its first message is number `index`.
   Stream(ChannelId of, Queues& queues, std::uint32_t index)
-      : Pollee(Role::stream), channel(of), queues_(queues), sending_(index), receiving_(index) {}
+      : Connection(Role::stream),
+        channel(of),
+        queues_(queues),
+        sending_(index),
+        receiving_(index) {}
 
   void adopt(Link link);
-  [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
-  [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
-
   void note(const Event& event) noexcept;
   /// Reads at the next turn, whether or not there was an event.
   void try_to_read() noexcept { is_readable_ = true; }
@@ -116,20 +91,18 @@ class Stream final : public Pollee {
 
   [[nodiscard]] bool has_surplus() const noexcept { return surplus_begin_ < surplus_.size(); }
   [[nodiscard]] Slot& incoming() noexcept { return queues_.receives[receiving_]; }
-  [[nodiscard]] Status lost(std::string_view how, int error = 0) const {
+  [[nodiscard]] Status lost(std::string_view how, int error = 0) const override {
     return lost_peer(queues_.peer, how, error);
   }
   [[nodiscard]] Status farewell() const { return closed_by_peer(queues_.peer); }
 
-  [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
   [[nodiscard]] Status receive_small(Scratch& scratch);
   [[nodiscard]] Status receive_scattered(Scratch& scratch);
-  [[nodiscard]] Status receive_encrypted(Scratch& scratch);
   [[nodiscard]] Status settle(const Reach& reach, std::uint64_t count, Scratch& scratch);
   [[nodiscard]] Status settle_in_place(const Reach& reach, std::uint64_t count,
                                        std::uint64_t& place);
   [[nodiscard]] Status take_surplus();
-  [[nodiscard]] Status take(std::span<const std::byte> bytes);
+  [[nodiscard]] Status take(std::span<const std::byte> bytes) override;
   [[nodiscard]] Status consume(std::span<const std::byte> bytes, std::size_t& used);
   [[nodiscard]] Status open_message();
   void close_message() noexcept;
@@ -140,11 +113,7 @@ class Stream final : public Pollee {
   void note_sent(std::uint64_t count) noexcept;
 
   Queues& queues_;
-  Link link_ = {};
-  bool is_readable_ = false;  // as far as we know
-  bool is_writable_ = false;
-  bool has_ended_ = false;  // the other end sends no more, beyond what there is to read
-  bool is_ending_ = false;  // that is news
+  bool is_ending_ = false;  // it has been seen only now that the other end sends no more
   Status end_ = {};
 
   std::uint64_t sending_;    // number of the message that is being sent
@@ -155,9 +124,7 @@ class Stream final : public Pollee {
   std::vector<std::byte> surplus_ = {};  // came, and no receive is there for it
   std::size_t surplus_begin_ = 0;
 
-  // With TLS: on its way out, for messages from `sealed_` on up to `sending_`.
-  std::string encrypted_ = {};
-  std::uint64_t sealed_ = 0;
+  std::uint64_t sealed_ = 0;  // with TLS: from it on up to `sending_` are in encrypted_
 };
 
 }  // namespace hocket::tcp

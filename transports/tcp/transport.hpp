@@ -18,7 +18,6 @@
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
-#include "transports/tcp/ring.hpp"
 #include "transports/tcp/stream.hpp"
 
 namespace hocket::tcp {

@@ -1,0 +1,76 @@
+// A connection that is made, whatever goes over it: what it is ready for, and what it reads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "hocket/status.hpp"
+
+#include "transports/tcp/greeting.hpp"
+#include "transports/tcp/poller.hpp"
+#include "transports/tcp/queue.hpp"
+
+namespace hocket::tcp {
+
+/// Read into memory of which the message may turn out shorter: at most so much at once.
+inline constexpr std::size_t ahead_bytes_max = 64 << 10;
+/// Read behind all receives that are posted.
+inline constexpr std::size_t overflow_bytes = 16 << 10;
+
+/// Memory to read into, for whoever reads just now: room for bytes that must move, and directly
+/// behind it that for the overflow.
+class Scratch {
+ public:
+  Scratch() : memory_(moved_bytes + overflow_bytes) {}
+  [[nodiscard]] std::byte* overflow() noexcept { return memory_.data() + moved_bytes; }
+  [[nodiscard]] std::span<std::byte> all() noexcept { return memory_; }
+
+ private:
+  static constexpr std::size_t moved_bytes = ahead_bytes_max + 64 * header_bytes;
+  std::vector<std::byte> memory_;
+};
+
+/// What a connection that ends without a farewell means.
+[[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
+[[nodiscard]] Status closed_by_peer(std::uint32_t peer);
+/// A message is longer than the receive that it meets.
+[[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
+
+class Connection : public Pollee {
+ public:
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
+  [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
+  void note(const Event& event) noexcept;
+
+ protected:
+  explicit Connection(Role of) : Pollee(of) {}
+  ~Connection() = default;
+
+  /// What it is that nothing comes any more.
+  [[nodiscard]] virtual Status lost(std::string_view how, int error = 0) const = 0;
+  /// What was read, in order.
+  [[nodiscard]] virtual Status take(std::span<const std::byte> bytes) = 0;
+
+  void adopt_link(Link link);
+  /// Of a read that asked for so many bytes and gave `count`.
+  [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
+  /// Once, with TLS.
+  [[nodiscard]] Status receive_encrypted(Scratch& scratch);
+
+  Link link_ = {};
+  bool is_readable_ = false;  // as far as we know
+  bool is_writable_ = false;
+  bool has_ended_ = false;      // the other end sends no more, beyond what there is to read
+  std::string encrypted_ = {};  // with TLS: on its way out
+};
+
+}  // namespace hocket::tcp
