@@ -13,7 +13,7 @@ from pathlib import Path
 import plots
 from fetch import fetch
 from machine import CONTROL, conditions
-from peers import OPERATIONS, Hocket, Peer, everyone, missing_launcher
+from peers import OPERATIONS, Hocket, Peer, everyone
 from place import Place, lab_of_environment
 from results import as_json, cells
 from rounds import Match, play
@@ -88,11 +88,10 @@ def wanted(options: argparse.Namespace) -> list[Peer]:
 def usable(peers: list[Peer]) -> list[Peer]:
     able = []
     for peer in peers:
-        lacking = missing_launcher(peer)
-        if peer.is_here and not lacking:
+        if peer.is_here and not peer.lacks_starter:
             able.append(peer)
         else:
-            why = f"{lacking} is not there" if lacking else peer.absence
+            why = f"{peer.starter} is not there" if peer.is_here else peer.absence
             print(f"compare: without {peer.name}: {why}", file=sys.stderr)
     if not any(isinstance(peer, Hocket) for peer in able):
         raise SystemExit("compare: Hocket itself is not built")

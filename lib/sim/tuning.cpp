@@ -58,11 +58,11 @@ class Parser {
 
   Status read_entry(std::string_view line) {
     std::string_view value = line;
-    std::string_view name = trimmed(take_until(value, "="));
+    const std::string_view name = trimmed(take_until(value, "="));
     value = trimmed(value);
-    if (take_until(name, " ") == "measured" && !name.empty()) return read_measured(name, value);
-    name = trimmed(line.substr(0, line.find('=')));
     if (name == "network") return read_network(value);
+    constexpr std::string_view measured = "measured ";
+    if (name.starts_with(measured)) return read_measured(name.substr(measured.size()), value);
     const std::size_t dot = name.find('.');
     if (dot != name.npos) return read_number(name.substr(0, dot), name.substr(dot + 1), value);
     auto rules = parse_rules(line, place());
