@@ -12,6 +12,10 @@ namespace hocket::engine {
 namespace {
 
 constexpr Duration background_spin = std::chrono::microseconds(10);
+// Who starts operations often waits for them soon, and is faster alone: so much time it has since
+// the last one that it started; altogether so many times as much.
+constexpr Duration background_delay = std::chrono::microseconds(100);
+constexpr int background_delays_max = 10;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
@@ -54,7 +58,8 @@ Engine::~Engine() {
   {
     Entry entry(*this);
     is_ending_ = true;
-    needed_.notify_all();
+    ++background_calls_;
+    background_calls_.notify_one();
     wake_sleepers();
   }
   if (background_.joinable()) background_.join();
@@ -252,16 +257,24 @@ void Engine::wake_sleepers() {
 void Engine::call_background() {
   if (leader_ != Leader::nobody || executor_.active() == 0) return;
   if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
-  needed_.notify_one();
+  ++background_calls_;
+  background_calls_.notify_one();
   wake_sleepers();  // it may sleep as a leader still that it is no more
 }
 
+/// Keeps away from the mutex while others are at work, who hold it nearly always.
 void Engine::run_in_background() {
-  std::unique_lock lock(mutex_);
+  std::uint32_t heard = 0;
   while (true) {
-    needed_.wait(
-        lock, [&] { return is_ending_ || (leader_ == Leader::nobody && executor_.active() > 0); });
+    background_calls_.wait(heard);
+    for (int i = 0; i < background_delays_max && heard != background_calls_; ++i) {
+      heard = background_calls_;
+      std::this_thread::sleep_for(background_delay);
+    }
+    if (leader_ == Leader::waiter) continue;  // who calls at its end
+    std::unique_lock lock(mutex_);
     if (is_ending_) return;
+    if (leader_ != Leader::nobody || executor_.active() == 0) continue;
     lead(lock, Leader::background, {}, [&] { return is_ending_ || executor_.active() == 0; });
   }
 }

@@ -95,13 +95,13 @@ class Engine {
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex
   std::mutex mutex_;                         // of all below
   Executor executor_;
-  Leader leader_ = Leader::nobody;
+  std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
   std::uint64_t term_ = 0;    // of the leader
   std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;
   std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
-  std::condition_variable needed_;   // for the background: operations are under way, nobody leads
+  std::atomic<std::uint32_t> background_calls_ = 0;  // operations are under way, and nobody leads
   bool is_ending_ = false;
   std::thread background_;  // from the first need on
 };
