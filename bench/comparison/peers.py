@@ -75,6 +75,8 @@ class Hocket(Peer):
         words = [str(self.program), task.operation, "--json"]
         if task.operation != "barrier":
             words += ["--sizes", ",".join(map(str, task.sizes))]
+        if task.operation == "broadcast":  # of which the others have no other kind
+            words.append("--in-place")
         if not place.hosts:
             return Command([*words, "--ranks", str(place.ranks)])
         return Command([*launcher(self.build, place), *words])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from results import OURS, cells
+from results import OURS, cells, measure_in_words
 from rounds import Match
 from table import names_in, show_size, show_time
 
@@ -49,9 +49,9 @@ def curve(points: list[tuple[float, float]], color: str, is_ours: bool) -> list[
 
 def draw_times(match: Match, xs: list[float], colors: dict[str, str]) -> list[str]:
     found = cells(match)
-    values = [p50 for cell in found for p50 in cell.p50.values()]
+    values = [time for cell in found for time in cell.time.values()]
     y = Scale(min(values), max(values) * 1.1, TIMES_TOP + TIMES_HEIGHT, TIMES_TOP)
-    parts = [text(LEFT, TIMES_TOP - 8, "time, p50 of the slowest rank")]
+    parts = [text(LEFT, TIMES_TOP - 8, f"time, {measure_in_words(match)}")]
     decade = 10.0 ** math.floor(math.log10(min(values)))
     while decade <= max(values):
         if decade >= min(values):
@@ -59,7 +59,7 @@ def draw_times(match: Match, xs: list[float], colors: dict[str, str]) -> list[st
             parts.append(text(LEFT - 6, y(decade) + 4, show_time(decade), 'text-anchor="end"'))
         decade *= 10
     for name, color in colors.items():
-        points = [(x, y(cell.p50[name])) for x, cell in zip(xs, found) if name in cell.p50]
+        points = [(x, y(cell.time[name])) for x, cell in zip(xs, found) if name in cell.time]
         parts += curve(points, color, name == OURS)
     return parts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from peers import LIMITS, OPERATIONS, Peer
-from results import OURS, Cell, cells
+from results import OURS, Cell, cells, measure_in_words
 from rounds import Match
 
 UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
@@ -38,7 +38,7 @@ def row(values: list[str]) -> str:
 
 
 def names_in(match: Match, found: list[Cell]) -> list[str]:
-    everyone = {name for cell in found for name in cell.p50}
+    everyone = {name for cell in found for name in cell.time}
     order = [name for each in match.valid[:1] for name in each.rows]
     rest = sorted(everyone - {OURS}, key=lambda name: (order.index(name) if name in order else 99, name))
     return [OURS, *rest]
@@ -50,7 +50,7 @@ def times(match: Match) -> list[str]:
     lines = [row(["size", *names, "best peer", "ratio", "p99 ratio"]), "|---" * (len(names) + 4) + "|"]
     for cell in found:
         best = cell.best_peer
-        shown = [show_time(cell.p50[name]) if name in cell.p50 else "" for name in names]
+        shown = [show_time(cell.time[name]) if name in cell.time else "" for name in names]
         lines.append(row([show_size(cell.size), *shown, best or "", show_ratio(cell.ratio),
                           show_ratio(cell.p99_ratios.get(best) if best else None)]))
     return lines
@@ -79,7 +79,7 @@ def section(match: Match, plot: str) -> list[str]:
     lines = [f"### {match.operation}, {match.place.ranks} {where}", ""]
     if not match.valid:
         return [*lines, "No round is valid: the processors moved in each.", ""]
-    lines += [f"p50 of the slowest rank, median of {len(match.valid)} rounds"
+    lines += [f"{measure_in_words(match)}, median of {len(match.valid)} rounds"
               f" ({len(match.rounds) - len(match.valid)} void).", "", *times(match), *streams(match)]
     lines += ["", *(f"{name}: {why}." for name, why in match.absent.items())]
     return [*lines, f"![{match.operation}, {match.place.ranks} ranks]({plot})", ""]
@@ -118,7 +118,7 @@ def page(matches: list[Match], everyone: list[Peer], conditions: dict[str, Any],
         "",
         f"Written by `{command}`. All take turns in each round; a *ratio* is Hocket's time through that"
         " of the fastest peer of the row, the median of the ratios of the rounds, so that less than 1 is"
-        " faster. f32, sum, out of place, one call after the other, checked.",
+        " faster. f32, sum, out of place but for broadcast, one call after the other, checked.",
         "",
         f"{conditions['processor']}, {conditions['processors']} processors, Linux"
         f" {conditions['kernel']}, congestion control `{conditions['congestion_control']}` for all,"

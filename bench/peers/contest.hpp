@@ -1,6 +1,6 @@
 // The rules by which others are measured beside Hocket: those of hocket-bench, so that a row says
-// the same of each. f32 and sum, out of place, one call after the other; each quantile is that of
-// the slowest rank. A result is checked before the timed calls.
+// the same of each. f32 and sum, out of place but for broadcast, one call after the other; each
+// quantile is that of the slowest rank. A result is checked before the timed calls.
 #pragma once
 
 #include <algorithm>

@@ -37,7 +37,7 @@ class Rounds(unittest.TestCase):
         match = self.match(round_of(1e-6, 2e-6), round_of(10e-6, 40e-6), round_of(3e-6, 3e-6))
         (cell,) = cells(match)
         self.assertEqual((cell.best_peer, cell.ratio), ("Gloo", 0.5))
-        self.assertEqual(cell.p50["Hocket"], 3e-6)
+        self.assertEqual(cell.time["Hocket"], 3e-6)
         self.assertEqual(losses([match]), [])
 
     def test_rounds_in_which_processors_moved_do_not_count(self) -> None:
@@ -52,6 +52,13 @@ class Rounds(unittest.TestCase):
         self.assertIn("🔴", "".join(times(match)))
         self.assertEqual(show_ratio(0.8), "0.80")
         self.assertIn("🔴", show_ratio(0.8, is_better_above=True))
+
+    def test_of_what_goes_one_way_the_mean_counts(self) -> None:
+        rows = {"Hocket": {8: {"bytes": 8, "p50_s": 2e-6, "time_s": 3e-6, "p99_s": 1.0}},
+                "Gloo": {8: {"bytes": 8, "p50_s": 1e-6, "time_s": 6e-6, "p99_s": 1.0}}}
+        match = Match("broadcast", Place(2), [Round(rows, (0.2, 0.2))])
+        self.assertEqual(cells(match)[0].ratio, 0.5)
+        self.assertEqual(as_json(match)["sizes"][0]["time_s"]["Hocket"], 3e-6)
 
     def test_no_result_of_ours_is_a_loss(self) -> None:
         match = self.match(round_of(3e-6, 2e-6))
