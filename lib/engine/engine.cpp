@@ -13,7 +13,7 @@ namespace {
 
 constexpr Duration background_spin = std::chrono::microseconds(10);
 // Who starts operations often waits for them soon, and is faster alone: so much time it has since
-// the last one that it started; altogether so many times as much.
+// the last one that it started, but altogether only so many times as much.
 constexpr Duration background_delay = std::chrono::microseconds(100);
 constexpr int background_delays_max = 10;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
@@ -77,6 +77,7 @@ void Engine::start_in_background(const Task& task) {
   const Entry entry(*this);
   executor_.start(task);
   wake_sleepers();
+  ++background_starts_;
   call_background();
 }
 
@@ -110,6 +111,7 @@ void Engine::start_in_background(Group& group, const Parcel& parcel) {
   const Entry entry(*this);
   executor_.start(group, parcel);
   wake_sleepers();
+  ++background_starts_;
   call_background();
 }
 
@@ -265,17 +267,22 @@ void Engine::call_background() {
 /// Keeps away from the mutex while others are at work, who hold it nearly always.
 void Engine::run_in_background() {
   std::uint32_t heard = 0;
+  bool is_alone = false;  // with what others start, and do not wait for
   while (true) {
     background_calls_.wait(heard);
-    for (int i = 0; i < background_delays_max && heard != background_calls_; ++i) {
-      heard = background_calls_;
+    heard = background_calls_;
+    for (int i = 0; i < background_delays_max && !is_alone; ++i) {
+      const std::uint32_t starts = background_starts_;
       std::this_thread::sleep_for(background_delay);
+      if (background_starts_ == starts) break;
     }
-    if (leader_ == Leader::waiter) continue;  // who calls at its end
+    is_alone = false;
+    if (leader_ == Leader::waiter && !is_ending_) continue;  // who calls at its end
     std::unique_lock lock(mutex_);
     if (is_ending_) return;
     if (leader_ != Leader::nobody || executor_.active() == 0) continue;
     lead(lock, Leader::background, {}, [&] { return is_ending_ || executor_.active() == 0; });
+    is_alone = executor_.active() == 0;
   }
 }
 

@@ -93,7 +93,7 @@ class Engine {
   const Fd wake_;  // an eventfd: to end a leader's sleep
 
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex
-  std::mutex mutex_;                         // of all below
+  std::mutex mutex_;                         // of all below, atomics are also read without
   Executor executor_;
   std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
@@ -102,7 +102,8 @@ class Engine {
   std::uint32_t followers_ = 0;
   std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
   std::atomic<std::uint32_t> background_calls_ = 0;  // operations are under way, and nobody leads
-  bool is_ending_ = false;
+  std::atomic<std::uint32_t> background_starts_ = 0;
+  std::atomic<bool> is_ending_ = false;
   std::thread background_;  // from the first need on
 };
 
