@@ -86,10 +86,14 @@ struct Paces {
   Link between;
   double reduce = 0;  // seconds a byte
   double ends = 2;    // at which a rank's core has work: it sends, and it receives
+  bool is_crowded = false;
 };
 
-/// From one to the next of many messages.
-double pace(const Leg& leg, double sending, double reducing, double core) noexcept {
+/// From one to the next of many messages. While a crowded core has work with one, it moves no
+/// other.
+double pace(const Leg& leg, double sending, double reducing, double core,
+            bool is_crowded) noexcept {
+  if (is_crowded) return sending + core + reducing;
   return std::max(leg.is_serial ? sending + reducing : sending, core + reducing);
 }
 
@@ -101,8 +105,10 @@ double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
   const double busy =
       leg.between.blocks > 0 ? leg.between.blocks * far.crowded + paces.between.latency : 0;
   const double path = near.path + std::max(far.path, busy);
-  const double near_pace = pace(leg, near.sending, reducing, paces.ends * paces.inside.overhead);
-  const double far_pace = pace(leg, far.crowded, reducing, paces.ends * paces.between.overhead);
+  const double near_pace =
+      pace(leg, near.sending, reducing, paces.ends * paces.inside.overhead, paces.is_crowded);
+  const double far_pace =
+      pace(leg, far.crowded, reducing, paces.ends * paces.between.overhead, paces.is_crowded);
   if (!leg.is_in_step) {
     return path + leg.inside.streamed * near_pace + leg.between.streamed * far_pace;
   }
@@ -148,7 +154,8 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
   const Paces paces = {.inside = near_link(algorithm, problem, network),
                        .between = is_local ? network_link(network) : far_link(problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
-                       .ends = is_one_way ? 1.0 : 2.0};
+                       .ends = is_one_way ? 1.0 : 2.0,
+                       .is_crowded = network.ranks_per_core > 1};
   const Legs all = legs_of(algorithm, problem, bytes, network);
   double seconds = all.copied_bytes * seconds_per_byte(network.copy_speed);
   for (std::uint32_t i = 0; i < all.count; ++i) seconds += leg_seconds(all.legs[i], paces);

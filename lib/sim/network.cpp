@@ -104,6 +104,7 @@ std::span<const Preset> presets() noexcept { return table; }
 
 Network crowded(Network network, std::uint32_t ranks) noexcept {
   if (ranks <= 1) return network;
+  network.ranks_per_core = ranks;
   // Each message of the others, and to hand the processor over takes about as much again.
   for (double* const each : {&network.host_latency, &network.host_overhead, &network.overhead}) {
     *each *= 2.0 * ranks;

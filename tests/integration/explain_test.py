@@ -51,6 +51,12 @@ class Explain(unittest.TestCase):
                   for size in ("64", "64M")}
         self.assertNotEqual(chosen["64"], chosen["64M"])
 
+    def test_ranks_that_share_processors_take_fewer_messages(self) -> None:
+        question = ("reduce_scatter", "-n", "4", "--hosts", "1", "--bytes", "32K")
+        self.assertEqual(self.document(*question)["chosen"], "direct")
+        self.assertEqual(self.document(*question, "--processors", "4")["chosen"], "direct")
+        self.assertEqual(self.document(*question, "--processors", "2")["chosen"], "circulant")
+
     def test_table(self) -> None:
         said = self.answer("all_reduce", "--ranks", "12", "-b", "1M", "--hosts", "3")
         lines = said.splitlines()

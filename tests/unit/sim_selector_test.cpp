@@ -93,6 +93,11 @@ TEST_CASE("where ranks share processors, few messages go, and not many to one ra
   for (const std::uint64_t bytes : {500'000U, 8'000'000U}) {
     CHECK(selector.choose(problem, bytes).algorithm->reach != hocket::plan::Reach::all);
   }
+  // What a core sends it does not send while it takes in something else.
+  tcp.ranks_per_host = 4;
+  const Problem parts{.operation = Operation::reduce_scatter, .size = 4, .ranks_per_host = 4};
+  CHECK(Selector(tcp, {}).choose(parts, 32'768).algorithm->name == "direct");
+  CHECK(Selector(crowded(tcp, 2), {}).choose(parts, 32'768).algorithm->name == "circulant");
 }
 
 TEST_CASE("candidates are all that there is, the cheapest first") {

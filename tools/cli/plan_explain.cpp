@@ -36,6 +36,7 @@ struct Options {
   std::uint32_t root = 0;
   NetworkOptions network = {.preset = std::string(sim::usual_network)};
   bool has_network = false;  // on the command line
+  std::uint32_t processors = 0;
   std::string tuning_file;
   std::uint64_t steps_max = Sweep{}.steps_max;
   bool uneven = false;
@@ -101,10 +102,16 @@ Result<sim::Tuning> read_all_tuning(const Options& options) {
   if (!preset.ok()) return preset.status();
   auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
   if (!tuning.ok()) return tuning;
+  const bool is_measured = !(tuning->network == *preset);
   const auto network =
       read_network(options.network, options.ranks, options.has_network ? *preset : tuning->network);
   if (!network.ok()) return network.status();
   tuning->network = *network;
+  if (options.processors > 0 && !is_measured) {  // as in a world
+    const std::uint32_t ranks = std::min(options.ranks, network->ranks_per_host);
+    const std::uint32_t sharing = (ranks - 1) / options.processors + 1;
+    tuning->network = sim::crowded(*network, sharing);
+  }
   return tuning;
 }
 
@@ -320,6 +327,8 @@ Command explain_command(CLI::App& plan) {
   parser->add_option("--root", options->root, "Of operations that have one")->capture_default_str();
   parser->add_flag("-v,--uneven", options->uneven, "Chunks differ in size, as in an all_gather_v");
   add_network_options(*parser, options->network);
+  parser->add_option("--processors", options->processors,
+                     "Of a host, if its ranks have to share them");
   parser->add_option("--tuning-file", options->tuning_file,
                      "Instead of the one that HOCKET_TUNING_FILE names");
   parser
