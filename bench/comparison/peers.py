@@ -37,7 +37,7 @@ class Peer:
     name = ""
     how = ""
     path = ""  # of its program, in the build folder
-    starter = ""  # the program that starts it, if that comes from elsewhere
+    starter = ""  # the program that starts it, if it does not start itself
     operations: tuple[str, ...] = OPERATIONS
     absence = ""
     size_max = 1 << 40
@@ -70,7 +70,6 @@ class Hocket(Peer):
     how = "as it comes"
     absence = "build it: meson compile -C build"
 
-
     def command(self, task: Task, place: Place) -> Command:
         words = [str(self.program), task.operation, "--json"]
         if task.operation != "barrier":
@@ -95,7 +94,6 @@ class OpenMpi(Peer):
     absence = "install libopenmpi-dev, and build again"
     starter = "mpirun.openmpi"
     settings: tuple[str, ...] = ()
-
 
     def command(self, task: Task, place: Place) -> Command:
         words = [self.starter, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
@@ -147,7 +145,6 @@ class Mpich(Peer):
     absence = "install libmpich-dev, and build again"
     handles_crowds = False
     size_max = 1 << 18  # it hangs above
-
 
     def command(self, task: Task, place: Place) -> Command:
         environment = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
@@ -220,7 +217,6 @@ class Gloo(Peer):
     absence = "install libgloo-dev, and build again"
     algorithm = "ring"
 
-
     def command(self, task: Task, place: Place) -> Command:
         environment = {"GLOO_ALGORITHM": self.algorithm, "GLOO_INTERFACE": place.interface}
         words = [str(self.program), str(place.ranks), *task.words]
@@ -247,7 +243,6 @@ class Sockets(Peer):
     how = "one connection, polled: what the machine allows"
     operations = ("sendrecv",)
     absence = "build it: meson compile -C build"
-
 
     def can(self, operation: str, place: Place) -> bool:
         return place.ranks == 2 and not place.hosts and super().can(operation, place)

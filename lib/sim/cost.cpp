@@ -91,9 +91,10 @@ struct Paces {
 
 /// From one to the next of many messages. While a crowded core has work with one, it moves no
 /// other.
-double pace(const Leg& leg, double sending, double reducing, double core,
-            bool is_crowded) noexcept {
-  if (is_crowded) return sending + core + reducing;
+double pace(const Leg& leg, double sending, double reducing, const Link& link,
+            const Paces& paces) noexcept {
+  const double core = paces.ends * link.overhead;
+  if (paces.is_crowded) return sending + core + reducing;
   return std::max(leg.is_serial ? sending + reducing : sending, core + reducing);
 }
 
@@ -105,10 +106,8 @@ double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
   const double busy =
       leg.between.blocks > 0 ? leg.between.blocks * far.crowded + paces.between.latency : 0;
   const double path = near.path + std::max(far.path, busy);
-  const double near_pace =
-      pace(leg, near.sending, reducing, paces.ends * paces.inside.overhead, paces.is_crowded);
-  const double far_pace =
-      pace(leg, far.crowded, reducing, paces.ends * paces.between.overhead, paces.is_crowded);
+  const double near_pace = pace(leg, near.sending, reducing, paces.inside, paces);
+  const double far_pace = pace(leg, far.crowded, reducing, paces.between, paces);
   if (!leg.is_in_step) {
     return path + leg.inside.streamed * near_pace + leg.between.streamed * far_pace;
   }

@@ -102,12 +102,12 @@ Result<sim::Tuning> read_all_tuning(const Options& options) {
   if (!preset.ok()) return preset.status();
   auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
   if (!tuning.ok()) return tuning;
-  const bool is_measured = !(tuning->network == *preset);
+  const bool is_measured = tuning->network != *preset;
   const auto network =
       read_network(options.network, options.ranks, options.has_network ? *preset : tuning->network);
   if (!network.ok()) return network.status();
   tuning->network = *network;
-  if (options.processors > 0 && !is_measured) {  // as in a world
+  if (options.processors > 0 && !is_measured) {  // as Context has it
     const std::uint32_t ranks = std::min(options.ranks, network->ranks_per_host);
     const std::uint32_t sharing = (ranks - 1) / options.processors + 1;
     tuning->network = sim::crowded(*network, sharing);

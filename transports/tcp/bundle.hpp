@@ -22,10 +22,10 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "transports/tcp/connection.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/tcp/rail.hpp"
-#include "transports/tcp/stream.hpp"
 
 namespace hocket::tcp {
 
