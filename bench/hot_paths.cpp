@@ -136,6 +136,10 @@ constexpr Path paths[] = {
      [] {
        return plan_build({Operation::all_reduce, "ring", 64});
      }},
+    {"build all_reduce ring of 1024",
+     [] {
+       return plan_build({Operation::all_reduce, "ring", 1024});
+     }},
     {"build all_reduce circulant of 64",
      [] {
        return plan_build({Operation::all_reduce, "circulant", 64});

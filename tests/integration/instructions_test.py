@@ -68,6 +68,11 @@ class Instructions(unittest.TestCase):
             with self.subTest(path):
                 self.assertLessEqual(count, MORE_MAX * allowed[path])
 
+    def test_a_plan_is_built_in_time_linear_in_its_steps(self) -> None:
+        allowed = self.baseline["instructions"]
+        few, many = (allowed[f"build all_reduce ring of {ranks}"] for ranks in (64, 1024))
+        self.assertLessEqual(many, 1.1 * few * 1023 / 63)  # as many steps a rank for each other one
+
 
 if __name__ == "__main__":
     PROGRAM, BUILT_BY, *rest = sys.argv[1:]

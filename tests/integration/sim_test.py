@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from xml.etree import ElementTree
@@ -88,6 +90,20 @@ class Sim(unittest.TestCase):
         self.assertEqual({each["algorithm"]: each["simulated"]
                           for each in found["sizes"][0]["algorithms"]}["ring"], False)
         self.assertIn("by the formula", self.answer(*ring, "4096", "--ranks-per-host", "8"))
+
+    def test_100000_ranks_in_ten_seconds_and_4_gib(self) -> None:
+        begin = time.monotonic()
+        found = self.document("-n", "100000", "-b", "64M", "-e", "64M", "--algorithm",
+                              "recursive_doubling")
+        took = time.monotonic() - begin
+        (only,) = found["sizes"][0]["algorithms"]
+        self.assertTrue(only["simulated"])
+        info = subprocess.run([HOCKET, "info", "--json"], capture_output=True, text=True,
+                              timeout=120, check=True)
+        if json.loads(info.stdout)["build"]["sanitizer"] != "none":
+            return  # that takes time and memory of its own
+        self.assertLess(took, 10)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 4 << 20)
 
     def test_every_operation(self) -> None:
         for operation in ("reduce_scatter", "all_gather", "broadcast", "reduce", "gather",

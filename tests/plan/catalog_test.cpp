@@ -74,6 +74,19 @@ TEST_CASE("every algorithm is proved, and costs what its bound says") {
   }
 }
 
+TEST_CASE("a plan takes memory in proportion to its steps") {
+  for (const Algorithm& algorithm : catalog()) {
+    for (const std::uint32_t size : {64U, 500U, 2048U}) {
+      const Problem problem{.operation = algorithm.operation, .size = size, .ranks_per_host = 8};
+      INFO(title(algorithm, problem));
+      const Plan plan = build(algorithm, problem, size / 2);
+      const std::size_t bytes =
+          plan.steps.capacity() * sizeof(Step) + plan.after.capacity() * sizeof plan.after[0];
+      CHECK(bytes <= 100 * plan.steps.size());
+    }
+  }
+}
+
 TEST_CASE("every algorithm gives the right numbers, whatever happens first") {
   for (const Algorithm& algorithm : catalog()) {
     if (algorithm.operation == Operation::barrier) continue;
