@@ -93,6 +93,7 @@ class HOCKET_API Communicator {
   [[nodiscard]] std::string_view transport() const;
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
+  // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
   void run(const Collective& operation);
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);
