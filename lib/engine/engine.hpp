@@ -85,6 +85,7 @@ class Engine {
   void resign();
   void follow(std::unique_lock<std::mutex>& lock, Deadline deadline);
   void call_background();
+  void ring_for_background();
   void run_in_background();
   void wake_sleepers();
 
@@ -101,8 +102,10 @@ class Engine {
   std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;
   std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
-  std::atomic<std::uint32_t> background_calls_ = 0;  // operations are under way, and nobody leads
+  std::atomic<std::uint32_t> background_bell_ = 0;  // 1: operations are under way, and nobody leads
   std::atomic<std::uint32_t> background_starts_ = 0;
+  Instant last_start_ = {};  // of a message, in the background
+  std::uint32_t starts_in_a_row_ = 0;
   std::atomic<bool> is_ending_ = false;
   std::thread background_;  // from the first need on
 };

@@ -34,6 +34,8 @@ struct Token {
   }
 };
 
+constexpr std::size_t posted_together = 16;
+
 Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expected,
                     std::uint64_t came) {
   const plan::Plan& plan = run.plan();
@@ -165,11 +167,11 @@ void Executor::open(Group& group, std::uint32_t peer, ChannelId letters, Channel
   flush();
 }
 
-void Executor::start(Group& group, const Parcel& parcel) {
+void Executor::start(Group& group, const Parcel& parcel, Post post) {
   if (!group.failure.ok()) group.mailbox->fail(group.failure);
   const Status failure = group.mailbox->start(parcel, outgoing_);
   if (!failure.ok()) fail(group, failure);
-  flush();
+  if (post == Post::at_once || outgoing_.ops().size() >= posted_together) flush();
 }
 
 void Executor::detach(Group& group) {

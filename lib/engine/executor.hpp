@@ -40,7 +40,9 @@ class Executor {
   void attach(Group& group, Mailbox& mailbox);
   /// To send to and receive from a peer.
   void open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads);
-  void start(Group& group, const Parcel& parcel);
+  /// Together: with those that follow, once they are many or in progress().
+  enum class Post : std::uint8_t { at_once, together };
+  void start(Group& group, const Parcel& parcel, Post post = Post::at_once);
   /// Of a group whose channels are closed: until the transport has nothing of it.
   void detach(Group& group);
 

@@ -15,10 +15,18 @@ constexpr std::uint64_t letter_bytes = 24;
 /// Messages up to so many bytes go whole in a letter.
 constexpr std::uint64_t small_bytes_max = 4096;
 constexpr std::uint64_t buffer_bytes = letter_bytes + small_bytes_max;
-/// Small messages that a sender may be ahead of its receiver.
-constexpr std::uint32_t credits_max = 64;
+/// And up to so many they are pushed: to wait for a clear would take longer than to copy them once.
+constexpr std::uint64_t pushed_bytes_max = 256 << 10;
+/// Of a sender: how far it may be ahead of its receiver.
+constexpr std::uint32_t credits_max = 256;
 /// Receives of letters that are posted for each peer.
 constexpr int letters_expected = 4;
+
+/// What a message takes of its sender's credit.
+std::uint32_t units_of(std::uint64_t bytes) noexcept {
+  return bytes <= small_bytes_max ? 1
+                                  : static_cast<std::uint32_t>((bytes - 1) / small_bytes_max + 1);
+}
 
 /// A copy of nothing may have no memory.
 void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
@@ -26,6 +34,9 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexc
 }
 
 }  // namespace
+
+Mailbox::Mailbox(std::uint32_t rank, std::uint32_t size)
+    : rank_(rank), peers_(size), buffers_(buffer_bytes) {}
 
 void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, OpList& outgoing) {
   peers_[peer] = {
@@ -53,14 +64,23 @@ Status Mailbox::send(std::uint32_t item, OpList& outgoing) {
   }
   Peer& peer = peers_[parcel.peer];
   if (!peer.lost.ok()) return peer.lost;
-  if (parcel.bytes <= small_bytes_max && peer.credits > 0) {
-    --peer.credits;
-    items_[item].is_posted = true;
-    post_letter(parcel.peer, letter, item, outgoing);
+  const bool is_small = parcel.bytes <= small_bytes_max;
+  const bool may_push = parcel.bytes <= pushed_bytes_max && peer.offers == 0;
+  if ((is_small || may_push) && peer.credits >= units_of(parcel.bytes)) {
+    peer.credits -= units_of(parcel.bytes);
+    if (is_small) {
+      items_[item].is_posted = true;
+      post_letter(parcel.peer, letter, item, outgoing);
+    } else {
+      letter.kind = LetterKind::push;
+      post_letter(parcel.peer, letter, none, outgoing);
+      post_payload(parcel.peer, item, parcel.bytes, outgoing);
+    }
     return {};
   }
   letter.kind = LetterKind::offer;
   items_[item].is_offered = true;
+  ++peer.offers;
   post_letter(parcel.peer, letter, none, outgoing);
   return {};
 }
@@ -87,6 +107,7 @@ Status Mailbox::arrive(const Arrived& arrived, OpList& outgoing) {
       expected_, [&](std::uint32_t item) { return fits(items_[item].parcel, arrived); });
   if (found == expected_.end()) {
     unexpected_.push_back(arrived);
+    if (arrived.letter.kind == LetterKind::push) keep_push(unexpected_.back(), outgoing);
     return {};
   }
   const std::uint32_t item = *found;
@@ -99,7 +120,6 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
   if (letter.bytes > parcel.bytes) {
-    if (arrived.buffer != none) give_back_buffer(arrived.buffer);
     return Status(StatusCode::mismatch,
                   fmt::format("a message of {} bytes with tag {} came from rank {}, where there is "
                               "room for {}",
@@ -107,11 +127,14 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
         .with_peer(static_cast<int>(arrived.peer))
         .with_hint("receive into as much memory as the sender sends");
   }
-  if (arrived.buffer != none) {
-    copy_bytes(parcel.memory, buffers_[arrived.buffer].get() + letter_bytes, letter.bytes);
-    give_back_buffer(arrived.buffer);
-    finish(item, {});
-    give_credit(arrived.peer, outgoing);
+  if (arrived.op != none) {
+    ops_[arrived.op].item = item;
+    items_[item].is_posted = true;
+  } else if (arrived.buffer != none) {
+    hand_over(item, arrived.peer, arrived.buffer, outgoing);
+  } else if (letter.kind == LetterKind::push) {
+    post_payload(arrived.peer, item, letter.bytes, outgoing);
+    give_credit(arrived.peer, letter.bytes, outgoing);
   } else if (arrived.peer == rank_) {
     const auto sent = static_cast<std::uint32_t>(letter.number);
     copy_bytes(parcel.memory, items_[sent].parcel.memory, letter.bytes);
@@ -124,9 +147,20 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   return {};
 }
 
-void Mailbox::give_credit(std::uint32_t peer, OpList& outgoing) {
+/// A message from a buffer.
+void Mailbox::hand_over(std::uint32_t item, std::uint32_t peer, std::uint32_t buffer,
+                        OpList& outgoing) {
+  const std::uint64_t bytes = items_[item].parcel.received->bytes;
+  copy_bytes(items_[item].parcel.memory, buffers_.memory(buffer) + letter_bytes, bytes);
+  buffers_.give_back(buffer);
+  finish(item, {});
+  give_credit(peer, bytes, outgoing);
+}
+
+void Mailbox::give_credit(std::uint32_t peer, std::uint64_t bytes, OpList& outgoing) {
   std::uint32_t& owed = peers_[peer].owed;
-  if (++owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
+  owed += units_of(bytes);
+  if (owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
   post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(owed, 0U)}, none,
               outgoing);
 }
@@ -136,14 +170,16 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
   const Op op = ops_[number];
   free_ops_.push_back(number);
   if (op.item != none) items_[op.item].is_posted = false;
-  if (op.kind != OpKind::letter_in && op.buffer != none) give_back_buffer(op.buffer);
+  if (op.kind == OpKind::letter_out) buffers_.give_back(op.buffer);
   if (!failure_.ok()) {
     if (op.item != none) finish(op.item, failure_);
     return {};
   }
   if (!completion.status.ok()) {
-    if (op.kind == OpKind::letter_in) {
-      give_back_buffer(op.buffer);
+    const bool is_unasked = op.kind == OpKind::push_in && op.item == none;
+    if (op.kind == OpKind::letter_in || is_unasked) {
+      buffers_.give_back(op.buffer);
+      if (is_unasked) unexpected_.erase(kept_by(number));
       return lose(op.peer, completion.status);
     }
     return Status(completion.status).with_peer(static_cast<int>(op.peer));
@@ -152,22 +188,33 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
     expect_letter(op.peer, outgoing);
     return take_letter(op.peer, op.buffer, completion.bytes, outgoing);
   }
-  if (op.item != none) finish(op.item, {});
+  if (op.kind == OpKind::push_in) {
+    if (op.item == none) {
+      kept_by(number)->op = none;
+    } else {
+      hand_over(op.item, op.peer, op.buffer, outgoing);
+    }
+  } else if (op.item != none) {
+    finish(op.item, {});
+  }
   return {};
 }
 
 Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
                             OpList& outgoing) {
-  const Letter letter = bytes >= letter_bytes ? read(buffers_[buffer].get()) : Letter();
+  const Letter letter = bytes >= letter_bytes ? read(buffers_.memory(buffer)) : Letter();
   const bool is_message = letter.kind == LetterKind::message;
-  if (bytes != letter_bytes + (is_message ? letter.bytes : 0) || letter.kind > LetterKind::credit) {
+  const bool is_too_long = letter.kind == LetterKind::push && letter.bytes > pushed_bytes_max;
+  if (bytes != letter_bytes + (is_message ? letter.bytes : 0) || is_too_long ||
+      letter.kind > LetterKind::push) {
     return Status(StatusCode::protocol_error,
                   fmt::format("what came from rank {} in {} bytes is no letter", peer, bytes))
         .with_peer(static_cast<int>(peer));
   }
   if (is_message) return arrive({.peer = peer, .letter = letter, .buffer = buffer}, outgoing);
-  give_back_buffer(buffer);
-  if (letter.kind == LetterKind::offer) return arrive({.peer = peer, .letter = letter}, outgoing);
+  buffers_.give_back(buffer);
+  if (letter.kind == LetterKind::offer || letter.kind == LetterKind::push)
+    return arrive({.peer = peer, .letter = letter}, outgoing);
   if (letter.kind == LetterKind::clear) return take_clear(peer, letter, outgoing);
   peers_[peer].credits += static_cast<std::uint32_t>(letter.number);
   return {};
@@ -183,6 +230,7 @@ Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter, OpList& out
         .with_peer(static_cast<int>(peer));
   }
   items_[item].is_offered = false;
+  --peers_[peer].offers;
   post_payload(peer, static_cast<std::uint32_t>(item), items_[item].parcel.bytes, outgoing);
   return {};
 }
@@ -249,15 +297,15 @@ void Mailbox::fail(const Status& why) {
 
 void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
                           OpList& outgoing) {
-  const std::uint32_t buffer = take_buffer();
-  write(letter, buffers_[buffer].get());
-  const std::uint64_t token =
+  const std::uint32_t buffer = buffers_.take(buffer_bytes);
+  write(letter, buffers_.memory(buffer));
+  const std::uint32_t number =
       add_op({.kind = OpKind::letter_out, .peer = peer, .buffer = buffer, .item = item});
   TransportOp& op = outgoing.add();
   op.channel = peers_[peer].letters;
-  op.first = {buffers_[buffer].get(), letter_bytes};
+  op.first = {buffers_.memory(buffer), letter_bytes};
   if (item != none) op.rest = {items_[item].parcel.memory, items_[item].parcel.bytes};
-  op.token = token;
+  op.token = token_base_ | number;
 }
 
 void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
@@ -268,29 +316,46 @@ void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t
   op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = peers_[peer].payloads;
   op.first = {items_[item].parcel.memory, bytes};
-  op.token = add_op(
-      {.kind = sends ? OpKind::payload_out : OpKind::payload_in, .peer = peer, .item = item});
+  op.token = token_base_ | add_op({.kind = sends ? OpKind::payload_out : OpKind::payload_in,
+                                   .peer = peer,
+                                   .item = item});
 }
 
 void Mailbox::expect_letter(std::uint32_t peer, OpList& outgoing) {
-  const std::uint32_t buffer = take_buffer();
+  const std::uint32_t buffer = buffers_.take(buffer_bytes);
   TransportOp& op = outgoing.add();
   op.kind = TransportOp::Kind::recv;
   op.channel = peers_[peer].letters;
-  op.first = {buffers_[buffer].get(), buffer_bytes};
-  op.token = add_op({.kind = OpKind::letter_in, .peer = peer, .buffer = buffer});
+  op.first = {buffers_.memory(buffer), buffer_bytes};
+  op.token = token_base_ | add_op({.kind = OpKind::letter_in, .peer = peer, .buffer = buffer});
 }
 
-std::uint64_t Mailbox::add_op(const Op& op) {
+/// Receives what is pushed, and not expected yet.
+void Mailbox::keep_push(Arrived& arrived, OpList& outgoing) {
+  const std::uint64_t bytes = arrived.letter.bytes;
+  arrived.buffer = buffers_.take(letter_bytes + bytes);
+  arrived.op = add_op({.kind = OpKind::push_in, .peer = arrived.peer, .buffer = arrived.buffer});
+  TransportOp& op = outgoing.add();
+  op.kind = TransportOp::Kind::recv;
+  op.channel = peers_[arrived.peer].payloads;
+  op.first = {buffers_.memory(arrived.buffer) + letter_bytes, bytes};
+  op.token = token_base_ | arrived.op;
+}
+
+std::vector<Mailbox::Arrived>::iterator Mailbox::kept_by(std::uint32_t op) {
+  return std::ranges::find(unexpected_, op, &Arrived::op);
+}
+
+std::uint32_t Mailbox::add_op(const Op& op) {
   if (free_ops_.empty()) {
     ops_.push_back(op);
     free_ops_.reserve(ops_.size());
-    return token_base_ | (ops_.size() - 1);
+    return static_cast<std::uint32_t>(ops_.size() - 1);
   }
   const std::uint32_t number = free_ops_.back();
   free_ops_.pop_back();
   ops_[number] = op;
-  return token_base_ | number;
+  return number;
 }
 
 std::uint32_t Mailbox::add_item(const Parcel& parcel) {
@@ -312,19 +377,6 @@ void Mailbox::finish(std::uint32_t item, const Status& status) {
   free_items_.push_back(item);
   work->finish(status);
 }
-
-std::uint32_t Mailbox::take_buffer() {
-  if (free_buffers_.empty()) {
-    buffers_.push_back(std::unique_ptr<std::byte[]>(new std::byte[buffer_bytes]));
-    free_buffers_.reserve(buffers_.size());
-    return static_cast<std::uint32_t>(buffers_.size() - 1);
-  }
-  const std::uint32_t buffer = free_buffers_.back();
-  free_buffers_.pop_back();
-  return buffer;
-}
-
-void Mailbox::give_back_buffer(std::uint32_t buffer) { free_buffers_.push_back(buffer); }
 
 Mailbox::Letter Mailbox::read(const std::byte* from) noexcept {
   return {.kind = static_cast<LetterKind>(load_little_endian<std::uint32_t>(from)),

@@ -1,23 +1,23 @@
 // Messages from rank to rank, with tags: beside the collective operations of a group, and in any
 // order with them.
 //
-// Two ranks have two channels for it. On one go letters: small messages whole, and of large ones an
-// offer, which the receiver clears once it knows where the payload is to go. On the other go the
-// payloads, in the order in which they were cleared, straight between the callers' memory. A small
-// message that nobody expects yet is kept; so that this takes little, a sender may only be so many
-// of them ahead, and then makes offers.
+// Two ranks have two channels for it. On one go letters: small messages whole, and of others word
+// of them. On the other go their payloads, straight between the callers' memory. A message of
+// middle size is pushed: its payload goes together with the letter. Of a large one goes an offer,
+// which the receiver clears once it knows where the payload is to go. Nothing is pushed while an
+// offer is open, so that both ends have all payloads in one order. What nobody expects yet is kept;
+// so that this takes little, a sender may only be so far ahead, and then makes offers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <span>
 #include <vector>
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "engine/buffers.hpp"
 #include "engine/op_list.hpp"
 #include "engine/work.hpp"
 
@@ -48,7 +48,7 @@ struct Parcel {
 class Mailbox {
  public:
   /// Of a rank among so many.
-  Mailbox(std::uint32_t rank, std::uint32_t size) : rank_(rank), peers_(size) {}
+  Mailbox(std::uint32_t rank, std::uint32_t size);
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
@@ -78,14 +78,14 @@ class Mailbox {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
-  enum class LetterKind : std::uint32_t { message, offer, clear, credit };
+  enum class LetterKind : std::uint32_t { message, offer, clear, credit, push };
   struct Letter {
     LetterKind kind = LetterKind::message;
     std::uint32_t tag = 0;
     std::uint64_t bytes = 0;   // of the message
-    std::uint64_t number = 0;  // of an offer and its clear: the sender's item; of a credit: letters
+    std::uint64_t number = 0;  // of an offer and its clear: the sender's item; of a credit: units
   };
-  enum class OpKind : std::uint8_t { letter_out, letter_in, payload_out, payload_in };
+  enum class OpKind : std::uint8_t { letter_out, letter_in, payload_out, payload_in, push_in };
   struct Op {
     OpKind kind = OpKind::letter_out;
     std::uint32_t peer = 0;
@@ -102,15 +102,17 @@ class Mailbox {
     bool is_open = false;
     ChannelId letters = 0;
     ChannelId payloads = 0;
-    std::uint32_t credits = 0;  // small messages that may go ahead
+    std::uint32_t credits = 0;  // units that may go ahead (units_of)
     std::uint32_t owed = 0;     // those taken since the last credit that was given
+    std::uint32_t offers = 0;   // to it, not cleared
     Status lost = {};
   };
   /// What came before anybody expected it.
   struct Arrived {
     std::uint32_t peer = 0;
     Letter letter = {};
-    std::uint32_t buffer = none;  // of a message
+    std::uint32_t buffer = none;  // of a message, or of what is pushed
+    std::uint32_t op = none;      // that still brings what is pushed
   };
 
   [[nodiscard]] Status send(std::uint32_t item, OpList& outgoing);
@@ -119,7 +121,10 @@ class Mailbox {
                                    OpList& outgoing);
   [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter, OpList& outgoing);
   [[nodiscard]] Status arrive(const Arrived& arrived, OpList& outgoing);
+  void keep_push(Arrived& arrived, OpList& outgoing);
+  [[nodiscard]] std::vector<Arrived>::iterator kept_by(std::uint32_t op);
   [[nodiscard]] Status accept(std::uint32_t item, const Arrived& arrived, OpList& outgoing);
+  void hand_over(std::uint32_t item, std::uint32_t peer, std::uint32_t buffer, OpList& outgoing);
   [[nodiscard]] Status lose(std::uint32_t peer, const Status& why);
   [[nodiscard]] Status hopeless(const Parcel& parcel) const;
   [[nodiscard]] static bool fits(const Parcel& expected, const Arrived& arrived) noexcept;
@@ -127,12 +132,10 @@ class Mailbox {
   void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item, OpList& outgoing);
   void post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes, OpList& outgoing);
   void expect_letter(std::uint32_t peer, OpList& outgoing);
-  void give_credit(std::uint32_t peer, OpList& outgoing);
-  [[nodiscard]] std::uint64_t add_op(const Op& op);
+  void give_credit(std::uint32_t peer, std::uint64_t bytes, OpList& outgoing);
+  [[nodiscard]] std::uint32_t add_op(const Op& op);
   [[nodiscard]] std::uint32_t add_item(const Parcel& parcel);
   void finish(std::uint32_t item, const Status& status);
-  [[nodiscard]] std::uint32_t take_buffer();
-  void give_back_buffer(std::uint32_t buffer);
   [[nodiscard]] static Letter read(const std::byte* from) noexcept;
   static void write(const Letter& letter, std::byte* to) noexcept;
 
@@ -143,8 +146,7 @@ class Mailbox {
   std::vector<std::uint32_t> free_items_;
   std::vector<Op> ops_;
   std::vector<std::uint32_t> free_ops_;
-  std::vector<std::unique_ptr<std::byte[]>> buffers_;
-  std::vector<std::uint32_t> free_buffers_;
+  Buffers buffers_;
   std::vector<std::uint32_t> expected_;  // receives, in their order
   std::vector<Arrived> unexpected_;      // in their order
   Status failure_;

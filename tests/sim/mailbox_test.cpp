@@ -1,5 +1,6 @@
 // Messages from rank to rank over the simulated fabric: of any size and tag, begun in any order.
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -56,7 +57,7 @@ class MailRun {
     for (std::uint64_t i = random_.between(1, 300); i > 0; --i) {
       const auto rank = [&] { return static_cast<std::uint32_t>(random_.below(size_)); };
       letters_.push_back({rank(), rank(), static_cast<std::uint32_t>(random_.below(3)),
-                          sizeof(std::uint32_t) + random_.below(random_.chance(0.2) ? 9000 : 200)});
+                          sizeof(std::uint32_t) + random_.below(most_bytes())});
     }
     set_up();
     make_acts();
@@ -104,6 +105,12 @@ class MailRun {
     }
   }
 
+  /// Small ones, that are pushed, and that are offered.
+  std::uint64_t most_bytes() {
+    const std::array<std::uint64_t, 3> most = {200, 9000, 90'000};
+    return most.at(random_.chance(0.7) ? 0 : random_.between(1, 2));
+  }
+
   void make_acts() {
     // Who takes from any rank does so always: a receive that names one could go without.
     std::vector<bool> takes_any(size_);
@@ -119,7 +126,7 @@ class MailRun {
       auto receive = std::make_unique<Act>();
       receive->letter = i;
       receive->takes_any = takes_any[letter.to];
-      receive->memory.resize(16'384);
+      receive->memory.resize(100'000);
       // Anywhere among what is begun there: order matters only within a sender and tag, which
       // check() knows by who got what.
       auto& acts = ranks_[letter.to].acts;

@@ -1,11 +1,13 @@
 // The engine over a transport that we move by hand.
 #include "engine/engine.hpp"
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -29,6 +31,8 @@ struct Network {
   Fd news = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));  // readable: there are some
   std::atomic<bool> has_come = false;
   std::atomic<int> sleeps = 0;
+  std::atomic<int> posts = 0;  // calls
+  std::atomic<int> sent = 0;   // messages
 };
 
 /// Tells of what has come only in the poll behind the one that noticed it, as TCP does of a message
@@ -44,7 +48,11 @@ class SlowTransport final : public Transport {
     return channels_++;
   }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
-    for (const TransportOp& op : ops) ops_.push_back(op);
+    ++network_.posts;
+    for (const TransportOp& op : ops) {
+      ops_.push_back(op);
+      if (op.kind == TransportOp::Kind::send) ++network_.sent;
+    }
     return ops.size();
   }
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
@@ -112,7 +120,52 @@ struct Rank {
   engine::Work work;
 };
 
+/// One rank of two that sends messages, without waiting for any.
+struct Sender {
+  Sender() : engine(require(engine::Engine::make(std::make_unique<SlowTransport>(network)))) {
+    engine->attach(group, mailbox);
+    CHECK(engine->open_mail(group, 1, 1, 0, 1).ok());
+    network.posts = 0;
+  }
+  ~Sender() {
+    network.has_come = true;
+    engine.reset();
+  }
+
+  void start(std::span<engine::Work> works) {
+    for (engine::Work& work : works) {
+      engine->start_in_background(group, {.sends = true, .peer = 1, .work = &work});
+    }
+  }
+  void await_sent(int count) {
+    while (network.sent < count && watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+    CHECK(network.sent == count);
+  }
+
+  Stopwatch watch;
+  Network network;
+  engine::Group group;
+  engine::Mailbox mailbox{0, 2};
+  std::unique_ptr<engine::Engine> engine;
+};
+
 }  // namespace
+
+TEST_CASE("many messages in a row go together, also when nobody waits for them") {
+  std::array<engine::Work, 40> works;  // that outlive the engine
+  Sender sender;
+  sender.start(works);
+  sender.await_sent(40);
+  // Some alone, where the processor was taken away between two.
+  CHECK(sender.network.posts < 40);
+}
+
+TEST_CASE("a few messages in a row go at once") {
+  std::array<engine::Work, 4> works;
+  Sender sender;
+  sender.start(works);
+  CHECK(sender.network.sent == 4);
+}
 
 TEST_CASE("who looks whether a work is over takes nothing from those who sleep for it") {
   Rank rank;
