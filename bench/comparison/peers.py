@@ -111,7 +111,7 @@ class OpenMpi(Peer):
 
 
 class OpenMpiRing(OpenMpi):
-    name = "Open MPI, ring"
+    name = "Open MPI (ring)"
     how = "the same with its segmented ring"
     operations = ("all_reduce",)
     settings = ("--mca", "coll_tuned_use_dynamic_rules", "1",
@@ -176,7 +176,7 @@ class Mpich5(Peer):
 
 
 class Mpich5Libfabric(Mpich5):
-    name = "MPICH 5, libfabric"
+    name = "MPICH 5 (libfabric)"
     how = "libfabric's tcp also inside a host"
     settings = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
@@ -229,7 +229,7 @@ class Gloo(Peer):
 
 
 class GlooBcube(Gloo):
-    name = "Gloo, bcube"
+    name = "Gloo (bcube)"
     how = "the same with its other algorithm"
     operations = ("all_reduce",)
     algorithm = "bcube"

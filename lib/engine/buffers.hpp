@@ -1,6 +1,7 @@
 // Memory for letters, and for what came before anybody expected it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -15,29 +16,23 @@ class Buffers {
 
   /// The number of one.
   [[nodiscard]] std::uint32_t take(std::uint64_t bytes) {
-    const bool is_large = bytes > usual_bytes_;
-    std::vector<std::uint32_t>& free = is_large ? free_numbers_ : free_;
-    std::uint32_t number = 0;
-    if (free.empty()) {
-      number = static_cast<std::uint32_t>(all_.size());
+    if (free_.empty()) {
+      free_.push_back(static_cast<std::uint32_t>(all_.size()));
       all_.emplace_back();
       free_.reserve(all_.size());
-      free_numbers_.reserve(all_.size());
-    } else {
-      number = free.back();
-      free.pop_back();
     }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
     Buffer& buffer = all_[number];
-    buffer.is_large = is_large;
-    if (buffer.memory == nullptr) {
-      buffer.memory.reset(new std::byte[is_large ? bytes : usual_bytes_]);
+    if (buffer.bytes < bytes) {
+      buffer.bytes = std::max(bytes, usual_bytes_);
+      buffer.memory.reset(new std::byte[buffer.bytes]);
     }
     return number;
   }
   void give_back(std::uint32_t number) {
-    if (!all_[number].is_large) return free_.push_back(number);
-    all_[number].memory.reset();
-    free_numbers_.push_back(number);
+    if (all_[number].bytes > usual_bytes_) all_[number] = {};
+    free_.push_back(number);
   }
   [[nodiscard]] std::byte* memory(std::uint32_t number) const noexcept {
     return all_[number].memory.get();
@@ -46,13 +41,12 @@ class Buffers {
  private:
   struct Buffer {
     std::unique_ptr<std::byte[]> memory;
-    bool is_large = false;
+    std::uint64_t bytes = 0;
   };
 
   const std::uint64_t usual_bytes_;
   std::vector<Buffer> all_ = {};
   std::vector<std::uint32_t> free_ = {};
-  std::vector<std::uint32_t> free_numbers_ = {};  // without memory
 };
 
 }  // namespace hocket::engine

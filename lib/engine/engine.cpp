@@ -23,6 +23,8 @@ constexpr Duration burst_pause = std::chrono::microseconds(2);
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
+// Who lets others run, and is gone for so long, shares the processor with a program that computes.
+constexpr Duration long_absence = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -197,10 +199,11 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (is_over() || deadline.passed(now)) break;
     idle_since = std::min(idle_since, now);
     if (now - idle_since < spin(as)) {
-      if (shares_processors_) {
+      if (shares_processors_ || now - idle_since >= patience_.before_yield()) {
         lock.unlock();
         std::this_thread::yield();
         lock.lock();
+        if (monotonic_clock().now() - now > long_absence) patience_.note(true);
         if (term != term_) return;
       }
       continue;

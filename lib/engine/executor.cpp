@@ -35,6 +35,8 @@ struct Token {
 };
 
 constexpr std::size_t posted_together = 16;
+/// To copy as much takes about as long as to post a message.
+constexpr std::uint64_t long_work_bytes = 16 << 10;
 
 Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expected,
                     std::uint64_t came) {
@@ -138,7 +140,7 @@ void Executor::begin_next() {
 bool Executor::progress() {
   const std::size_t count = transport_.poll(completions_);
   for (std::size_t i = 0; i < count; ++i) complete(completions_[i]);
-  const bool has_local_work = !local_.empty();
+  const bool has_local_work = count == 0 && !local_.empty();
   if (has_local_work) {
     const StepId id = local_.back();
     local_.pop_back();
@@ -280,6 +282,7 @@ inline void Executor::advance(Run& run, std::uint32_t step) {
 void Executor::advance_whole(Run& run, std::uint32_t step) {
   const Instruction& it = run.code[step];
   if (!it.communicates()) {
+    post_before_work(it.bytes);
     run.work_on(step, 0, it.bytes);
   } else if (count_down_next(run, it)) {
     release(run, it.next_on_port);
@@ -309,6 +312,7 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
 void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit) {
   Run::Pace& pace = run.paces[step];
   const std::uint64_t bytes = std::min(options_.segment_bytes, limit - pace.done);
+  post_before_work(bytes);
   run.work_on(step, pace.done, bytes);
   if (pace.done + bytes < limit) {
     pace.is_queued = true;
@@ -440,6 +444,11 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     return fail(*run.task.group, failure_of(run, token.step, expected, completion));
   }
   finish_if_over(run);
+}
+
+/// Others wait for what is to be sent, and nobody for our own work.
+void Executor::post_before_work(std::uint64_t bytes) {
+  if (bytes >= long_work_bytes) flush();
 }
 
 bool Executor::flush() {

@@ -95,6 +95,7 @@ class Executor {
   }
   void give_back(std::uint32_t slot, const TransportCompletion& completion);
   void complete_mail(const TransportCompletion& completion);
+  void post_before_work(std::uint64_t bytes);
   bool flush();
 
   Transport& transport_;

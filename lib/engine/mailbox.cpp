@@ -24,8 +24,7 @@ constexpr int letters_expected = 4;
 
 /// What a message takes of its sender's credit.
 std::uint32_t units_of(std::uint64_t bytes) noexcept {
-  return bytes <= small_bytes_max ? 1
-                                  : static_cast<std::uint32_t>((bytes - 1) / small_bytes_max + 1);
+  return static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) - 1) / small_bytes_max + 1);
 }
 
 /// A copy of nothing may have no memory.
@@ -68,14 +67,10 @@ Status Mailbox::send(std::uint32_t item, OpList& outgoing) {
   const bool may_push = parcel.bytes <= pushed_bytes_max && peer.offers == 0;
   if ((is_small || may_push) && peer.credits >= units_of(parcel.bytes)) {
     peer.credits -= units_of(parcel.bytes);
-    if (is_small) {
-      items_[item].is_posted = true;
-      post_letter(parcel.peer, letter, item, outgoing);
-    } else {
-      letter.kind = LetterKind::push;
-      post_letter(parcel.peer, letter, none, outgoing);
-      post_payload(parcel.peer, item, parcel.bytes, outgoing);
-    }
+    items_[item].is_posted = true;
+    if (!is_small) letter.kind = LetterKind::push;
+    post_letter(parcel.peer, letter, is_small ? item : none, outgoing);
+    if (!is_small) post_payload(parcel.peer, item, parcel.bytes, outgoing);
     return {};
   }
   letter.kind = LetterKind::offer;
@@ -188,13 +183,11 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
     expect_letter(op.peer, outgoing);
     return take_letter(op.peer, op.buffer, completion.bytes, outgoing);
   }
-  if (op.kind == OpKind::push_in) {
-    if (op.item == none) {
-      kept_by(number)->op = none;
-    } else {
-      hand_over(op.item, op.peer, op.buffer, outgoing);
-    }
-  } else if (op.item != none) {
+  if (op.item == none) {
+    if (op.kind == OpKind::push_in) kept_by(number)->op = none;
+  } else if (op.kind == OpKind::push_in) {
+    hand_over(op.item, op.peer, op.buffer, outgoing);
+  } else {
     finish(op.item, {});
   }
   return {};

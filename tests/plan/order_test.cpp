@@ -61,7 +61,7 @@ TEST_CASE("every step of every plan happens once, behind all that it waits for")
 
 TEST_CASE("a run in order stops where messages do not fit together") {
   auto plans = plans_of(Operation::all_gather, "ring", 3);
-  plans[1].steps.pop_back();
+  plans[1].steps.resize(3);  // the last receive, and the copy behind it
   OrderedRun run;
   run.start(plans);
   while (!run.next().empty()) continue;

@@ -190,7 +190,7 @@ TEST_CASE("what is wrong with all ranks is said of rank 0") {
   const Plan gather = plans_of(Operation::all_gather, "direct", 3).front();
   REQUIRE(fault_of(gather) == "none");
   plan = gather;
-  std::swap(plan.steps[2].to, plan.steps[4].to);
+  std::swap(plan.steps[1].to, plan.steps[3].to);
   CHECK_THAT(fault_of(plan), Catch::Contains("it holds what belongs elsewhere"));
 }
 

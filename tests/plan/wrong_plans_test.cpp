@@ -119,8 +119,8 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        "rank 2, step 11 (recv out[3] from 1): rank 1 has no send for it"},
       {"a missing receive", ring(), [](Plans& all) { remove_step(all[2], 11); },
        "rank 1, step 10 (send out[3] to 2): rank 2 has no receive for it"},
-      {"a missing copy", gather(), [](Plans& all) { remove_step(all[1], 0); },
-       "rank 1, step 0 (send out[1] to 2): block 0 of 1 blocks of out is undefined here"},
+      {"a missing copy", gather(), [](Plans& all) { remove_step(all[1], 4); },
+       "rank 1, out[1]: it is undefined at the end"},
       {"a block that nobody fills", plans_of(Operation::broadcast, "chain", 3),
        [](Plans& all) { remove_step(all[0], 1); }, "rank 0, out[0]: it is undefined at the end"},
       {"two receives exchanged", ring(),
@@ -139,10 +139,11 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        "is outside of scratch, which has 0 blocks here"},
       {"a message of another size", plans_of(Operation::all_gather, "ring", 3),
        [](Plans& all) {
-         all[0].steps[3].count = 2;
-         set_before(all[0], 3, {0, 1, 2});
+         all[0].steps[2].count = 2;
+         set_before(all[0], 2, {0, 1});
+         set_before(all[0], 4, {2});
        },
-       "rank 1, step 4 (recv out[2] from 0): what comes is of another size: rank 0, step 3"},
+       "rank 1, step 3 (recv out[2] from 0): what comes is of another size: rank 0, step 2"},
       {"blocks of another size", ring(),
        [](Plans& all) {
          all[0].steps[0].from = 0;
@@ -175,11 +176,11 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
        "message from 1) does, and does not wait for it"},
       {"a receive into what is being sent", gather(),
        [](Plans& all) {
-         all[0].steps[1].from_buffer = Buffer::out;
-         all[0].steps[1].from = 1;
-         all[0].steps[1].count = 1;
+         all[0].steps[0].from_buffer = Buffer::out;
+         all[0].steps[0].from = 1;
+         all[0].steps[0].count = 1;
        },
-       "it touches what step 1"},
+       "it touches what step 0"},
       {"a circle: all send before they receive, where they may not", doubling(),
        [](Plans& all) {
          for (Plan& plan : all) set_before(plan, 1, {0});
@@ -199,7 +200,7 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
       {"an undefined read", ring(), [](Plans& all) { all[0].steps[0].from_buffer = Buffer::out; },
        "rank 0, step 0 (send out[3] to 1): block 0 of 1 blocks of out is undefined here"},
       {"a gather with two blocks exchanged", gather(),
-       [](Plans& all) { std::swap(all[2].steps[2].to, all[2].steps[4].to); },
+       [](Plans& all) { std::swap(all[2].steps[1].to, all[2].steps[3].to); },
        "rank 2, out[0]: it holds what belongs elsewhere"},
       {"a scan that leaves out the rank's own", plans_of(Operation::scan, "chain", 3),
        [](Plans& all) { all[1].steps[0].kind = StepKind::recv; },

@@ -210,7 +210,7 @@ void canonical_reduce_scatter(PlanWriter& plan) {
 
 void canonical_all_reduce(PlanWriter& plan) {
   canonical_reduce_scatter(plan);
-  direct_all_gather(plan);
+  direct_all_gather(plan, {Buffer::out, plan.rank(), 1});
 }
 
 Bound canonical_bound(const Problem& problem) {

@@ -35,8 +35,8 @@ inline constexpr Algorithm direct_all_gather_algorithm = {
     .summary = "each rank sends its block to every other; for few ranks",
     .build =
         [](PlanWriter& plan) {
+          direct_all_gather(plan, {Buffer::in, 0, 1});
           own_block_to_out(plan);
-          direct_all_gather(plan);
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
@@ -64,7 +64,7 @@ inline constexpr Algorithm two_shot_all_reduce_algorithm = {
     .build =
         [](PlanWriter& plan) {
           direct_reduce_scatter(plan);
-          direct_all_gather(plan);
+          direct_all_gather(plan, {Buffer::out, plan.rank(), 1});
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {

@@ -52,9 +52,9 @@ void direct_reduce_scatter(PlanWriter& plan) {
   }
 }
 
-void direct_all_gather(PlanWriter& plan) {
+void direct_all_gather(PlanWriter& plan, const Range& own) {
   for (std::uint32_t i = 1; i < plan.size(); ++i) {
-    plan.send(plan.ahead(i), {Buffer::out, plan.rank(), 1});
+    plan.send(plan.ahead(i), own);
     plan.recv(plan.behind(i), {Buffer::out, plan.behind(i), 1});
   }
 }
@@ -73,9 +73,9 @@ void ring_reduce_scatter(PlanWriter& plan) {
   }
 }
 
-void ring_all_gather(PlanWriter& plan) {
+void ring_all_gather(PlanWriter& plan, const Range& own) {
   for (std::uint32_t i = 0; i < plan.size() - 1; ++i) {
-    plan.send(plan.ahead(1), {Buffer::out, plan.behind(i), 1});
+    plan.send(plan.ahead(1), i == 0 ? own : Range{Buffer::out, plan.behind(i), 1});
     plan.recv(plan.behind(1), {Buffer::out, plan.behind(i + 1), 1});
   }
 }

@@ -21,15 +21,15 @@ struct Partials {
 /// In `out` where that is as large as the vector, else in scratch.
 [[nodiscard]] Partials partials_of(const PlanWriter& plan) noexcept;
 
-/// What an all-gather or a gather begins with.
+/// Of an all-gather or a gather. Where others wait for the block itself, it comes last.
 void own_block_to_out(PlanWriter& plan);
 
-/// Each rank has its block in `out` when it begins, the others' when it ends.
-void ring_all_gather(PlanWriter& plan);
+/// Each rank has its own block when it begins, and the others' in `out` when it ends.
+void ring_all_gather(PlanWriter& plan, const Range& own);
 void ring_reduce_scatter(PlanWriter& plan);
 
 void direct_reduce_scatter(PlanWriter& plan);
-void direct_all_gather(PlanWriter& plan);
+void direct_all_gather(PlanWriter& plan, const Range& own);
 
 /// Of the circulant graph: 1, …, ceil(size / 4), ceil(size / 2), and the size itself.
 [[nodiscard]] std::vector<std::uint32_t> skips_of(std::uint32_t size);

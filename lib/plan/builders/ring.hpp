@@ -14,7 +14,7 @@ inline constexpr Algorithm ring_all_reduce_algorithm = {
     .build =
         [](PlanWriter& plan) {
           ring_reduce_scatter(plan);
-          ring_all_gather(plan);
+          ring_all_gather(plan, {Buffer::out, plan.rank(), 1});
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
@@ -44,8 +44,8 @@ inline constexpr Algorithm ring_all_gather_algorithm = {
     .summary = "fewest bytes, neighbours only; for large vectors and few ranks",
     .build =
         [](PlanWriter& plan) {
+          ring_all_gather(plan, {Buffer::in, 0, 1});
           own_block_to_out(plan);
-          ring_all_gather(plan);
         },
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
