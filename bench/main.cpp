@@ -14,7 +14,6 @@
 #include "kernels.hpp"
 #include "overlap.hpp"
 #include "sendrecv.hpp"
-#include "start.hpp"
 #include "steps.hpp"
 #include "store.hpp"
 #include "tune.hpp"
@@ -66,7 +65,6 @@ int main(int argc, char** argv) {
   hocket::bench::add_sendrecv_command(program, words);
   hocket::bench::add_kernels_command(program);
   hocket::bench::add_store_command(program);
-  hocket::bench::add_start_command(program);
   hocket::bench::add_steps_command(program);
   hocket::bench::add_tune_command(program);
   try {

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from place import Place
 
-OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier", "sendrecv")
+OPERATIONS = ("all_reduce", "reduce_scatter", "all_gather", "broadcast", "barrier", "sendrecv",
+              "start")
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Task:
 
     @property
     def words(self) -> list[str]:
-        return [self.operation, str(self.seconds), ",".join(map(str, self.sizes))]
+        """For the programs of the peers; all that they do to start is a small all_reduce."""
+        operation = "all_reduce" if self.operation == "start" else self.operation
+        return [operation, str(self.seconds), ",".join(map(str, self.sizes))]
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Peer:
     def can(self, operation: str, place: Place) -> bool:
         if place.is_crowded and not place.hosts and not self.handles_crowds:
             return False
+        if operation == "start" and place.hosts:
+            return False
         return operation in self.operations
 
     def command(self, task: Task, place: Place) -> Command:
@@ -71,6 +76,10 @@ class Hocket(Peer):
     absence = "build it: meson compile -C build"
 
     def command(self, task: Task, place: Place) -> Command:
+        if task.operation == "start":
+            program = str(self.build / "examples" / "all_reduce")
+            return Command([str(self.build / "tools" / "hocket"), "run", "-n", str(place.ranks),
+                            "--", program])
         words = [str(self.program), task.operation, "--json"]
         if task.operation != "barrier":
             words += ["--sizes", ",".join(map(str, task.sizes))]

@@ -20,6 +20,8 @@ def measure_of(match: Match) -> str:
 
 
 def measure_in_words(match: Match) -> str:
+    if match.operation == "start":
+        return "From the command to its end, with a small all_reduce"
     return ("mean" if match.operation in ONE_WAY else "p50") + " of the slowest rank"
 
 
@@ -31,6 +33,7 @@ class Cell:
     time: dict[str, float]  # measure_of(match)
     p99: dict[str, float]
     bandwidth: dict[str, float]  # of streams, bytes a second
+    peak: dict[str, float]  # of the largest process, bytes; of start only
     ratios: dict[str, float]  # of the time, the median over rounds
     p99_ratios: dict[str, float]
     bandwidth_ratios: dict[str, float]
@@ -75,6 +78,7 @@ def cells(match: Match) -> list[Cell]:
             time=medians(match, size, measure_of(match)),
             p99=medians(match, size, "p99_s"),
             bandwidth=medians(match, size, "bandwidth_gb_s"),
+            peak=medians(match, size, "peak_bytes"),
             ratios=ratios(match, size, measure_of(match)),
             p99_ratios=ratios(match, size, "p99_s"),
             bandwidth_ratios=ratios(match, size, "bandwidth_gb_s"),
@@ -101,6 +105,7 @@ def as_json(match: Match) -> dict[str, Any]:
                 measure_of(match): cell.time,
                 "p99_s": cell.p99,
                 "bandwidth_gb_s": cell.bandwidth,
+                "peak_bytes": cell.peak,
                 "ratios": cell.ratios,
                 "p99_ratios": cell.p99_ratios,
                 "bandwidth_ratios": cell.bandwidth_ratios,

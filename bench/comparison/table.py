@@ -74,13 +74,26 @@ def streams(match: Match) -> list[str]:
     return lines
 
 
+def peaks(match: Match) -> list[str]:
+    """Of memory, where it was measured."""
+    found = [cell for cell in cells(match) if cell.peak]
+    if not found:
+        return []
+    lines = ["", "Peak memory of the largest process, MiB:", ""]
+    names = names_in(match, found)
+    lines += [row(names), "|---" * len(names) + "|"]
+    lines += [row([f"{cell.peak[name] / (1 << 20):.1f}" if name in cell.peak else "" for name in names])
+              for cell in found]
+    return lines
+
+
 def section(match: Match, plot: str) -> list[str]:
     where = "hosts of an emulated cluster, a rank each" if match.place.hosts else "ranks"
     lines = [f"### {match.operation}, {match.place.ranks} {where}", ""]
     if not match.valid:
         return [*lines, "No round is valid: the processors moved in each.", ""]
     lines += [f"{measure_in_words(match)}, median of {len(match.valid)} rounds"
-              f" ({len(match.rounds) - len(match.valid)} void).", "", *times(match), *streams(match)]
+              f" ({len(match.rounds) - len(match.valid)} void).", "", *times(match), *streams(match), *peaks(match)]
     lines += ["", *(f"{name}: {why}." for name, why in match.absent.items())]
     return [*lines, f"![{match.operation}, {match.place.ranks} ranks]({plot})", ""]
 

@@ -19,7 +19,6 @@ constexpr int background_delays_max = 10;
 // Whoever starts so many, each right behind the one before, starts more: then to take them together
 // is faster than each at once, and than two threads that take turns.
 constexpr std::uint32_t burst_starts = 4;
-constexpr Duration burst_pause = std::chrono::microseconds(2);
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
@@ -56,6 +55,7 @@ Result<std::unique_ptr<Engine>> Engine::make(std::unique_ptr<Transport> transpor
 Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake)
     : transport_(std::move(transport)),
       shares_processors_(options.shares_processors),
+      burst_pause_(options.burst_pause),
       wake_(std::move(wake)),
       executor_(*transport_, options.executor),
       patience_(options.spin) {}
@@ -114,7 +114,7 @@ void Engine::start(Group& group, const Parcel& parcel) {
 
 void Engine::start_in_background(Group& group, const Parcel& parcel) {
   const Entry entry(*this);
-  const bool is_next = monotonic_clock().now() - last_start_ < burst_pause;
+  const bool is_next = monotonic_clock().now() - last_start_ < burst_pause_;
   starts_in_a_row_ = is_next ? starts_in_a_row_ + 1 : 1;
   const bool is_burst = starts_in_a_row_ > burst_starts && leader_ == Leader::nobody;
   executor_.start(group, parcel, is_burst ? Executor::Post::together : Executor::Post::at_once);
@@ -261,6 +261,7 @@ void Engine::follow(std::unique_lock<std::mutex>& lock, Deadline deadline) {
 
 /// After all that moves the transport: what a leader sleeps for may have been taken from it.
 void Engine::wake_sleepers() {
+  if (followers_ > 0) changed_.notify_all();
   if (asleep_ == 0) return;
   const std::uint64_t call = 1;
   (void)!::write(wake_.get(), &call, sizeof call);

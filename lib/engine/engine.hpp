@@ -29,6 +29,8 @@ struct EngineOptions {
   /// Whether more ranks run on this host than it has processors: then a leader lets others run each
   /// time that it has looked.
   bool shares_processors = false;
+  /// Messages that are started right behind each other come with less than this between them.
+  Duration burst_pause = std::chrono::microseconds(2);
 };
 
 /// Any thread may call anything.
@@ -91,6 +93,7 @@ class Engine {
 
   const std::unique_ptr<Transport> transport_;
   const bool shares_processors_;
+  const Duration burst_pause_;
   const Fd wake_;  // an eventfd: to end a leader's sleep
 
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex

@@ -35,6 +35,7 @@ struct Token {
 };
 
 constexpr std::size_t posted_together = 16;
+constexpr std::uint32_t busy_polls_max = 8;
 /// To copy as much takes about as long as to post a message.
 constexpr std::uint64_t long_work_bytes = 16 << 10;
 
@@ -140,7 +141,9 @@ void Executor::begin_next() {
 bool Executor::progress() {
   const std::size_t count = transport_.poll(completions_);
   for (std::size_t i = 0; i < count; ++i) complete(completions_[i]);
-  const bool has_local_work = count == 0 && !local_.empty();
+  // Where nothing has come, but also beside a stream of others' messages.
+  const bool has_time = count == 0 || ++busy_polls_ % busy_polls_max == 0;
+  const bool has_local_work = has_time && !local_.empty();
   if (has_local_work) {
     const StepId id = local_.back();
     local_.pop_back();
@@ -173,7 +176,8 @@ void Executor::start(Group& group, const Parcel& parcel, Post post) {
   if (!group.failure.ok()) group.mailbox->fail(group.failure);
   const Status failure = group.mailbox->start(parcel, outgoing_);
   if (!failure.ok()) fail(group, failure);
-  if (post == Post::at_once || outgoing_.ops().size() >= posted_together) flush();
+  const bool is_quiet = group.mailbox->active() == 0;  // so that nobody need come to post the rest
+  if (post == Post::at_once || is_quiet || outgoing_.ops().size() >= posted_together) flush();
 }
 
 void Executor::detach(Group& group) {

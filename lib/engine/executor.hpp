@@ -107,6 +107,7 @@ class Executor {
   std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
   std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
   std::vector<StepId> local_;         // with local work left: a segment at a time
+  std::uint32_t busy_polls_ = 0;
   OpList outgoing_;
   OpList refused_;
   std::array<TransportCompletion, 64> completions_ = {};  // of one poll

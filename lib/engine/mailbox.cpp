@@ -27,6 +27,13 @@ std::uint32_t units_of(std::uint64_t bytes) noexcept {
   return static_cast<std::uint32_t>((std::max<std::uint64_t>(bytes, 1) - 1) / small_bytes_max + 1);
 }
 
+Status no_credit(std::uint32_t peer) {
+  return Status(
+             StatusCode::protocol_error,
+             fmt::format("rank {} sent more than it may, or gave more credit than there is", peer))
+      .with_peer(static_cast<int>(peer));
+}
+
 /// A copy of nothing may have no memory.
 void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -67,9 +74,8 @@ Status Mailbox::send(std::uint32_t item, OpList& outgoing) {
   const bool may_push = parcel.bytes <= pushed_bytes_max && peer.offers == 0;
   if ((is_small || may_push) && peer.credits >= units_of(parcel.bytes)) {
     peer.credits -= units_of(parcel.bytes);
-    items_[item].is_posted = true;
     if (!is_small) letter.kind = LetterKind::push;
-    post_letter(parcel.peer, letter, is_small ? item : none, outgoing);
+    post_letter(parcel.peer, letter, item, outgoing);
     if (!is_small) post_payload(parcel.peer, item, parcel.bytes, outgoing);
     return {};
   }
@@ -124,10 +130,11 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   }
   if (arrived.op != none) {
     ops_[arrived.op].item = item;
-    items_[item].is_posted = true;
+    ++items_[item].posted;
   } else if (arrived.buffer != none) {
     hand_over(item, arrived.peer, arrived.buffer, outgoing);
   } else if (letter.kind == LetterKind::push) {
+    if (!peers_[arrived.peer].lost.ok()) return peers_[arrived.peer].lost;
     post_payload(arrived.peer, item, letter.bytes, outgoing);
     give_credit(arrived.peer, letter.bytes, outgoing);
   } else if (arrived.peer == rank_) {
@@ -153,10 +160,11 @@ void Mailbox::hand_over(std::uint32_t item, std::uint32_t peer, std::uint32_t bu
 }
 
 void Mailbox::give_credit(std::uint32_t peer, std::uint64_t bytes, OpList& outgoing) {
-  std::uint32_t& owed = peers_[peer].owed;
-  owed += units_of(bytes);
-  if (owed < credits_max / 2 || !peers_[peer].lost.ok()) return;
-  post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(owed, 0U)}, none,
+  Peer& sender = peers_[peer];
+  sender.owed += units_of(bytes);
+  if (sender.owed < credits_max / 2 || !sender.lost.ok()) return;
+  sender.kept -= sender.owed;
+  post_letter(peer, {.kind = LetterKind::credit, .number = std::exchange(sender.owed, 0U)}, none,
               outgoing);
 }
 
@@ -164,30 +172,42 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
                          OpList& outgoing) {
   const Op op = ops_[number];
   free_ops_.push_back(number);
-  if (op.item != none) items_[op.item].is_posted = false;
-  if (op.kind == OpKind::letter_out) buffers_.give_back(op.buffer);
+  const bool is_last = op.item != none && --items_[op.item].posted == 0;
+  const bool comes = op.kind == OpKind::letter_in || op.kind == OpKind::push_in;
+  if (op.buffer != none && (!comes || !failure_.ok())) buffers_.give_back(op.buffer);
   if (!failure_.ok()) {
-    if (op.item != none) finish(op.item, failure_);
+    if (is_last) finish(op.item, failure_);
     return {};
   }
   if (!completion.status.ok()) {
-    const bool is_unasked = op.kind == OpKind::push_in && op.item == none;
-    if (op.kind == OpKind::letter_in || is_unasked) {
-      buffers_.give_back(op.buffer);
-      if (is_unasked) unexpected_.erase(kept_by(number));
-      return lose(op.peer, completion.status);
+    if (op.kind == OpKind::credit_out) return {};  // the receives of letters tell
+    if (comes) buffers_.give_back(op.buffer);
+    if (!comes || op.item != none) {
+      return Status(completion.status).with_peer(static_cast<int>(op.peer));
     }
-    return Status(completion.status).with_peer(static_cast<int>(op.peer));
+    // That a push was lost is known to the receive that gets it: those behind it are not for that.
+    if (op.kind == OpKind::push_in) kept_by(number)->op = kept_by(number)->buffer = none;
+    return lose(op.peer, completion.status);
   }
   if (op.kind == OpKind::letter_in) {
     expect_letter(op.peer, outgoing);
     return take_letter(op.peer, op.buffer, completion.bytes, outgoing);
   }
+  if (op.kind == OpKind::push_in || op.kind == OpKind::payload_in) {
+    const std::uint64_t expected =
+        op.item == none ? kept_by(number)->letter.bytes : items_[op.item].parcel.received->bytes;
+    if (completion.bytes != expected) {
+      return Status(StatusCode::protocol_error,
+                    fmt::format("rank {} sent {} bytes of a message of {}", op.peer,
+                                completion.bytes, expected))
+          .with_peer(static_cast<int>(op.peer));
+    }
+  }
   if (op.item == none) {
     if (op.kind == OpKind::push_in) kept_by(number)->op = none;
   } else if (op.kind == OpKind::push_in) {
     hand_over(op.item, op.peer, op.buffer, outgoing);
-  } else {
+  } else if (is_last) {
     finish(op.item, {});
   }
   return {};
@@ -204,12 +224,21 @@ Status Mailbox::take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint6
                   fmt::format("what came from rank {} in {} bytes is no letter", peer, bytes))
         .with_peer(static_cast<int>(peer));
   }
+  if (is_message || letter.kind == LetterKind::push) {
+    peers_[peer].kept += units_of(letter.bytes);
+    if (peers_[peer].kept > credits_max) return no_credit(peer);
+  }
   if (is_message) return arrive({.peer = peer, .letter = letter, .buffer = buffer}, outgoing);
   buffers_.give_back(buffer);
-  if (letter.kind == LetterKind::offer || letter.kind == LetterKind::push)
-    return arrive({.peer = peer, .letter = letter}, outgoing);
   if (letter.kind == LetterKind::clear) return take_clear(peer, letter, outgoing);
-  peers_[peer].credits += static_cast<std::uint32_t>(letter.number);
+  if (letter.kind == LetterKind::credit) return take_credit(peer, letter);
+  return arrive({.peer = peer, .letter = letter}, outgoing);
+}
+
+Status Mailbox::take_credit(std::uint32_t peer, const Letter& letter) {
+  std::uint32_t& credits = peers_[peer].credits;
+  if (letter.number > credits_max - credits) return no_credit(peer);
+  credits += static_cast<std::uint32_t>(letter.number);
   return {};
 }
 
@@ -234,7 +263,7 @@ Status Mailbox::lose(std::uint32_t peer, const Status& why) {
   peers_[peer].lost = Status(why).with_peer(static_cast<int>(peer));
   for (const Item& item : items_) {
     // What the transport has fails or succeeds by itself.
-    if (!item.is_used || item.is_posted) continue;
+    if (!item.is_used || item.posted > 0) continue;
     if (item.parcel.peer == peer) return peers_[peer].lost;
     if (item.parcel.peer != any_rank) continue;
     if (Status status = hopeless(item.parcel); !status.ok()) return status;
@@ -283,8 +312,12 @@ void Mailbox::fail(const Status& why) {
   if (!failure_.ok()) return;
   failure_ = why;
   expected_.clear();
+  for (const Arrived& each : unexpected_) {
+    if (each.buffer != none && each.op == none) buffers_.give_back(each.buffer);
+  }
+  unexpected_.clear();
   for (std::uint32_t item = 0; item < items_.size(); ++item) {
-    if (items_[item].is_used && !items_[item].is_posted) finish(item, why);
+    if (items_[item].is_used && items_[item].posted == 0) finish(item, why);
   }
 }
 
@@ -292,19 +325,25 @@ void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_
                           OpList& outgoing) {
   const std::uint32_t buffer = buffers_.take(buffer_bytes);
   write(letter, buffers_.memory(buffer));
-  const std::uint32_t number =
-      add_op({.kind = OpKind::letter_out, .peer = peer, .buffer = buffer, .item = item});
+  const bool is_credit = letter.kind == LetterKind::credit;
+  const std::uint32_t number = add_op({.kind = is_credit ? OpKind::credit_out : OpKind::letter_out,
+                                       .peer = peer,
+                                       .buffer = buffer,
+                                       .item = item});
   TransportOp& op = outgoing.add();
   op.channel = peers_[peer].letters;
   op.first = {buffers_.memory(buffer), letter_bytes};
-  if (item != none) op.rest = {items_[item].parcel.memory, items_[item].parcel.bytes};
+  if (item != none) ++items_[item].posted;
+  if (letter.kind == LetterKind::message) {
+    op.rest = {items_[item].parcel.memory, items_[item].parcel.bytes};
+  }
   op.token = token_base_ | number;
 }
 
 void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
                            OpList& outgoing) {
   const bool sends = items_[item].parcel.sends;
-  items_[item].is_posted = true;
+  ++items_[item].posted;
   TransportOp& op = outgoing.add();
   op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = peers_[peer].payloads;

@@ -85,7 +85,14 @@ class Mailbox {
     std::uint64_t bytes = 0;   // of the message
     std::uint64_t number = 0;  // of an offer and its clear: the sender's item; of a credit: units
   };
-  enum class OpKind : std::uint8_t { letter_out, letter_in, payload_out, payload_in, push_in };
+  enum class OpKind : std::uint8_t {
+    letter_out,
+    credit_out,
+    letter_in,
+    payload_out,
+    payload_in,
+    push_in,
+  };
   struct Op {
     OpKind kind = OpKind::letter_out;
     std::uint32_t peer = 0;
@@ -95,15 +102,16 @@ class Mailbox {
   struct Item {
     Parcel parcel = {};
     bool is_used = false;
-    bool is_offered = false;  // and not cleared
-    bool is_posted = false;   // an op has its memory
+    bool is_offered = false;   // and not cleared
+    std::uint32_t posted = 0;  // ops that have its memory, or its letter
   };
   struct Peer {
     bool is_open = false;
     ChannelId letters = 0;
     ChannelId payloads = 0;
     std::uint32_t credits = 0;  // units that may go ahead (units_of)
-    std::uint32_t owed = 0;     // those taken since the last credit that was given
+    std::uint32_t kept = 0;     // units of what came from it that it got no credit for yet
+    std::uint32_t owed = 0;     // of these, those that were taken
     std::uint32_t offers = 0;   // to it, not cleared
     Status lost = {};
   };
@@ -119,6 +127,7 @@ class Mailbox {
   [[nodiscard]] Status receive(std::uint32_t item, OpList& outgoing);
   [[nodiscard]] Status take_letter(std::uint32_t peer, std::uint32_t buffer, std::uint64_t bytes,
                                    OpList& outgoing);
+  [[nodiscard]] Status take_credit(std::uint32_t peer, const Letter& letter);
   [[nodiscard]] Status take_clear(std::uint32_t peer, const Letter& letter, OpList& outgoing);
   [[nodiscard]] Status arrive(const Arrived& arrived, OpList& outgoing);
   void keep_push(Arrived& arrived, OpList& outgoing);

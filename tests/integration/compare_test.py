@@ -78,22 +78,24 @@ class Compare(unittest.TestCase):
 
     def test_a_short_one(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            ran = self.compare("--operations", "all_reduce,sendrecv", "--ranks", "2", "--sizes",
+            ran = self.compare("--operations", "all_reduce,sendrecv,start", "--ranks", "2", "--sizes",
                                "8,4K", "--rounds", "1", "--out", folder)
             self.assertEqual(ran.returncode, 0, ran.stderr)
             document = json.loads((Path(folder) / "comparison" / "all.json").read_text(encoding="utf-8"))
             self.assertEqual([each["operation"] for each in document["matches"]],
-                             ["all_reduce", "sendrecv"])
+                             ["all_reduce", "sendrecv", "start"])
             for match in document["matches"]:
                 if match["rounds"] == 0:
                     continue  # the processors moved in both
                 for size in match["sizes"]:
                     self.assertGreater(size["p50_s"]["Hocket"], 0)
+                if match["operation"] == "start":
+                    self.assertGreater(match["sizes"][0]["peak_bytes"]["Hocket"], 1 << 20)
             page = (Path(folder) / "comparison.md").read_text(encoding="utf-8")
             self.assertIn("### all_reduce, 2 ranks", page)
             for plot in Path(folder).glob("comparison/*.svg"):
                 self.assertTrue(xml.parse(plot).getroot().tag.endswith("svg"))
-            self.assertEqual(len(list(Path(folder).glob("comparison/*.svg"))), 2)
+            self.assertEqual(len(list(Path(folder).glob("comparison/*.svg"))), 3)
 
     def test_what_makes_no_sense_is_refused(self) -> None:
         for words, told in ((("--operations", "all_reduced"), "no operation is called all_reduced"),

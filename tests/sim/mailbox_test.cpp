@@ -175,7 +175,10 @@ class MailRun {
       if (!world_.is_alive(rank)) continue;
       // By sender and tag, what the last receive that was begun got.
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> last;
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> begun;
       for (const auto& act : ranks_[rank].acts) {
+        const Letter& wanted = letters_[act->letter];
+        const std::size_t place = act->sends ? 0 : begun[{wanted.from, wanted.tag}]++;
         if (!act->work.status().ok()) {
           if (is_deadly_) continue;
           return act->work.status().to_string();
@@ -187,10 +190,23 @@ class MailRun {
         const auto number = static_cast<std::int64_t>(number_of(*act));
         if (wrong.empty() && number <= former->second) wrong = "messages overtook each other";
         former->second = number;
+        if (wrong.empty() && !act->takes_any && number != number_sent(wanted, place)) {
+          wrong = "one that was lost was passed over";
+        }
         if (!wrong.empty()) return wrong + "\n" + world_.story();
       }
     }
     return {};
+  }
+
+  /// Of the letters that go the same way with the same tag.
+  std::int64_t number_sent(const Letter& like, std::size_t place) const {
+    for (std::size_t i = 0; i < letters_.size(); ++i) {
+      const Letter& each = letters_[i];
+      const bool is_like = each.from == like.from && each.to == like.to && each.tag == like.tag;
+      if (is_like && place-- == 0) return static_cast<std::int64_t>(i);
+    }
+    return -1;
   }
 
   static std::uint32_t number_of(const Act& act) {
