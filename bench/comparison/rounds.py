@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from machine import core_distance, load
-from peers import Hocket, Peer, Task, environment_of
+from peers import Command, Hocket, Peer, Task, environment_of
 from place import Place
-from start import time_start
 
 Row = dict[str, Any]
 
@@ -48,8 +47,8 @@ class Match:
         return [each for each in self.rounds if not each.is_void]
 
 
-def rows_of(peer: Peer, output: str) -> list[Row]:
-    if not isinstance(peer, Hocket):
+def rows_of(peer: Peer, task: Task, output: str) -> list[Row]:
+    if not isinstance(peer, Hocket) or task.operation == "start":
         return [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     rows: list[Row] = [row for row in json.loads(output)["rows"] if row["wrong"] == 0]
     for row in rows:
@@ -61,7 +60,7 @@ def run(peer: Peer, task: Task, place: Place, patience_s: float) -> tuple[list[R
     """Its rows, and what went wrong: whoever takes too long keeps what was there by then."""
     command = peer.command(task, place)
     if task.operation == "start":
-        return time_start(command, patience_s)
+        command = Command([str(peer.build / "bench" / "job"), *command.words], command.environment)
     process = subprocess.Popen(
         command.words, env=environment_of(command), start_new_session=True, text=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -77,7 +76,7 @@ def run(peer: Peer, task: Task, place: Place, patience_s: float) -> tuple[list[R
         output, _ = process.communicate()
         trouble = f"not done after {patience_s:.0f} s"
     try:
-        return rows_of(peer, output), trouble
+        return rows_of(peer, task, output), trouble
     except (json.JSONDecodeError, KeyError) as error:
         return [], trouble or f"gave no result: {error}"
 

@@ -22,8 +22,6 @@ constexpr std::uint32_t burst_starts = 4;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
-// Who lets others run, and is gone for so long, shares the processor with a program that computes.
-constexpr Duration long_absence = std::chrono::microseconds(100);
 
 }  // namespace
 
@@ -184,7 +182,8 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     const bool moved = executor_.progress();
     if (moved) {
       if (followers_ > 0) changed_.notify_all();
-      if (as == Leader::waiter && idle_since != Instant::max()) patience_.note(slept);
+      const bool has_waited = as == Leader::waiter && idle_since != Instant::max();
+      if (has_waited && !executor_.cuts_through()) patience_.note(slept);
       idle_since = Instant::max();
       slept = false;
     }
@@ -199,11 +198,10 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (is_over() || deadline.passed(now)) break;
     idle_since = std::min(idle_since, now);
     if (now - idle_since < spin(as)) {
-      if (shares_processors_ || now - idle_since >= patience_.before_yield()) {
+      if (shares_processors_) {
         lock.unlock();
         std::this_thread::yield();
         lock.lock();
-        if (monotonic_clock().now() - now > long_absence) patience_.note(true);
         if (term != term_) return;
       }
       continue;

@@ -24,7 +24,7 @@ namespace hocket::engine {
 
 struct EngineOptions {
   ExecutorOptions executor = {};
-  /// How long a leader looks again and again before it lets others run meanwhile (patience.hpp).
+  /// How long a leader looks again and again before it sleeps, at most (patience.hpp).
   Duration spin = std::chrono::microseconds(100);
   /// Whether more ranks run on this host than it has processors: then a leader lets others run each
   /// time that it has looked.

@@ -188,6 +188,11 @@ void Executor::detach(Group& group) {
   group.mailbox = nullptr;
 }
 
+bool Executor::cuts_through() const noexcept {
+  return std::ranges::any_of(
+      runs_, [](const auto& run) { return run->task.group != nullptr && run->cuts_through; });
+}
+
 std::size_t Executor::active() const noexcept {
   std::size_t count = runs_.size() - free_runs_.size();
   for (const Group* const group : mailing_) {

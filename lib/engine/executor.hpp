@@ -58,6 +58,9 @@ class Executor {
   /// The next one, of operations that run.
   [[nodiscard]] Deadline deadline() const noexcept;
 
+  /// Whether parts of a large operation are under way: to wait for these says nothing of how soon
+  /// something small would come.
+  [[nodiscard]] bool cuts_through() const noexcept;
   /// Operations that run, and messages that are not over.
   [[nodiscard]] std::size_t active() const noexcept;
 

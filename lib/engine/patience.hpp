@@ -1,8 +1,5 @@
 // How long to look again and again for what one waits for, before one sleeps.
 //
-// To look takes nothing from others where a processor is free, and who slept is often woken on the
-// processor of who woke it: two ranks that share one, and sleep in turns, stay there. So one looks
-// for long, but after a short time lets others run between two looks.
 // Where both ends run, a message takes a few microseconds, and to be woken takes as long as many of
 // them: so one looks. But where looking is in vain, it only takes time from others: what comes may
 // take far longer than that, or who sends it may need this very processor, because other programs
@@ -23,18 +20,14 @@ class Patience {
   explicit constexpr Patience(Duration most) noexcept : most_(most) {}
 
   [[nodiscard]] constexpr Duration before_sleep() const noexcept {
-    return looks_long() ? long_times * most_ : std::min(most_, brief);
+    return looks_long() ? most_ : std::min(most_, brief);
   }
-  /// From when on it lets others run between two looks.
-  [[nodiscard]] constexpr Duration before_yield() const noexcept { return most_; }
-  /// After a wait: whether one slept, or others took long when one let them run.
-  constexpr void note(bool was_in_vain) noexcept {
-    in_vain_ = !was_in_vain && looks_long() ? 0 : in_vain_ + 1;
-  }
+  /// After a wait for something small: parts of large operations take as long as one looks, and who
+  /// then slept at each of them would take a multiple of the time.
+  constexpr void note(bool slept) noexcept { in_vain_ = !slept && looks_long() ? 0 : in_vain_ + 1; }
 
  private:
   static constexpr Duration brief = std::chrono::microseconds(5);
-  static constexpr int long_times = 10;
   static constexpr std::uint32_t in_vain_max = 3;
   static constexpr std::uint32_t now_and_then = 32;
 
