@@ -21,6 +21,11 @@ def first_line(words: list[str]) -> str:
     return lines[0] if lines else ""
 
 
+def version_in(line: str) -> str:
+    found = re.search(r"\d+\.\d+\S*", line)
+    return found[0] if found else ""
+
+
 def load() -> float:
     return os.getloadavg()[0]
 
@@ -45,7 +50,7 @@ def conditions(build: Path) -> dict[str, object]:
     return {
         "processor": processor(),
         "processors": os.cpu_count(),
-        "kernel": platform.release(),
+        "kernel": ".".join(platform.release().split(".")[:2]),
         "congestion_control": CONTROL.read_text(encoding="ascii").strip(),
         "huge_pages": has_huge_pages(),
         "load": load(),
@@ -58,9 +63,9 @@ def versions(build: Path) -> dict[str, str]:
     """Of those that are there."""
     gloo = first_line(["dpkg-query", "-W", "-f", "${Version}", "libgloo-dev"])
     found = {
-        "Hocket": first_line([str(build / "tools" / "hocket"), "--version"]),
-        "Open MPI": first_line(["mpirun.openmpi", "--version"]),
-        "MPICH": first_line(["mpichversion"]),
+        "Hocket": version_in(first_line([str(build / "tools" / "hocket"), "--version"])),
+        "Open MPI": version_in(first_line(["mpirun.openmpi", "--version"])),
+        "MPICH": version_in(first_line(["mpichversion"])),
         "Gloo": gloo if gloo and "no packages" not in gloo else "",
     }
     for name, package in FETCHED.items():
