@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -26,6 +27,7 @@ std::string encode(const Card& card) {
   fields.integer(card.local_rank);
   fields.integer(card.local_size);
   fields.text(card.host);
+  fields.text(card.machine);
   fields.text(card.processors);
   fields.text(card.tuning);
   return text;
@@ -40,6 +42,7 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   card.local_rank = fields.integer<std::uint32_t>();
   card.local_size = fields.integer<std::uint32_t>();
   card.host = fields.text();
+  card.machine = fields.text();
   card.processors = fields.text();
   card.tuning = fields.text();
   if (fields.ended_well()) return card;
@@ -60,7 +63,7 @@ Status disagreement(std::string_view what, std::uint32_t rank, std::string_view 
       .with_hint("give all ranks the same HOCKET_* variables and tuning file");
 }
 
-/// Of one host.
+/// Of one host or machine.
 using RanksByProcessors = std::map<std::string_view, std::uint32_t>;
 
 bool overlap(std::string_view one, std::string_view other) noexcept {
@@ -116,6 +119,12 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
   return {};
 }
 
+std::string own_machine() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  return std::getline(file, id) ? id : std::string();
+}
+
 std::string own_processors() {
   std::array<cpu_set_t, 8> sets = {};  // for hosts of up to 8,192
   if (::sched_getaffinity(0, sizeof sets, sets.data()) != 0) return {};
@@ -127,7 +136,11 @@ std::string own_processors() {
 
 std::uint32_t ranks_per_processor(std::span<const Card> cards, const Card& of) {
   RanksByProcessors ranks;
-  for (const Card& card : cards) ranks[card.processors] += card.host == of.host ? 1U : 0U;
+  for (const Card& card : cards) {
+    const bool is_here =
+        card.host == of.host || (!of.machine.empty() && card.machine == of.machine);
+    ranks[card.processors] += is_here ? 1U : 0U;
+  }
   return ranks_for_each(of.processors, ranks);
 }
 

@@ -21,6 +21,7 @@ struct Card {
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
   std::string host = {};        // what all ranks there call it
+  std::string machine = {};     // the same, of all hosts that share its processors
   std::string processors = {};  // that it may run on: a bit for each
   std::string tuning = {};      // by which algorithms are chosen
 
@@ -34,13 +35,16 @@ struct Card {
 /// Fails where another rank has another transport or tuning, and says both.
 [[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
 
+/// What a card says of its machine. Containers and namespaces of one machine are hosts of their
+/// own, and share its processors.
+[[nodiscard]] std::string own_machine();
 /// What a card says of processors.
 [[nodiscard]] std::string own_processors();
 
 /// How many ranks there are for each of the processors that this one may run on, of those that may
-/// run there as well.
+/// run there as well, on any host of its machine.
 [[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards, const Card& of);
-/// Where they are the most.
+/// Where they are the most, of the ranks of one host.
 [[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards);
 
 /// How many ranks each host has, where they have numbers in a row and only the last host may have

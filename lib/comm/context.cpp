@@ -95,6 +95,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
                                    .host = world::describe_process().host,
+                                   .machine = own_machine(),
                                    .processors = own_processors(),
                                    .tuning = describe(*tuning)});
   if (!cards.ok()) return cards.status();

@@ -48,6 +48,14 @@ TEST_CASE("ranks share the processors that they all may run on") {
   CHECK(ranks_per_processor(cards, cards[1]) == 2);
 }
 
+TEST_CASE("hosts of one machine share its processors") {
+  auto cards = cards_of({1, 1, 1, 1}, 2);
+  for (std::size_t i = 0; i < 3; ++i) cards[i].machine = "one";
+  CHECK(ranks_per_processor(cards, cards[0]) == 2);
+  CHECK(ranks_per_processor(cards, cards[3]) == 1);
+  CHECK(ranks_per_processor(cards) == 1);  // what hosts send each other leaves them
+}
+
 TEST_CASE("ranks that are bound to processors of their own share none") {
   auto cards = cards_of({3}, 1);
   for (std::size_t i = 0; i < cards.size(); ++i)
@@ -59,4 +67,7 @@ TEST_CASE("ranks that are bound to processors of their own share none") {
   CHECK(ranks_per_processor(cards, cards[2]) == 1);
 }
 
-TEST_CASE("this process says where it runs") { CHECK_FALSE(own_processors().empty()); }
+TEST_CASE("this process says where it runs") {
+  CHECK_FALSE(own_processors().empty());
+  CHECK_FALSE(own_machine().empty());
+}
