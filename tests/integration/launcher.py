@@ -15,6 +15,11 @@ HOCKET = ""  # the program: set by the test that is run
 PATIENCE = 60  # seconds, for what takes a moment on a machine that has nothing else to do
 SOON = 20  # seconds, for what must not wait for the grace time or a sleep of the ranks
 
+# A shell starts what runs in the background with these ignored, and the launcher keeps to that.
+for number in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
+
 
 def bearing(mark: str) -> list[int]:
     """The processes that have this in their environment."""
