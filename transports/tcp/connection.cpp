@@ -44,6 +44,7 @@ void Connection::adopt_link(Link link) {
 
 /// A read that got less than it asked for has emptied the socket, unless its end has come.
 Status Connection::note_read(ssize_t count, std::size_t asked) {
+  if (count == 0 && send_error_ != 0) return lost("its connection broke", send_error_);
   if (count == 0) return lost("its connection ended");
   if (count < 0) {
     if (errno == EINTR) return {};

@@ -70,6 +70,7 @@ class Connection : public Pollee {
   bool is_readable_ = false;  // as far as we know
   bool is_writable_ = false;
   bool has_ended_ = false;      // the other end sends no more, beyond what there is to read
+  int send_error_ = 0;          // met while sending: reading on then meets an end and no reason
   std::string encrypted_ = {};  // with TLS: on its way out
 };
 

@@ -208,7 +208,9 @@ void Rail::send() noexcept {
   }
   if (count >= 0 || errno == EINTR) return;
   is_writable_ = false;
-  if (errno != EAGAIN) is_readable_ = true;
+  if (errno == EAGAIN) return;
+  is_readable_ = true;
+  if (errno != EPIPE) send_error_ = errno;  // a closed connection's own end says more
 }
 
 Fd Rail::leave(const Frame& last) {
