@@ -17,17 +17,12 @@ from peers import OPERATIONS, Hocket, Peer, everyone
 from place import Place, lab_of_environment
 from results import as_json, cells
 from rounds import Match, play
-from table import page, show_ratio, show_size
+from sizes import numbers, show_size
+from table import page, show_ratio
 
 ROOT = Path(__file__).resolve().parents[2]
 SIZES = (8, 512, 4096, 32 << 10, 256 << 10, 2 << 20, 16 << 20, 64 << 20)
 QUICK_SIZES = (8, 4096, 256 << 10, 2 << 20, 16 << 20)
-
-
-def numbers(words: str) -> tuple[int, ...]:
-    units = {"K": 10, "M": 20, "G": 30}
-    return tuple(int(word[:-1]) << units[word[-1]] if word[-1] in units else int(word)
-                 for word in words.split(","))
 
 
 def arguments() -> argparse.Namespace:

@@ -7,7 +7,8 @@ from html import escape
 
 from results import OURS, cells, measure_in_words
 from rounds import Match
-from table import names_in, show_size, show_time
+from sizes import show_size
+from table import names_in, show_time
 
 WIDTH, LEFT, RIGHT = 860, 70, 190
 TIMES_TOP, TIMES_HEIGHT = 50, 260

@@ -7,15 +7,7 @@ from typing import Any
 from peers import LIMITS, OPERATIONS, Peer
 from results import OURS, Cell, cells, measure_in_words
 from rounds import Match
-
-UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-
-
-def show_size(size: int) -> str:
-    for unit, name in UNITS:
-        if size >= unit and size % unit == 0:
-            return f"{size // unit} {name}"
-    return f"{size} B"
+from sizes import show_size
 
 
 def show_time(seconds: float) -> str:

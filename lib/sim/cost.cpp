@@ -23,6 +23,11 @@ struct Link {
   double overhead;  // at one end
   double latency;   // with the overheads
   double seconds_per_byte;
+  double burst;
+
+  [[nodiscard]] double sending(double bytes) const noexcept {
+    return std::max(0.0, bytes - burst) * seconds_per_byte;
+  }
 };
 
 bool is_one_host(const Problem& problem, const Network& network) noexcept {
@@ -31,19 +36,37 @@ bool is_one_host(const Problem& problem, const Network& network) noexcept {
 
 Link host_link(const Network& network) noexcept {
   return {network.host_overhead, network.host_latency + 2 * network.host_overhead,
-          seconds_per_byte(network.host_bandwidth)};
+          seconds_per_byte(network.host_bandwidth), 0};
 }
 
 /// Between hosts, for one rank alone.
 Link network_link(const Network& network) noexcept {
   return {network.overhead, network.latency + 2 * network.overhead,
-          seconds_per_byte(network.nic_bandwidth * (1 - network.background))};
+          seconds_per_byte(network.nic_bandwidth * (1 - network.background)), network.burst};
 }
 
-/// Between hosts, where all of them send, anywhere.
-Link far_link(const Problem& problem, const Network& network) noexcept {
+/// Senders that a host may have at once beyond one, since not all ranks are in step. Who has the
+/// same partners all the time has one; pairs wait for each other.
+double strangers(plan::Reach reach, std::uint32_t hosts) noexcept {
+  switch (reach) {
+    case plan::Reach::all:
+      return hosts > 2 ? hosts - 2 : 0;
+    case plan::Reach::next:
+    case plan::Reach::paired_halves:
+    case plan::Reach::trees:
+      return 0;
+    default:
+      return hosts > 2 ? 1 : 0;
+  }
+}
+
+/// Between hosts, where all of them send.
+Link far_link(const Algorithm& algorithm, const Problem& problem, const Network& network) noexcept {
   Link link = network_link(network);
   const std::uint32_t hosts = (problem.size - 1) / network.ranks_per_host + 1;
+  link.seconds_per_byte *= 1 + network.incast * strangers(algorithm.reach, hosts);
+  // Where few ranks of a switch talk to those beyond it, they don't crowd its uplinks.
+  if (algorithm.reach == plan::Reach::next || algorithm.reach == plan::Reach::trees) return link;
   if (network.hosts_per_leaf == 0 || hosts <= network.hosts_per_leaf) return link;
   double crowd = network.leaf_oversubscription;
   link.latency += network.hop_latency;
@@ -72,7 +95,7 @@ Link near_link(const Algorithm& algorithm, const Problem& problem,
 /// What the messages of a leg cost that go one way.
 struct Toll {
   Toll(const Way& way, const Link& link, double crowd, const Leg& leg, double reducing) noexcept
-      : sending(leg.block_bytes * link.seconds_per_byte),
+      : sending(link.sending(leg.block_bytes)),
         crowded(crowd * sending),
         path(way.hops * link.latency + way.blocks * (sending + reducing)) {}
 
@@ -117,6 +140,17 @@ double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
   return std::max(path, (leg.inside.hops + leg.between.hops) * slowest);
 }
 
+/// What passes at once is paid for by those that come later: so long are the NICs busy.
+double nic_seconds(const Legs& all, const Link& link) noexcept {
+  double seconds = 0;
+  for (std::uint32_t i = 0; i < all.count; ++i) {
+    const Leg& leg = all.legs[i];
+    seconds += (leg.between.blocks + leg.between.streamed) * leg.block_bytes * leg.crowd *
+               link.seconds_per_byte;
+  }
+  return seconds;
+}
+
 }  // namespace
 
 double bound_seconds(const Problem& problem, double bytes, const Network& network) noexcept {
@@ -147,18 +181,15 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
   if (problem.size < 2) return bytes * seconds_per_byte(network.copy_speed);
   const bool is_one_way =
       problem.operation == Operation::gather || problem.operation == Operation::scatter;
-  // Where few ranks of a switch talk to those beyond it, they don't crowd its uplinks.
-  const bool is_local =
-      algorithm.reach == plan::Reach::next || algorithm.reach == plan::Reach::trees;
   const Paces paces = {.inside = near_link(algorithm, problem, network),
-                       .between = is_local ? network_link(network) : far_link(problem, network),
+                       .between = far_link(algorithm, problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
                        .ends = is_one_way ? 1.0 : 2.0,
                        .is_crowded = network.ranks_per_core > 1};
   const Legs all = legs_of(algorithm, problem, bytes, network);
   double seconds = all.copied_bytes * seconds_per_byte(network.copy_speed);
   for (std::uint32_t i = 0; i < all.count; ++i) seconds += leg_seconds(all.legs[i], paces);
-  return seconds;
+  return network.burst > 0 ? std::max(seconds, nic_seconds(all, paces.between)) : seconds;
 }
 
 bool is_pipeline(const Algorithm& algorithm) noexcept {

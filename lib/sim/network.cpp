@@ -24,7 +24,8 @@ constexpr std::array table = {
                        .host_bandwidth = 4e9,
                        .memory_bandwidth = 5.5e9,
                        .host_incast = 0.06,
-                       .nic_bandwidth = 1.18e9}},
+                       .nic_bandwidth = 1.18e9,
+                       .incast = 0.03}},
     Preset{.name = "ethernet-1g",
            .summary = "1 Gbit/s, TCP",
            .network = {.latency = 30e-6, .overhead = 5e-6, .nic_bandwidth = 118e6}},
@@ -80,6 +81,8 @@ Status check_network(const Network& network) {
       Amount{"memory_bandwidth", network.memory_bandwidth},
       Amount{"host_incast", network.host_incast},
       Amount{"nic_bandwidth", network.nic_bandwidth},
+      Amount{"incast", network.incast},
+      Amount{"burst", network.burst},
       Amount{"reduce_speed", network.reduce_speed},
       Amount{"copy_speed", network.copy_speed},
   };

@@ -34,6 +34,8 @@ struct Network {
   double memory_bandwidth = 0;    // of all messages inside one host together
   double host_incast = 0;         // how much longer a byte takes for each sender more to one rank
   double nic_bandwidth = 1.25e9;  // of a NIC
+  double incast = 0;              // how much longer a byte takes for each sender more to one host
+  double burst = 0;               // bytes that a NIC has at once after a rest (a token bucket's)
   double background = 0;          // the part of every link between hosts that others take: < 1
 
   std::uint32_t ranks_per_core = 1;  // more than 1: what one does the others wait for (crowded)

@@ -36,6 +36,8 @@ constexpr Field fields[] = {
     {"memory_bandwidth", Unit::bytes_per_second, &Network::memory_bandwidth},
     {"host_incast", Unit::none, &Network::host_incast},
     {"nic_bandwidth", Unit::bytes_per_second, &Network::nic_bandwidth},
+    {"incast", Unit::none, &Network::incast},
+    {"burst", Unit::bytes, &Network::burst},
     {"background", Unit::none, &Network::background},
     {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},
     {"copy_speed", Unit::bytes_per_second, &Network::copy_speed},

@@ -17,7 +17,8 @@ sys.path.insert(0, str(COMPARE.with_name("comparison")))
 from place import Place
 from results import as_json, cells
 from rounds import Match, Round
-from table import losses, show_ratio, show_size, show_time, times
+from sizes import show_size
+from table import losses, show_ratio, show_time, times
 
 BUILD = ""  # the build folder: the argument
 PATIENCE = 240

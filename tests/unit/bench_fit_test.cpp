@@ -53,3 +53,13 @@ TEST_CASE("a fit finds what hosts are like inside, with incast") {
   CHECK(found.host_incast > 2 * usual.host_incast);
   CHECK(found.nic_bandwidth == usual.nic_bandwidth);
 }
+
+TEST_CASE("a fit finds that links let bursts pass") {
+  const sim::Network usual = sim::find_preset(sim::usual_network).value();
+  sim::Network truth = usual;
+  truth.nic_bandwidth = 110e6;
+  truth.burst = 256 << 10;
+  CHECK(fit(usual, times_on(truth, 1)).burst == truth.burst);
+  truth.burst = 0;
+  CHECK(fit(usual, times_on(truth, 1)).burst == 0);
+}

@@ -142,3 +142,16 @@ TEST_CASE("pipelines get more pieces for more bytes, others none") {
   CHECK(many > few);
   CHECK(best_pieces(find("ring"), {.size = 16}, 1e8, ethernet) == 1);
 }
+
+TEST_CASE("estimates know bursts") {
+  Network cluster = find_preset("ethernet-1g").value();
+  cluster.burst = 256 << 10;
+  for (const std::string_view name : {"ring", "recursive_doubling", "rabenseifner"}) {
+    for (const std::uint64_t bytes : {1U << 10U, 16U << 10U, 1U << 20U, 16U << 20U}) {
+      const Comparison found(find(name), {.operation = Operation::all_reduce, .size = 8}, bytes,
+                             cluster);
+      INFO(found.text);
+      CHECK(found.estimated == Approx(found.simulated).epsilon(0.1));
+    }
+  }
+}

@@ -104,6 +104,18 @@ TEST_CASE("a message takes the overheads, its bytes and the latency") {
   CHECK(world.seconds(flat, 0) == Approx(12 * us));
 }
 
+TEST_CASE("a NIC lets a burst pass at once, and is busy no less for it") {
+  World chain(3);  // the second message leaves another NIC than the first
+  chain.message(0, 1);
+  chain.add(1, {.kind = StepKind::send, .peer = 2}, {0});
+  chain.add(2, {.kind = StepKind::recv, .to_buffer = Buffer::out, .peer = 1});
+  const auto bursting = [](double bytes) { return with(flat, &Network::burst, bytes); };
+  CHECK(chain.seconds(bursting(0), 4000) == Approx(2 * 12 * us + 8 * us).margin(tick));
+  CHECK(chain.seconds(bursting(1000), 4000) == Approx(2 * 12 * us + 6 * us).margin(tick));
+  CHECK(chain.seconds(bursting(64000), 4000) == Approx(2 * 12 * us).margin(tick));
+  CHECK(chain.seconds(bursting(64000), 30000) == Approx(30 * us).margin(tick));  // repeated
+}
+
 TEST_CASE("a core does one thing after another") {
   World world(2);
   world.add(0, {.kind = StepKind::send, .peer = 1});

@@ -25,6 +25,7 @@ Links::Links(const Network& network, std::uint32_t ranks)
   const std::uint32_t leaves = groups(hosts, network.hosts_per_leaf);
   const std::uint32_t pods = leaves == 0 ? 0 : groups(leaves, network.leaves_per_pod);
   const double nic = network.nic_bandwidth * (1 - network.background);
+  burst_ = Pace(nic).of(static_cast<std::uint64_t>(network.burst));
   const double leaf = nic * nics_ * network.hosts_per_leaf / network.leaf_oversubscription;
   const double pod = leaf * network.leaves_per_pod / network.pod_oversubscription;
   add(rank_out, ranks, network.host_bandwidth);
@@ -80,7 +81,7 @@ Links::Way Links::way_among_alike() const noexcept {
 }
 
 Links::Departure Links::depart(const Way& way, std::uint64_t bytes, Time now) noexcept {
-  const Time begin = std::max(now, states_[way.links.front()].free);
+  const Time begin = when_free(way.links.front(), now);
   return {begin, cross(way.links.front(), bytes, now)};
 }
 
@@ -97,7 +98,13 @@ Time Links::cross(Link link, std::uint64_t bytes, Time now) noexcept {
   State& state = states_[link];
   state.free = std::max(now, state.free) + taken;
   state.busy += taken;
-  return state.free;
+  return when_free(link, now);
+}
+
+Time Links::when_free(Link link, Time now) const noexcept {
+  const Kind kind = kind_of(link);
+  const Time burst = kind == nic_out || kind == nic_in ? burst_ : 0;
+  return std::max(now + burst, states_[link].free) - burst;
 }
 
 Link Links::busiest() const noexcept {

@@ -67,12 +67,13 @@ class Links {
   };
 
   struct State {
-    Time free = 0;  // from then on
+    Time free = 0;  // from then on, if nothing passed at once
     Time busy = 0;  // for so long so far
   };
 
   /// When it has had the time for that many bytes more.
   Time cross(Link link, std::uint64_t bytes, Time now) noexcept;
+  [[nodiscard]] Time when_free(Link link, Time now) const noexcept;
   void add(Kind kind, std::uint64_t count, double bandwidth);
   [[nodiscard]] std::uint32_t host_of(std::uint32_t rank) const noexcept {
     return rank / network_.ranks_per_host;
@@ -87,6 +88,7 @@ class Links {
   std::array<Link, kinds + 1> first_ = {};  // of each kind, and behind the last
   std::array<Pace, kinds> paces_ = {};
   std::vector<State> states_;
+  Time burst_;  // that a NIC has at once, as the time that it else takes
   Time host_latency_;
   Time host_overhead_;
   Time latency_;

@@ -42,7 +42,7 @@ struct StepTime {
 };
 
 struct Timing {
-  double seconds = 0;             // until the last rank is done
+  double seconds = 0;             // until the last rank is done, one call after the other
   std::vector<double> rank_ends;  // by rank
   std::uint64_t messages = 0;
   std::uint64_t bytes = 0;                   // of all messages

@@ -1,0 +1,119 @@
+"""What is measured on a lab, and what the simulator says of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+OPERATION = "all_reduce"
+LARGE = 1 << 20  # larger sizes have a run of their own
+LONG_CALL, VERY_LONG_CALL = 0.1, 0.5  # seconds: then there are few calls, and one round
+WITHOUT, WITH = "without a tuning file", "with a tuning file"  # what is chosen
+BEST, SECOND = "fastest", "second"  # fixed algorithms
+
+
+@dataclass(frozen=True)
+class Lab:
+    hosts: tuple[str, ...]
+    rsh: str
+    build: Path
+
+    def launch(self, ranks: int) -> list[str]:
+        return [str(self.build / "tools" / "hocket"), "run", "--hosts", ",".join(self.hosts[:ranks]),
+                "-n", "1", "--rsh", self.rsh, "--no-tag-output", "-x", "HOCKET_ALGORITHM",
+                "-x", "HOCKET_TUNING_FILE", "--"]
+
+    @property
+    def bench(self) -> str:
+        return str(self.build / "bench" / "hocket-bench")
+
+
+@dataclass
+class Candidate:
+    """An algorithm at a size, as `hocket plan explain` tells of it."""
+    algorithm: str
+    measured: float
+    simulated: float
+
+    @property
+    def ratio(self) -> float:
+        return self.simulated / self.measured
+
+
+@dataclass
+class Cell:
+    ranks: int
+    size: int
+    candidates: list[Candidate] = field(default_factory=list)
+    seconds: dict[str, list[float]] = field(default_factory=dict)  # in each round, by who it was
+
+    def time(self, who: str) -> float:
+        return statistics.median(self.seconds[who])
+
+    @property
+    def fastest(self) -> float:
+        """Of the fixed ones."""
+        return min(self.time(BEST), self.time(SECOND))
+
+    def regret(self, who: str) -> float:
+        return self.time(who) / self.fastest - 1
+
+
+def run(words: list[str], **variables: str) -> str:
+    inherited = {name: text for name, text in os.environ.items() if "HOCKET" not in name}
+    return subprocess.run(words, check=True, capture_output=True, text=True,
+                          env={**inherited, **variables}).stdout
+
+
+def tune(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> None:
+    launch = " ".join(lab.launch(ranks))
+    run([lab.bench, "tune", "--launch", launch, "--operations", OPERATION, "--sizes",
+         ",".join(map(str, sizes)), "--rounds", str(rounds), "--out", str(file)])
+
+
+def candidates(lab: Lab, ranks: int, size: int, file: Path) -> list[Candidate]:
+    """Those that were measured, the fastest first."""
+    document = json.loads(run([str(lab.build / "tools" / "hocket"), "plan", "explain", OPERATION,
+                               "-b", str(size), "-n", str(ranks), "--hosts", str(ranks),
+                               "--tuning-file", str(file), "--json"]))
+    found = [Candidate(each["algorithm"], each["measured_seconds"], each["simulated_seconds"])
+             for each in document["candidates"] if each["measured_seconds"] and each["simulated_seconds"]]
+    return sorted(found, key=lambda each: each.measured)
+
+
+def rules(cells: list[Cell], place: int) -> str:
+    """HOCKET_ALGORITHM for the fastest at each size, or the next fastest."""
+    return ",".join(f"{OPERATION}:{cell.size}-{cell.size}={cell.candidates[place].algorithm}"
+                    for cell in cells)
+
+
+def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
+    """These sizes, in turns."""
+    ranks = cells[0].ranks
+    expected = cells[-1].candidates[0].measured
+    words = [OPERATION, "--json", "--sizes", ",".join(str(cell.size) for cell in cells)]
+    if expected > LONG_CALL:
+        words += ["--warmup", "1", "--iters", "1" if expected > VERY_LONG_CALL else "2"]
+    sides = {WITHOUT: {}, WITH: {"HOCKET_TUNING_FILE": str(file)},
+             BEST: {"HOCKET_ALGORITHM": rules(cells, 0)},
+             SECOND: {"HOCKET_ALGORITHM": rules(cells, 1)}}
+    for _ in range(1 if expected > VERY_LONG_CALL else rounds):
+        for who, variables in sides.items():
+            document = json.loads(run([*lab.launch(ranks), lab.bench, *words], **variables))
+            for cell, row in zip(cells, document["rows"], strict=True):
+                cell.seconds.setdefault(who, []).append(row["p50_s"])
+
+
+def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> list[Cell]:
+    tune(lab, ranks, sizes, rounds, file)
+    cells = [Cell(ranks, size, candidates(lab, ranks, size, file)) for size in sizes]
+    small = [cell for cell in cells if cell.size <= LARGE]
+    for together in [small, *([cell] for cell in cells if cell.size > LARGE)]:
+        if together:
+            play(lab, together, rounds, file)
+    return cells

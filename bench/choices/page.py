@@ -1,0 +1,77 @@
+"""What was measured as Markdown."""
+
+from __future__ import annotations
+
+from measured import OPERATION, WITH, WITHOUT, Cell
+from sizes import show_size
+from table import row, show_time
+
+CLOSE = 0.15
+GOOD = 0.10
+
+
+def grid(cells: list[Cell], show) -> list[str]:
+    """Sizes below each other, hosts side by side."""
+    hosts = sorted({cell.ranks for cell in cells})
+    by_place = {(cell.size, cell.ranks): cell for cell in cells}
+    lines = [row(["size", *(f"{count} hosts" for count in hosts)]), "|---" * (len(hosts) + 1) + "|"]
+    for size in sorted({cell.size for cell in cells}):
+        lines.append(row([show_size(size), *(show(by_place[size, count]) for count in hosts)]))
+    return lines
+
+
+def marked(text: str, is_good: bool) -> str:
+    return text if is_good else f"🔴 **{text}**"
+
+
+def regret(cell: Cell, who: str) -> str:
+    return marked(f"{100 * cell.regret(who):.0f} %", cell.regret(who) <= GOOD)
+
+
+def chosen(cell: Cell) -> str:
+    best = cell.candidates[0]
+    return f"{best.algorithm}, {show_time(cell.fastest)}"
+
+
+def foretold(cell: Cell) -> str:
+    best = cell.candidates[0]
+    return marked(f"{best.ratio:.2f}", abs(best.ratio - 1) <= CLOSE)
+
+
+def summary(cells: list[Cell]) -> list[str]:
+    lines = []
+    for who in (WITHOUT, WITH):
+        good = sum(cell.regret(who) <= GOOD for cell in cells)
+        worst = max(cells, key=lambda cell: cell.regret(who))
+        lines.append(f"- What is chosen {who} takes at most 10 % longer than the fastest"
+                     f" algorithm in {good} of {len(cells)} cells; at worst"
+                     f" {100 * worst.regret(who):.0f} % ({show_size(worst.size)},"
+                     f" {worst.ranks} hosts).")
+    close = sum(abs(cell.candidates[0].ratio - 1) <= CLOSE for cell in cells)
+    everyone = [each for cell in cells for each in cell.candidates]
+    near = sum(abs(each.ratio - 1) <= CLOSE for each in everyone)
+    lines.append(f"- The simulator is within 15 % of the fastest algorithm's time in {close} of"
+                 f" {len(cells)} cells, and of every algorithm's in {near} of {len(everyone)}.")
+    return lines
+
+
+def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
+    return "\n".join([
+        "# The choice of algorithms, measured", "",
+        f"By `bench/report choices`: {OPERATION} on an emulated cluster (docs/netlab.md: links of"
+        f" 1 Gbit/s, cubic), Hocket {found['versions']['Hocket']}, {found['processors']} processors"
+        f" ({found['processor']}) that all hosts share.", "",
+        "For each number of hosts `hocket-bench tune` measured all algorithms and wrote a file."
+        " Then what is chosen without and with that file took turns with the two algorithms that"
+        " were fastest at each size. Times are medians; what takes more than half a second is"
+        " measured once.", "",
+        *summary(cells), "",
+        f"![Regret, and what is foretold through what is measured]({drawing})", "",
+        "## With the tuning file: how much longer than the fastest algorithm", "",
+        *grid(cells, lambda cell: regret(cell, WITH)), "",
+        "## Without a tuning file", "",
+        *grid(cells, lambda cell: regret(cell, WITHOUT)), "",
+        "## The fastest algorithm", "",
+        *grid(cells, chosen), "",
+        "## What the simulator foretells for it, through what was measured", "",
+        *grid(cells, foretold), ""])

@@ -1,0 +1,152 @@
+#include "race.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/text.hpp"
+#include "measure.hpp"
+#include "plan/catalog.hpp"
+
+namespace hocket::bench {
+namespace {
+
+using plan::Operation;
+
+constexpr double hopeless = 3;  // times the fastest, at every size of a run: in one round only
+/// From here on a message's bytes are what takes time. So each larger size has runs of its own,
+/// without the algorithms that took `outrun` times as long as the fastest at the size before.
+constexpr std::uint64_t large = 1 << 20;
+constexpr double outrun = 1.2;
+/// Calls that take longer, in seconds, are few in a run; much longer ones are measured in one
+/// round: they differ little.
+constexpr double long_call = 0.1;
+constexpr double very_long_call = 0.5;
+
+std::string quoted_for_shell(const std::string& word) {
+  std::string quoted = "'";
+  for (const char each : word) quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return quoted + "'";
+}
+
+/// What it prints. When it fails it has told the reason.
+std::string output_of(const std::string& command) {
+  FILE* const pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("tune: no shell can be started");
+  std::string output;
+  char buffer[4096];
+  while (const std::size_t count = std::fread(buffer, 1, sizeof buffer, pipe)) {
+    output.append(buffer, count);
+  }
+  if (::pclose(pipe) != 0) throw std::runtime_error("tune: a measurement failed: " + command);
+  return output;
+}
+
+/// The least of the first round.
+double lowest(const ByName& by_name) {
+  double seconds = by_name.begin()->second.front();
+  for (const auto& [name, each] : by_name) seconds = std::min(seconds, each.front());
+  return seconds;
+}
+
+bool is_behind(const ByName& by_name, std::string_view name, double factor) {
+  return name != automatic && by_name.at(name).front() > factor * lowest(by_name);
+}
+
+}  // namespace
+
+Race::Race(RaceOptions options) : options_(std::move(options)) {
+  const Run first = run_once(Operation::barrier, automatic, {});
+  ranks_ = first.ranks;
+  hosts_ = first.hosts;
+}
+
+plan::Problem Race::problem(Operation operation) const {
+  const auto ranks = static_cast<std::uint32_t>(ranks_);
+  const auto hosts = static_cast<std::uint32_t>(hosts_);
+  return {.operation = operation, .size = ranks, .ranks_per_host = (ranks - 1) / hosts + 1};
+}
+
+Race::Names Race::names_of(Operation operation) const {
+  Names names = {automatic};
+  for (const plan::Algorithm& each : plan::catalog()) {
+    if (can_solve(each, problem(operation))) names.push_back(each.name);
+  }
+  return names;
+}
+
+Race::Run Race::run_once(Operation operation, std::string_view name, const Stage& stage) const {
+  // What an earlier run has found is not what is chosen by itself.
+  std::string command = "HOCKET_TUNING_FILE= HOCKET_ALGORITHM=";
+  if (name != automatic) command += fmt::format("{}={}", plan::name(operation), name);
+  if (!options_.launch.empty()) command += " " + options_.launch;
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe");
+  command += fmt::format(" {} {} --json", quoted_for_shell(own), plan::name(operation));
+  if (operation != Operation::barrier) {
+    command += fmt::format(" --sizes {}", fmt::join(stage.sizes, ","));
+  }
+  if (stage.expected > long_call) {
+    command += fmt::format(" --warmup 1 --iters {}", stage.expected > very_long_call ? 1 : 2);
+  }
+  if (options_.launch.empty()) command += fmt::format(" --ranks {}", options_.ranks);
+  const auto document = nlohmann::json::parse(output_of(command));
+  Run run{.ranks = document["ranks"], .hosts = document["conditions"]["hosts"]};
+  for (const auto& row : document["rows"]) run.by_size[row["bytes"]] = row["p50_s"];
+  return run;
+}
+
+/// All sizes that are not large in one.
+std::vector<Race::Stage> Race::stages(Operation operation) const {
+  if (operation == Operation::barrier) return {{}};
+  std::vector<Stage> all;
+  for (const std::uint64_t size : options_.sizes) {
+    if (all.empty() || size > large) all.emplace_back();
+    all.back().sizes.push_back(size);
+  }
+  return all;
+}
+
+BySize Race::take(Operation operation, Names names, const Stage& stage) const {
+  BySize all;
+  const int rounds = stage.expected > very_long_call ? 1 : options_.rounds;
+  for (int round = 0; round < rounds; ++round) {
+    for (const std::string_view name : names) {
+      fmt::print(stderr, "{}, up to {}, round {} of {}: {}\n", plan::name(operation),
+                 stage.sizes.empty() ? "0" : format_size(stage.sizes.back()), round + 1, rounds,
+                 name == automatic ? "automatic" : name);
+      for (const auto& [size, seconds] : run_once(operation, name, stage).by_size) {
+        all[size][name].push_back(seconds);
+      }
+    }
+    std::erase_if(names, [&](std::string_view name) {
+      return std::ranges::all_of(
+          all, [&](const auto& of_size) { return is_behind(of_size.second, name, hopeless); });
+    });
+  }
+  return all;
+}
+
+BySize Race::run(Operation operation) const {
+  BySize all;
+  Names names = names_of(operation);
+  for (Stage& stage : stages(operation)) {
+    if (!all.empty()) {
+      const auto& [size, by_name] = *all.rbegin();
+      stage.expected = median(by_name.at(automatic)) * static_cast<double>(stage.sizes.back()) /
+                       static_cast<double>(size);
+    }
+    all.merge(take(operation, names, stage));
+    const auto& [size, by_name] = *all.rbegin();
+    if (size < large) continue;
+    std::erase_if(names, [&](std::string_view name) { return is_behind(by_name, name, outrun); });
+  }
+  return all;
+}
+
+}  // namespace hocket::bench
