@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/text.hpp"
 #include "ranks.hpp"
+#include "usage.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -28,15 +30,18 @@ std::size_t choose_iterations(Communicator& world, const Sweep& sweep, Trial& tr
   return std::clamp(fitting, iterations_min, iterations_max);
 }
 
-void take_times(Communicator& world, std::vector<Duration> times, Row& row) {
+void take_times(Communicator& world, std::vector<Duration> times, const Usage& used, Row& row) {
   std::ranges::sort(times);
   const Duration all = std::accumulate(times.begin(), times.end(), Duration::zero());
-  std::array<double, 3> ours = {seconds(all) / static_cast<double>(times.size()),
-                                quantile(times, 0.5), quantile(times, 0.99)};
+  std::array<double, 5> ours = {seconds(all) / static_cast<double>(times.size()),
+                                quantile(times, 0.5), quantile(times, 0.99), used.cpu_seconds,
+                                used.wire_bytes};
   world.all_reduce<double>(ours, ReduceOp::max);
   row.mean = ours[0];
   row.p50 = ours[1];
   row.p99 = ours[2];
+  row.cpu = ours[3];
+  row.wire_bytes = ours[4];
 }
 
 Row measure(Communicator& world, const Sweep& sweep, const Case& what, std::size_t count) {
@@ -46,7 +51,10 @@ Row measure(Communicator& world, const Sweep& sweep, const Case& what, std::size
              .bytes = bytes_of(what, count, world.size()),
              .count = count,
              .iterations = choose_iterations(world, sweep, trial)};
-  take_times(world, trial.time(row.iterations), row);
+  const Usage before = Usage::now();
+  std::vector<Duration> times = trial.time(row.iterations);
+  const Usage used = Usage::now().since(before, static_cast<double>(times.size()));
+  take_times(world, std::move(times), used, row);
   if (sweep.checks) {
     wrong += trial.check();
     if (trial.differs()) ++wrong;

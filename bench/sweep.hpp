@@ -32,6 +32,8 @@ struct Row {
   double mean = 0;
   double p50 = 0;
   double p99 = 0;
+  double cpu = 0;           // of the rank that needs most, a call
+  double wire_bytes = 0;    // of the host that sends most, a call
   std::uint64_t wrong = 0;  // elements, of all ranks and checks
 };
 

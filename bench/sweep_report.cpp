@@ -101,6 +101,8 @@ Json json_row(const Row& row, const Conditions& of) {
           {"time_s", row.mean},
           {"p50_s", row.p50},
           {"p99_s", row.p99},
+          {"cpu_s", row.cpu},
+          {"wire_bytes", row.wire_bytes},
           {"algbw_gb_s", algorithm_bandwidth(row)},
           {"busbw_gb_s", bus_bandwidth(row, of.ranks)},
           {"wrong", of.checks ? Json(row.wrong) : Json()}};

@@ -15,7 +15,7 @@ sys.path.insert(1, str(ROOT / "bench" / "comparison"))
 
 import drawing
 from machine import conditions
-from measured import Lab, measure
+from measured import OPERATION, Lab, measure
 from page import CLOSE, GOOD, page
 from place import lab_of_environment
 from sizes import numbers
@@ -32,6 +32,11 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def rules_in(tuning_file: Path) -> list[str]:
+    lines = tuning_file.read_text(encoding="ascii").splitlines()
+    return [line for line in lines if line.startswith(f"{OPERATION}:")]
+
+
 def main() -> int:
     options = arguments()
     hosts, rsh = lab_of_environment()
@@ -46,6 +51,8 @@ def main() -> int:
     for count in options.hosts:
         print(f"{count} hosts", flush=True)
         cells += measure(lab, count, options.sizes, options.rounds, folder / f"{count}-hosts.txt")
+    rules = [line for count in options.hosts for line in rules_in(folder / f"{count}-hosts.txt")]
+    (folder / "rules.txt").write_text("\n".join(["hocket-tuning 1", *rules, ""]), encoding="ascii")
     (folder / "all.json").write_text(json.dumps(
         {"conditions": found, "cells": [asdict(cell) for cell in cells]}, indent=1) + "\n",
         encoding="utf-8")

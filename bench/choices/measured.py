@@ -70,10 +70,10 @@ def run(words: list[str], **variables: str) -> str:
                           env={**inherited, **variables}).stdout
 
 
-def tune(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> None:
+def tune(lab: Lab, ranks: int, sizes: tuple[int, ...], file: Path) -> None:
     launch = " ".join(lab.launch(ranks))
     run([lab.bench, "tune", "--launch", launch, "--operations", OPERATION, "--sizes",
-         ",".join(map(str, sizes)), "--rounds", str(rounds), "--out", str(file)])
+         ",".join(map(str, sizes)), "--rounds", "2", "--out", str(file)])
 
 
 def candidates(lab: Lab, ranks: int, size: int, file: Path) -> list[Candidate]:
@@ -98,7 +98,7 @@ def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
     expected = cells[-1].candidates[0].measured
     words = [OPERATION, "--json", "--sizes", ",".join(str(cell.size) for cell in cells)]
     if expected > LONG_CALL:
-        words += ["--warmup", "1", "--iters", "1" if expected > VERY_LONG_CALL else "2"]
+        words += ["--check", "0", "--warmup", "1", "--iters", "1" if expected > VERY_LONG_CALL else "2"]
     sides = {WITHOUT: {}, WITH: {"HOCKET_TUNING_FILE": str(file)},
              BEST: {"HOCKET_ALGORITHM": rules(cells, 0)},
              SECOND: {"HOCKET_ALGORITHM": rules(cells, 1)}}
@@ -110,7 +110,7 @@ def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
 
 
 def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> list[Cell]:
-    tune(lab, ranks, sizes, rounds, file)
+    tune(lab, ranks, sizes, file)
     cells = [Cell(ranks, size, candidates(lab, ranks, size, file)) for size in sizes]
     small = [cell for cell in cells if cell.size <= LARGE]
     for together in [small, *([cell] for cell in cells if cell.size > LARGE)]:

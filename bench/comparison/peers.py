@@ -72,7 +72,8 @@ class Peer:
 class Hocket(Peer):
     name = "Hocket"
     path = "bench/hocket-bench"
-    how = "as it comes"
+    how = ("with what `hocket-bench tune` found here" if "HOCKET_TUNING_FILE" in os.environ
+           else "as it comes")
     absence = "build it: meson compile -C build"
 
     def command(self, task: Task, place: Place) -> Command:
@@ -92,8 +93,9 @@ class Hocket(Peer):
 
 def launcher(build: Path, place: Place) -> list[str]:
     """Of one rank on each host, which learns which one it is from the environment."""
+    tuning = ["-x", "HOCKET_TUNING_FILE"] if "HOCKET_TUNING_FILE" in os.environ else []
     return [str(build / "tools" / "hocket"), "run", "--hosts", place.host_slots,
-            "--rsh", place.rsh, "--no-tag-output", "--"]
+            "--rsh", place.rsh, "--no-tag-output", *tuning, "--"]
 
 
 class OpenMpi(Peer):

@@ -34,6 +34,8 @@ class Cell:
     p99: dict[str, float]
     bandwidth: dict[str, float]  # of streams, bytes a second
     peak: dict[str, float]  # of the largest process, bytes; of start only
+    cpu: dict[str, float]  # of the rank that needs most, seconds a call
+    wire: dict[str, float]  # of the host that sends most, bytes a call
     ratios: dict[str, float]  # of the time, the median over rounds
     p99_ratios: dict[str, float]
     bandwidth_ratios: dict[str, float]
@@ -79,6 +81,8 @@ def cells(match: Match) -> list[Cell]:
             p99=medians(match, size, "p99_s"),
             bandwidth=medians(match, size, "bandwidth_gb_s"),
             peak=medians(match, size, "peak_bytes"),
+            cpu=medians(match, size, "cpu_s"),
+            wire=medians(match, size, "wire_bytes"),
             ratios=ratios(match, size, measure_of(match)),
             p99_ratios=ratios(match, size, "p99_s"),
             bandwidth_ratios=ratios(match, size, "bandwidth_gb_s"),
@@ -106,6 +110,8 @@ def as_json(match: Match) -> dict[str, Any]:
                 "p99_s": cell.p99,
                 "bandwidth_gb_s": cell.bandwidth,
                 "peak_bytes": cell.peak,
+                "cpu_s": cell.cpu,
+                "wire_bytes": cell.wire,
                 "ratios": cell.ratios,
                 "p99_ratios": cell.p99_ratios,
                 "bandwidth_ratios": cell.bandwidth_ratios,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from peers import LIMITS, OPERATIONS, Peer
@@ -66,17 +67,32 @@ def streams(match: Match) -> list[str]:
     return lines
 
 
-def peaks(match: Match) -> list[str]:
-    """Of memory, where it was measured."""
-    found = [cell for cell in cells(match) if cell.peak]
+def extra(match: Match, title: str, of: Callable[[Cell], dict[str, float]],
+          show: Callable[[float], str]) -> list[str]:
+    """Something else by size and name, where it was measured."""
+    found = [cell for cell in cells(match) if of(cell)]
     if not found:
         return []
-    lines = ["", "Peak memory of the largest process, MiB:", ""]
     names = names_in(match, found)
-    lines += [row(names), "|---" * len(names) + "|"]
-    lines += [row([f"{cell.peak[name] / (1 << 20):.1f}" if name in cell.peak else "" for name in names])
-              for cell in found]
+    lines = ["", f"{title}:", "", row(["size", *names]), "|---" * (len(names) + 1) + "|"]
+    lines += [row([show_size(cell.size), *(show(of(cell)[name]) if name in of(cell) else ""
+                                           for name in names)]) for cell in found]
     return lines
+
+
+def peaks(match: Match) -> list[str]:
+    return extra(match, "Peak memory of the largest process, MiB", lambda cell: cell.peak,
+                 lambda value: f"{value / (1 << 20):.1f}")
+
+
+def costs(match: Match) -> list[str]:
+    """Where each rank has a host of its own."""
+    if not match.place.hosts:
+        return []
+    return [*extra(match, "Processor time of a call, of the rank that needs most",
+                   lambda cell: cell.cpu, show_time),
+            *extra(match, "Bytes that the host sends which sends most, with headers, a call",
+                   lambda cell: cell.wire, lambda value: f"{value:,.0f}")]
 
 
 def section(match: Match, plot: str) -> list[str]:
@@ -85,7 +101,8 @@ def section(match: Match, plot: str) -> list[str]:
     if not match.valid:
         return [*lines, "No round is valid: the processors moved in each.", ""]
     lines += [f"{measure_in_words(match)}, median of {len(match.valid)} rounds"
-              f" ({len(match.rounds) - len(match.valid)} void).", "", *times(match), *streams(match), *peaks(match)]
+              f" ({len(match.rounds) - len(match.valid)} void).", "", *times(match)]
+    lines += [*streams(match), *peaks(match), *costs(match)]
     lines += ["", *(f"{name}: {why}." for name, why in match.absent.items())]
     return [*lines, f"![{match.operation}, {match.place.ranks} ranks]({plot})", ""]
 

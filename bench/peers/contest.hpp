@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "../usage.hpp"
+
 namespace peers {
 
 /// One operation at one size: as many elements at each rank as hocket-bench has.
@@ -58,17 +60,21 @@ class Contest {
       return false;
     }
     const double expected = slowest(time(warmups), 0.5);
+    const auto before = hocket::bench::Usage::now();
     std::vector<double> times = time(fitting(expected, 5));
+    const auto used = hocket::bench::Usage::now().since(before, static_cast<double>(times.size()));
     double mean = 0;
     for (const double each : times) mean += each / static_cast<double>(times.size());
     mean = who_.max(mean);
     const double p50 = slowest(times, 0.5);
     const double p99 = slowest(times, 0.99);
+    const double cpu = who_.max(used.cpu_seconds);
+    const double wire = who_.max(used.wire_bytes);
     const double half = operation == "sendrecv" ? 2 : 1;
     std::ostringstream row;
     row << "{\"bytes\": " << bytes_of(work) << ", \"iterations\": " << times.size()
         << ", \"time_s\": " << mean / half << ", \"p50_s\": " << p50 / half
-        << ", \"p99_s\": " << p99 / half;
+        << ", \"p99_s\": " << p99 / half << ", \"cpu_s\": " << cpu << ", \"wire_bytes\": " << wire;
     if (operation == "sendrecv") row << ", \"bandwidth_gb_s\": " << bandwidth(work);
     if (who_.rank() == 0) std::printf("%s}\n", row.str().c_str());
     std::fflush(stdout);

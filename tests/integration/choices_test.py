@@ -61,6 +61,8 @@ class Measured(unittest.TestCase):
                             "--sizes", "1K,2M", "--rounds", "1"], check=True, timeout=PATIENCE)
             self.assertIn("| 2 MiB |", Path(folder, "choices.md").read_text("utf-8"))
             xml.parse(Path(folder, "choices", "choices.svg"))
+            rules = Path(folder, "choices", "rules.txt").read_text("ascii").splitlines()
+            self.assertEqual(rules[0], "hocket-tuning 1")
             document = json.loads(Path(folder, "choices", "all.json").read_text("utf-8"))
             self.assertEqual([each["size"] for each in document["cells"]], [1 << 10, 2 << 20])
             for each in document["cells"]:
