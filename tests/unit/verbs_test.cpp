@@ -89,10 +89,10 @@ TEST_CASE("HOCKET_IB_HCA names ports, in its order") {
   REQUIRE(names(ports, "=mlx5_1") == "mlx5_1:1");
   REQUIRE(names(ports, "mlx5_0:2, =mlx5_10") == "mlx5_0:2 mlx5_10:1");
   REQUIRE(names(ports, "mlx5") == "mlx5_0:1 mlx5_1:1 mlx5_10:1 mlx5_0:2");
-  const Status missing = choose_ports(ports, {.devices = "bnxt"}).status();
+  const Status missing = verbs::choose_ports(ports, {.devices = "bnxt"}).status();
   REQUIRE(missing.code() == StatusCode::unsupported);
   REQUIRE(missing.what().find("mlx5_10:1 is active, Ethernet") != std::string_view::npos);
-  REQUIRE_FALSE(choose_ports({}, {}).ok());
+  REQUIRE_FALSE(verbs::choose_ports({}, {}).ok());
 }
 
 TEST_CASE("cards and headers are read as they were written") {
@@ -144,7 +144,7 @@ TEST_CASE("a failed completion says peer, adapter, status and what to try") {
     ibv_wc completion = {};
     completion.status = static_cast<ibv_wc_status>(i);
     completion.vendor_err = 0x81;
-    const Status status = describe_failure(completion, scene, "words");
+    const Status status = verbs::describe_failure(completion, scene, "words");
     REQUIRE(status.code() == StatusCode::peer_lost);
     REQUIRE(status.peer() == 3);
     for (const char* part : {"rank 3", "mlx5_0:1", "\"words\"", "0x81"}) {
@@ -154,8 +154,8 @@ TEST_CASE("a failed completion says peer, adapter, status and what to try") {
   }
   ibv_wc silent = {};
   silent.status = IBV_WC_RETRY_EXC_ERR;
-  REQUIRE(describe_failure(silent, scene, "").hint().find("GID index") != std::string_view::npos);
-  const Status down = describe_failure(
+  REQUIRE(verbs::describe_failure(silent, scene, "").hint().find("GID index") != std::string_view::npos);
+  const Status down = verbs::describe_failure(
       silent, {.peer = 3, .ours = scene.ours, .is_port_active = false}, "");
   REQUIRE(down.hint().find("is down") != std::string_view::npos);
 }
