@@ -155,8 +155,8 @@ inline constexpr Variable<std::string> tuning_file{{
 inline constexpr Variable<std::string> transport{{
     .name = "HOCKET_TRANSPORT",
     .help =
-        "the transport that carries messages, as `hocket info` lists them; without it the first "
-        "that can serve; the same on all ranks",
+        "the transport that carries messages, as `hocket info` lists them, or several with commas, "
+        "for ranks that don't all have the first; without it those that can serve",
 }};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include <sys/epoll.h>
 
@@ -16,20 +15,23 @@ namespace {
 /// Parts without channels have nothing to do but to answer strangers now and then.
 constexpr unsigned polls_between_looks = 64;
 
-/// Of the part of that name, as address() has put it there; nothing when it is not.
-std::optional<std::string> address_in(std::string_view text, std::string_view name) {
-  while (!text.empty()) {
-    const std::string_view found = take_until(text, " ");
-    const auto bytes = parse_integer(take_until(text, " "));
-    if (!bytes || *bytes < 0 || static_cast<std::uint64_t>(*bytes) > text.size()) return {};
-    const std::string_view address = text.substr(0, static_cast<std::size_t>(*bytes));
+}  // namespace
+
+std::string list_item(std::string_view name, std::string_view address) {
+  return fmt::format("{} {} {}", name, address.size(), address);
+}
+
+std::string address_in(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    const std::string_view found = take_until(list, " ");
+    const auto bytes = parse_integer(take_until(list, " "));
+    if (!bytes || *bytes < 0 || static_cast<std::uint64_t>(*bytes) > list.size()) return {};
+    const std::string_view address = list.substr(0, static_cast<std::size_t>(*bytes));
     if (found == name) return std::string(address);
-    text.remove_prefix(address.size());
+    list.remove_prefix(address.size());
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<Transport>> MixedTransport::make(std::vector<Part> parts) {
   std::unique_ptr<MixedTransport> made(new MixedTransport(std::move(parts)));
@@ -53,13 +55,9 @@ Status MixedTransport::watch() {
   return {};
 }
 
-std::string MixedTransport::address_of(std::string_view name, std::string_view address) {
-  return fmt::format("{} {} {}", name, address.size(), address);
-}
-
 std::string MixedTransport::address() const {
   std::string text;
-  for (const Part& part : parts_) text += address_of(part.name, part.transport->address());
+  for (const Part& part : parts_) text += list_item(part.name, part.transport->address());
   return text;
 }
 
@@ -67,7 +65,7 @@ Status MixedTransport::connect(std::span<const std::string> addresses) {
   for (const Part& part : parts_) {
     std::vector<std::string> theirs;
     for (const std::string& each : addresses) {
-      theirs.push_back(address_in(each, part.name).value_or(""));
+      theirs.push_back(address_in(each, part.name));
     }
     if (Status status = part.transport->connect(theirs); !status.ok()) return status;
   }

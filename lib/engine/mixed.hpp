@@ -17,6 +17,11 @@
 
 namespace hocket::engine {
 
+/// A rank's address is a list of those of its transports, whether it has one or several.
+[[nodiscard]] std::string list_item(std::string_view name, std::string_view address);
+/// The address of that name in a list; empty when it is not there.
+[[nodiscard]] std::string address_in(std::string_view list, std::string_view name);
+
 class MixedTransport final : public Transport {
  public:
   struct Part {
@@ -31,10 +36,8 @@ class MixedTransport final : public Transport {
   [[nodiscard]] const TransportCaps& caps() const noexcept override {
     return parts_.back().transport->caps();
   }
-  /// Of each part its name and address.
+  /// A list.
   [[nodiscard]] std::string address() const override;
-  /// The address of a rank with one transport alone, to be read like those of the others.
-  [[nodiscard]] static std::string address_of(std::string_view name, std::string_view address);
   [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
   [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;

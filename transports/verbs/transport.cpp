@@ -157,6 +157,10 @@ void VerbsTransport::close(ChannelId channel, const Status& reason) noexcept {
   traffic_.serve();
 }
 
+void VerbsTransport::break_pairs(std::uint32_t peer) noexcept {
+  for (const auto& pair : partner(peer).peer.pairs) pair->stop();
+}
+
 // --- connections ---
 
 bool VerbsTransport::look() {

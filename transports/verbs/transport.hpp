@@ -48,6 +48,9 @@ class VerbsTransport final : public Transport {
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
 
+  /// As an adapter does after an error of its own; for tests.
+  void break_pairs(std::uint32_t peer) noexcept;
+
  private:
   /// All that there is with another rank.
   struct Partner {
