@@ -46,7 +46,8 @@ Status MixedTransport::watch() {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   for (const Part& part : parts_) {
     epoll_event event = {.events = EPOLLIN, .data = {}};
-    if (epoll_ && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, part.transport->descriptor(), &event) == 0)
+    if (epoll_ &&
+        ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, part.transport->descriptor(), &event) == 0)
       continue;
     return Status(StatusCode::system_error, "can't watch transports")
         .with_system_error(errno)

@@ -1,5 +1,5 @@
-// Several transports as one, for worlds in which not every rank has the same: each channel is on the
-// first of them by which both ends can reach each other.
+// Several transports as one, for worlds in which not every rank has the same: each channel is on
+// the first of them by which both ends can reach each other.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Two transports as one, in the conformance suite: all ranks have the second, and of the first three
-// ranks of four (as of hosts of which one has no adapter) only two have the first as well.
+// Two transports as one, in the conformance suite: all ranks have the second, and of the first
+// three ranks of four (as of hosts of which one has no adapter) only two have the first as well.
 #include <memory>
 #include <string>
 #include <utility>

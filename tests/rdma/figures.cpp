@@ -64,10 +64,8 @@ class End {
 
   void post(TransportOp::Kind kind, std::uint64_t bytes) {
     std::vector<std::byte>& memory = kind == TransportOp::Kind::send ? out_ : in_;
-    const TransportOp op = {.kind = kind,
-                            .may_lend = true,
-                            .channel = channel_,
-                            .first = {memory.data(), bytes}};
+    const TransportOp op = {
+        .kind = kind, .may_lend = true, .channel = channel_, .first = {memory.data(), bytes}};
     while (transport_->post({&op, 1}) == 0) wait(0);
     ++under_way_;
   }
@@ -77,7 +75,8 @@ class End {
       TransportCompletion completions[16];
       const std::size_t count = transport_->poll(completions);
       for (std::size_t i = 0; i < count; ++i) {
-        if (!completions[i].status.ok()) throw std::runtime_error(completions[i].status.to_string());
+        if (!completions[i].status.ok())
+          throw std::runtime_error(completions[i].status.to_string());
         if (completions[i].lent != nullptr) transport_->give_back(completions[i].lent);
       }
       under_way_ -= count;
@@ -142,9 +141,10 @@ void measure(std::string_view transport, std::uint32_t rank, int other) {
   const double four = end.bandwidth(4 * mebi, false);
   const double both = end.bandwidth(mebi, true);
   if (rank != 0) return;
-  fmt::print("{{\"latency_8\": {:.1f}, \"stream_1M\": {:.1f}, \"stream_4M\": {:.1f}, "
-             "\"both_1M\": {:.1f}}}\n",
-             latency, one, four, both);
+  fmt::print(
+      "{{\"latency_8\": {:.1f}, \"stream_1M\": {:.1f}, \"stream_4M\": {:.1f}, "
+      "\"both_1M\": {:.1f}}}\n",
+      latency, one, four, both);
 }
 
 int run(std::string_view transport) {

@@ -21,7 +21,9 @@ using verbs::GidEntry;
 using verbs::GidKind;
 using verbs::Port;
 
-verbs::Gid v4(std::uint8_t last) { return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, last}; }
+verbs::Gid v4(std::uint8_t last) {
+  return {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 10, 0, 0, last};
+}
 
 verbs::Gid v6(std::uint8_t first, std::uint8_t second) { return {first, second, 0, 0, 0, 0, 0, 1}; }
 
@@ -97,7 +99,11 @@ TEST_CASE("HOCKET_IB_HCA names ports, in its order") {
 
 TEST_CASE("cards and headers are read as they were written") {
   verbs::Card card = {.rails = 2};
-  card.ends[1] = {.gid = v4(7), .queue_pair = 0x123456, .first_packet = 9, .lid = 77, .mtu = 5,
+  card.ends[1] = {.gid = v4(7),
+                  .queue_pair = 0x123456,
+                  .first_packet = 9,
+                  .lid = 77,
+                  .mtu = 5,
                   .is_ethernet = true};
   const std::string bytes = card.encode();
   REQUIRE(bytes.size() == verbs::card_bytes);
@@ -112,9 +118,16 @@ TEST_CASE("cards and headers are read as they were written") {
   REQUIRE_FALSE(verbs::Card::decode(other).ok());
   REQUIRE_FALSE(verbs::Card::decode(bytes.substr(1)).ok());
 
-  const verbs::Header grant = {.lane = ~std::uint64_t{0}, .number = 1, .consumed = 2,
-                               .kind = verbs::Kind::grant, .rail = 3, .slot = 4, .length = 5,
-                               .offset = 6, .address = 7, .key = 8};
+  const verbs::Header grant = {.lane = ~std::uint64_t{0},
+                               .number = 1,
+                               .consumed = 2,
+                               .kind = verbs::Kind::grant,
+                               .rail = 3,
+                               .slot = 4,
+                               .length = 5,
+                               .offset = 6,
+                               .address = 7,
+                               .key = 8};
   std::array<std::byte, verbs::header_bytes_max> memory = {};
   grant.encode(memory.data());
   const verbs::Header same = require(verbs::Header::decode(memory.data(), grant.bytes()));
@@ -154,9 +167,10 @@ TEST_CASE("a failed completion says peer, adapter, status and what to try") {
   }
   ibv_wc silent = {};
   silent.status = IBV_WC_RETRY_EXC_ERR;
-  REQUIRE(verbs::describe_failure(silent, scene, "").hint().find("GID index") != std::string_view::npos);
-  const Status down = verbs::describe_failure(
-      silent, {.peer = 3, .ours = scene.ours, .is_port_active = false}, "");
+  REQUIRE(verbs::describe_failure(silent, scene, "").hint().find("GID index") !=
+          std::string_view::npos);
+  const Status down =
+      verbs::describe_failure(silent, {.peer = 3, .ours = scene.ours, .is_port_active = false}, "");
   REQUIRE(down.hint().find("is down") != std::string_view::npos);
 }
 

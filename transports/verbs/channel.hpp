@@ -95,10 +95,10 @@ struct Channel {
   std::uint64_t matched_told = 0;  // and of them the other end knows
   std::uint64_t granting = 0;      // the message of which the next piece is asked for
 
-  Status failure = {};          // of every send from now on
-  std::uint64_t ends_at = 0;    // and of every receive from this number on
-  bool is_ready = false;        // in its peer's list of those with something to send
-  bool is_hungry = false;       // in the list of those with something to ask for
+  Status failure = {};        // of every send from now on
+  std::uint64_t ends_at = 0;  // and of every receive from this number on
+  bool is_ready = false;      // in its peer's list of those with something to send
+  bool is_hungry = false;     // in the list of those with something to ask for
 
   [[nodiscard]] bool has_failed() const noexcept { return !failure.ok(); }
   [[nodiscard]] bool has_credit() const noexcept {

@@ -21,8 +21,7 @@ Status Contact::begin(tcp::Link link, const Card& ours, Deadline give_up) {
 
 /// So few bytes fit into a connection that has carried little.
 Status Contact::say(const std::string& words) {
-  const ssize_t sent =
-      ::send(socket(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = ::send(socket(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent == static_cast<ssize_t>(words.size())) return {};
   return tcp::lost_peer(number, "its connection broke", sent < 0 ? errno : 0);
 }

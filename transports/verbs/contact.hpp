@@ -1,5 +1,6 @@
 // The authenticated connection to another rank: over it the two ends tell each other of their queue
-// pairs, and as it ends with the process, its end is how a death is seen while the fabric is silent.
+// pairs, and as it ends with the process, its end is how a death is seen while the fabric is
+// silent.
 #pragma once
 
 #include <cstdint>

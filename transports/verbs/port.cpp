@@ -100,8 +100,8 @@ struct CloseDevice {
 };
 
 int speed_of(const ibv_port_attr& attributes) {
-  constexpr std::pair<int, int> lanes_mbps[] = {{1, 2'500},   {2, 5'000},   {4, 10'000},
-                                                {8, 10'000},  {16, 14'000}, {32, 25'000},
+  constexpr std::pair<int, int> lanes_mbps[] = {{1, 2'500},   {2, 5'000},    {4, 10'000},
+                                                {8, 10'000},  {16, 14'000},  {32, 25'000},
                                                 {64, 50'000}, {128, 100'000}};
   constexpr std::pair<int, int> widths[] = {{1, 1}, {2, 4}, {4, 8}, {8, 12}, {16, 2}};
   int speed = 0;
@@ -152,9 +152,7 @@ bool GidEntry::is_v4() const noexcept {
   return std::equal(v4_prefix.begin(), v4_prefix.end(), gid.begin());
 }
 
-bool GidEntry::is_link_local() const noexcept {
-  return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80;
-}
+bool GidEntry::is_link_local() const noexcept { return gid[0] == 0xFE && (gid[1] & 0xC0) == 0x80; }
 
 std::string Port::name() const { return fmt::format("{}:{}", device, number); }
 

@@ -43,8 +43,8 @@ struct SendId {
 
 class QueuePair {
  public:
-  /// Sends under way at most.
-  static constexpr std::uint32_t depth = 64;
+  /// Sends under way at most. Rings of a power of two, of which one place is kept free, are common.
+  static constexpr std::uint32_t depth = 63;
 
   [[nodiscard]] static Result<std::unique_ptr<QueuePair>> make(Rail& rail, std::uint32_t peer);
   QueuePair(const QueuePair&) = delete;

@@ -105,8 +105,7 @@ Status Rail::make_all() {
   if (channel_ == nullptr) return refused(port(), "completion channel", errno);
   set_nonblocking(channel_->fd);
   const auto entries = static_cast<int>(options_.receives + options_.sends);
-  completions_.reset(
-      api().ibv_create_cq(context_.get(), entries, nullptr, channel_.get(), 0));
+  completions_.reset(api().ibv_create_cq(context_.get(), entries, nullptr, channel_.get(), 0));
   if (completions_ == nullptr) return refused(port(), "completion queue", errno);
   ibv_srq_init_attr wanted = {};
   wanted.attr = {.max_wr = options_.receives, .max_sge = 1, .srq_limit = 0};
@@ -132,8 +131,8 @@ Status Rail::check_limits() const {
   for (const auto& check : checks) {
     if (static_cast<std::int64_t>(check.needed) <= check.most) continue;
     return Status(StatusCode::unsupported,
-                  fmt::format("the RDMA adapter {} has at most {} {}, and we need {}", port().device,
-                              check.most, check.what, check.needed))
+                  fmt::format("the RDMA adapter {} has at most {} {}, and we need {}",
+                              port().device, check.most, check.what, check.needed))
         .with_hint("HOCKET_IB_HCA chooses another adapter, HOCKET_TRANSPORT=tcp does without");
   }
   return {};
@@ -187,8 +186,8 @@ std::string Rail::take_async_event(bool& is_fatal) {
   while (api().ibv_get_async_event(context_.get(), &event) == 0) {
     const ibv_event_type type = event.event_type;
     api().ibv_ack_async_event(&event);
-    is_fatal = type == IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_CQ_ERR ||
-               type == IBV_EVENT_SRQ_ERR;
+    is_fatal =
+        type == IBV_EVENT_DEVICE_FATAL || type == IBV_EVENT_CQ_ERR || type == IBV_EVENT_SRQ_ERR;
     const std::string_view words = words_for(type);
     if (!words.empty()) return fmt::format("the RDMA adapter {}: {}", port().name(), words);
   }

@@ -45,8 +45,8 @@ Status Slots::grow() {
   if (count() + options_.at_once > options_.most) {
     return Status(StatusCode::limit_exceeded, "all slots are in use");
   }
-  void* const memory = ::mmap(nullptr, chunk_bytes(), PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const memory =
+      ::mmap(nullptr, chunk_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return no_memory(chunk_bytes(), errno);
   std::memset(memory, 0, chunk_bytes());
   Chunk chunk = {.memory = static_cast<std::byte*>(memory)};

@@ -247,8 +247,8 @@ void Traffic::free_grant(std::uint32_t slot) noexcept {
 
 Status Traffic::take_piece(Peer& peer, std::uint32_t slot, std::uint32_t bytes) {
   if (slot >= grants_.size() || grants_[slot].peer != &peer || grants_[slot].bytes != bytes) {
-    return bad_message(peer, fmt::format("{} bytes to slot {}, which it was not given", bytes,
-                                         slot));
+    return bad_message(peer,
+                       fmt::format("{} bytes to slot {}, which it was not given", bytes, slot));
   }
   const Grant grant = grants_[slot];
   Channel& channel = *grant.channel;
@@ -344,8 +344,8 @@ bool Traffic::ask_next(Channel& channel) {
     if (peer.granted >= pieces_per_peer) return false;
     const auto slot = pieces_in_->take();
     if (!slot) return false;
-    const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes,
-                                                        arrival.bytes - arrival.granted);
+    const std::uint64_t bytes =
+        std::min<std::uint64_t>(piece_bytes, arrival.bytes - arrival.granted);
     const std::size_t rail = peer.next_rail++ % peer.pairs.size();
     grants_[*slot] = {.peer = &peer,
                       .channel = &channel,
@@ -370,9 +370,8 @@ bool Traffic::ask_next(Channel& channel) {
 
 Header Traffic::header_of(Channel& channel, Kind kind) noexcept {
   channel.matched_told = channel.matched;
-  return {.lane = channel.lane,
-          .consumed = static_cast<std::uint32_t>(channel.matched),
-          .kind = kind};
+  return {
+      .lane = channel.lane, .consumed = static_cast<std::uint32_t>(channel.matched), .kind = kind};
 }
 
 void Traffic::note_ready(Channel& channel) {

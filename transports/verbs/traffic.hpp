@@ -56,8 +56,8 @@ class Traffic {
 
   // --- what comes ---
 
-  /// A receive from the shared queue of a rail, which goes back there when it is of no use any more.
-  /// A failure is the peer's.
+  /// A receive from the shared queue of a rail, which goes back there when it is of no use any
+  /// more. A failure is the peer's.
   [[nodiscard]] Status handle(Peer& peer, std::size_t rail, const ibv_wc& completion);
   /// Puts the receive of that id back into the shared queue.
   void free_receive(std::size_t rail, std::uint64_t id) noexcept;
@@ -139,7 +139,7 @@ class Traffic {
   std::unique_ptr<Slots> small_out_ = {};  // of messages that are too large to be inlined
   std::unique_ptr<Slots> pieces_in_ = {};
   std::unique_ptr<Slots> pieces_out_ = {};
-  std::size_t held_ = 0;  // of small_in_: not in the queue
+  std::size_t held_ = 0;            // of small_in_: not in the queue
   std::vector<Grant> grants_ = {};  // by slot of pieces_in_
 
   std::vector<std::unique_ptr<Channel>> channels_ = {};

@@ -282,12 +282,12 @@ void VerbsTransport::expire() {
   const Instant now = monotonic_clock().now();
   for (Partner* const each : meeting_) {
     if (!each->contact.give_up().passed(now)) continue;
-    traffic_.doom(each->peer,
-                  Status(StatusCode::timeout,
-                         fmt::format("rank {} did not tell its queue pairs within {}",
-                                     each->peer.rank, format_duration(connect_timeout_)))
-                      .with_peer(static_cast<int>(each->peer.rank))
-                      .with_hint("see whether its process is stopped"));
+    traffic_.doom(
+        each->peer,
+        Status(StatusCode::timeout, fmt::format("rank {} did not tell its queue pairs within {}",
+                                                each->peer.rank, format_duration(connect_timeout_)))
+            .with_peer(static_cast<int>(each->peer.rank))
+            .with_hint("see whether its process is stopped"));
   }
 }
 
@@ -387,10 +387,11 @@ void VerbsTransport::say_goodbye() {
   const std::vector<Peer*> all = untold;
   for (;;) {
     std::erase_if(untold, [this](Peer* peer) { return traffic_.say_last(*peer); });
-    const bool is_over = untold.empty() && std::ranges::all_of(all, [](const Peer* peer) {
-      return peer->is_doomed ||
-             std::ranges::all_of(peer->pairs, [](const auto& pair) { return pair->is_idle(); });
-    });
+    const bool is_over =
+        untold.empty() && std::ranges::all_of(all, [](const Peer* peer) {
+          return peer->is_doomed ||
+                 std::ranges::all_of(peer->pairs, [](const auto& pair) { return pair->is_idle(); });
+        });
     if (is_over || deadline.passed(monotonic_clock().now())) return;
     for (const auto& rail : rails_) rail->arm();
     if (take_completions()) continue;

@@ -33,11 +33,10 @@ Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
   if (service_level < 0 || service_level > service_level_max) {
     return out_of_range(variables::ib_sl, service_level, service_level_max);
   }
-  return VerbsTransport::make(options,
-                              {.devices = process_config().get(variables::ib_hca),
-                               .gid_index = process_config().get(variables::ib_gid_index),
-                               .traffic_class = static_cast<std::uint8_t>(traffic_class),
-                               .service_level = static_cast<std::uint8_t>(service_level)});
+  return VerbsTransport::make(options, {.devices = process_config().get(variables::ib_hca),
+                                        .gid_index = process_config().get(variables::ib_gid_index),
+                                        .traffic_class = static_cast<std::uint8_t>(traffic_class),
+                                        .service_level = static_cast<std::uint8_t>(service_level)});
 }
 
 }  // namespace

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Our verbs transport beside perftest, in turns and in one boot: it is neither much slower nor much
+later. Run in the machine of tools/rdma-vm with two adapters: figures_test.py PROGRAM. What is asked
+for here is less than what docs/verbs.md says, as the machine has two emulated processors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import time
+from statistics import median
+
+ROUNDS = 5
+MASTER = "10.77.0.1"
+BANDWIDTH_MIN, LATENCY_MAX = 0.6, 2.5
+
+
+def perftest(*command: str) -> list[float]:
+    """The numbers in the last line of the client's table."""
+    server = subprocess.Popen([*command, "-d", "rxe0", "-x", "1", "-F"], stdout=subprocess.DEVNULL)
+    for _ in range(50):
+        time.sleep(0.1)
+        sockets = subprocess.run(["ss", "-ltn"], capture_output=True, text=True, check=True).stdout
+        if ":18515 " in sockets:
+            break
+    text = subprocess.run([*command, "-d", "rxe1", "-x", "1", "-F", MASTER], capture_output=True,
+                          text=True, check=True, timeout=60).stdout
+    server.wait(timeout=60)
+    rows = [line.split() for line in text.splitlines() if line[:2].strip().isdigit() or
+            line.strip()[:1].isdigit()]
+    return [float(word) for word in rows[-1]]
+
+
+def ours(program: str, transport: str) -> dict[str, float]:
+    return json.loads(subprocess.run([program, transport], capture_output=True, text=True,
+                                     check=True, timeout=60).stdout)
+
+
+def main() -> int:
+    if not shutil.which("ib_write_bw"):
+        print("skipped: perftest is not installed")
+        return 77
+    rounds: dict[str, list[float]] = {}
+
+    def note(name: str, value: float) -> None:
+        rounds.setdefault(name, []).append(value)
+
+    for _ in range(ROUNDS):
+        for size, count, name in (("1048576", "64", "1M"), ("4194304", "16", "4M")):
+            note(f"ib_write_bw {name}", perftest("ib_write_bw", "-s", size, "-n", count)[3])
+        note("ib_write_bw -b 1M", perftest("ib_write_bw", "-b", "-s", "1048576", "-n", "64")[3])
+        note("ib_send_lat 8", perftest("ib_send_lat", "-s", "8", "-n", "1000")[4])
+        for transport in ("verbs", "tcp"):
+            for name, value in ours(sys.argv[1], transport).items():
+                note(f"{transport} {name}", value)
+    for name, values in rounds.items():
+        print(f"{name:20} median {median(values):8.1f}   {' '.join(f'{each:.1f}' for each in values)}")
+    ratios = {
+        "stream 1M": median(rounds["verbs stream_1M"]) / median(rounds["ib_write_bw 1M"]),
+        "stream 4M": median(rounds["verbs stream_4M"]) / median(rounds["ib_write_bw 4M"]),
+        "both ways 1M": median(rounds["verbs both_1M"]) / median(rounds["ib_write_bw -b 1M"]),
+    }
+    latency = median(rounds["verbs latency_8"]) / median(rounds["ib_send_lat 8"])
+    for name, ratio in ratios.items():
+        print(f"{name:14} {ratio:.2f} of perftest's bandwidth")
+    print(f"latency        {latency:.2f} of perftest's")
+    return 0 if min(ratios.values()) >= BANDWIDTH_MIN and latency <= LATENCY_MAX else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
