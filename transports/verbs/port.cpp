@@ -185,7 +185,9 @@ Result<std::vector<ChosenPort>> choose_ports(std::span<const Port> ports, const 
   }
   if (found.empty()) {
     return Status(StatusCode::unsupported,
-                  fmt::format("no port of an RDMA adapter is active: {}", describe(ports)))
+                  fmt::format("no port of an RDMA adapter is active{}: {}",
+                              excludes ? " but those that HOCKET_IB_HCA excludes" : "",
+                              describe(ports)))
         .with_hint("see `rdma link` and `ibv_devinfo`; is the cable in, the interface up?");
   }
   found.resize(std::min(found.size(), limits::verbs_rails_max));
