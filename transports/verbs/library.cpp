@@ -5,6 +5,15 @@
 namespace hocket::verbs {
 namespace {
 
+/// Where the system does not keep registered pages with the parent by itself (before Linux 5.12),
+/// the library sees to it. It refuses when the program has begun to use verbs before us, which then
+/// has chosen.
+Result<Ibverbs> load_for_forks(std::span<const char* const> libraries) {
+  auto loaded = load_ibverbs(libraries);
+  if (loaded.ok()) static_cast<void>(loaded->ibv_fork_init());
+  return loaded;
+}
+
 Status without_verbs(Status why) {
   return Status(StatusCode::unsupported, "verbs need libibverbs, which is not here or too old")
       .with_hint("install libibverbs1 (rdma-core 32 or later) and ibverbs-providers")
@@ -23,7 +32,7 @@ Result<Ibverbs> load_ibverbs(std::span<const char* const> libraries) {
 
 const Result<Ibverbs>& ibverbs() {
   static constexpr const char* libraries[] = {"libibverbs.so.1"};
-  static const Result<Ibverbs> loaded = load_ibverbs(libraries);
+  static const Result<Ibverbs> loaded = load_for_forks(libraries);
   return loaded;
 }
 

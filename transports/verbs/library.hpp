@@ -33,6 +33,7 @@ struct Ibverbs {
   HOCKET_FUNCTION(ibv_destroy_cq);
   HOCKET_FUNCTION(ibv_destroy_qp);
   HOCKET_FUNCTION(ibv_destroy_srq);
+  HOCKET_FUNCTION(ibv_fork_init);
   HOCKET_FUNCTION(ibv_free_device_list);
   HOCKET_FUNCTION(ibv_get_async_event);
   HOCKET_FUNCTION(ibv_get_cq_event);
@@ -50,7 +51,7 @@ struct Ibverbs {
 /// All of them, from the first of these libraries that can be loaded. Fails with unsupported.
 [[nodiscard]] Result<Ibverbs> load_ibverbs(std::span<const char* const> libraries);
 
-/// Those of libibverbs.so.1; loaded once. Any thread.
+/// Those of libibverbs.so.1; loaded once, and told that this process may fork. Any thread.
 [[nodiscard]] const Result<Ibverbs>& ibverbs();
 
 /// For what is only called where ibverbs() has been asked before.

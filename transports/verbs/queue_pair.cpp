@@ -119,7 +119,9 @@ Status QueuePair::connect(const End& other) {
     return refused(rail_,
                    fmt::format("reach {} from GID {} ({})", to_string(other.gid),
                                rail_.options().chosen.gid.index, to_string(end_.gid)),
-                   error, "is there a route between the two? HOCKET_IB_GID_INDEX chooses ours");
+                   error,
+                   "is there a route between the two? HOCKET_IB_GID_INDEX chooses our end, and "
+                   "HOCKET_TRANSPORT=tcp does without verbs");
   }
   attributes = {};
   attributes.qp_state = IBV_QPS_RTS;

@@ -14,6 +14,9 @@
 namespace hocket::verbs {
 namespace {
 
+/// When queue pairs fail, sends that were not signalled have completions, too.
+constexpr std::uint32_t failures_spare = 4096;
+
 /// Errors that come are read when there are any, and never waited for.
 void set_nonblocking(int file) noexcept {
   ::fcntl(file, F_SETFL, ::fcntl(file, F_GETFL) | O_NONBLOCK);
@@ -114,7 +117,7 @@ Status Rail::make_all() {
   return {};
 }
 
-Status Rail::check_limits() const {
+Status Rail::check_limits() {
   ibv_device_attr limits = {};
   if (const int error = api().ibv_query_device(context_.get(), &limits); error != 0) {
     return refused(port(), "word on its limits", error);
@@ -127,6 +130,7 @@ Status Rail::check_limits() const {
                 {"shared receive queue entries", options_.receives, limits.max_srq_wr},
                 {"shared receive queues", 1, limits.max_srq},
                 {"regions", 16, limits.max_mr},
+                {"requests of a queue pair", 64, limits.max_qp_wr},
                 {"queue pairs", 1, limits.max_qp}};
   for (const auto& check : checks) {
     if (static_cast<std::int64_t>(check.needed) <= check.most) continue;
@@ -135,6 +139,8 @@ Status Rail::check_limits() const {
                               port().device, check.most, check.what, check.needed))
         .with_hint("HOCKET_IB_HCA chooses another adapter, HOCKET_TRANSPORT=tcp does without");
   }
+  const std::uint32_t wanted = options_.receives + options_.sends + failures_spare;
+  completions_max_ = std::min(static_cast<int>(wanted), limits.max_cqe);
   return {};
 }
 

@@ -72,9 +72,10 @@ class Rail {
  private:
   explicit Rail(const RailOptions& options) : sends_left(options.sends), options_(options) {}
   [[nodiscard]] Status make_all();
-  [[nodiscard]] Status check_limits() const;
+  [[nodiscard]] Status check_limits();
 
   RailOptions options_;
+  int completions_max_ = 0;  // that the queue has room for
   Owned<ibv_context> context_ = {};
   Owned<ibv_pd> domain_ = {};
   Owned<ibv_comp_channel> channel_ = {};

@@ -16,7 +16,8 @@ namespace hocket::verbs {
 namespace {
 
 constexpr std::uint32_t small_in_count = 512;
-constexpr std::uint32_t small_out_count = 128;
+constexpr std::uint32_t small_out_at_once = 128;
+constexpr std::uint32_t small_out_most = 1024;  // as peers that are stopped may hold some
 constexpr std::uint32_t pieces_at_once = 8;
 constexpr std::uint32_t pieces_most = 256;
 /// On their way from one peer, so that one who is slow does not hold all slots.
@@ -43,7 +44,7 @@ Status Traffic::open() {
       first);
   small_out_ = std::make_unique<Slots>(
       SlotOptions{
-          .slot_bytes = small_slot_bytes, .at_once = small_out_count, .most = small_out_count},
+          .slot_bytes = small_slot_bytes, .at_once = small_out_at_once, .most = small_out_most},
       first);
   SlotOptions pieces = {.slot_bytes = piece_bytes, .at_once = pieces_at_once, .most = pieces_most};
   pieces_out_ = std::make_unique<Slots>(pieces, all);

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -43,6 +44,7 @@ Result<std::unique_ptr<Transport>> VerbsTransport::make(const TransportOptions& 
     return Status(StatusCode::unsupported, "verbs don't encrypt, and HOCKET_TLS asks for it")
         .with_hint("HOCKET_TRANSPORT=tcp encrypts");
   }
+  raise_open_files_max();
   std::unique_ptr<VerbsTransport> made(new VerbsTransport);
   made->rank_ = options.rank;
   made->connect_timeout_ = options.connect_timeout;
