@@ -134,7 +134,7 @@ class Info(unittest.TestCase):
             document["build"]["compiler"],
             document["machine"]["processor"],
             ", ".join(document["simd"]["available"]),
-            document["transports"][0]["summary"] or document["transports"][0]["reason"],
+            next(each["summary"] for each in document["transports"] if each["available"]),
         ):
             self.assertIn(shown, ran.stdout)
         self.assertNotIn("\x1b", ran.stdout)

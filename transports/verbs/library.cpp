@@ -1,5 +1,6 @@
 #include "transports/verbs/library.hpp"
 
+#include <cstddef>
 #include <utility>
 
 namespace hocket::verbs {
@@ -38,8 +39,12 @@ const Result<Ibverbs>& ibverbs() {
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& to) {
   to = {};
-  verbs_context* const extended = verbs_get_ctx_op(context, query_port);
-  if (extended != nullptr) return extended->query_port(context, port, &to, sizeof to);
+  verbs_context* const extended = verbs_get_ctx(context);
+  const bool is_there =
+      extended != nullptr &&
+      extended->sz >= sizeof(verbs_context) - offsetof(verbs_context, query_port) &&
+      extended->query_port != nullptr;
+  if (is_there) return extended->query_port(context, port, &to, sizeof to);
   return (api().ibv_query_port)(context, port, reinterpret_cast<_compat_ibv_port_attr*>(&to));
 }
 
