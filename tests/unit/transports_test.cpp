@@ -87,7 +87,7 @@ TEST_CASE("a loaded transport is used alone, unless several are asked for") {
 TEST_CASE("those that came with Hocket are used together") {
   engine::FoundTransports found = engine::find_transports("");
   std::size_t available = 0;
-  for (const TransportKind* const kind : found.kinds) available += kind->available().ok() ? 1 : 0;
+  for (const TransportKind* const kind : found.kinds) available += kind->available().ok() ? 1U : 0U;
   REQUIRE(names(found, "").size() == available);
 }
 
