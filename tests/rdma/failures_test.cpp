@@ -256,7 +256,7 @@ TEST_CASE("a receiver who does not look for long loses nothing") {
 
 TEST_CASE("a peer costs less than 64 KiB, and only once there is something to say") {
   constexpr std::uint32_t size = 16;
-  constexpr std::uint64_t ends = size * (size - 1);
+  constexpr std::uint64_t ends = std::uint64_t{size} * (size - 1);
   const long before = resources().at("qp");
   TransportWorld world(verbs_subject, size);
   REQUIRE(resources().at("qp") == before);

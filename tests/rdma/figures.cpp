@@ -28,7 +28,8 @@ namespace {
 
 constexpr std::uint64_t mebi = 1 << 20;
 constexpr int trips = 1000;
-constexpr std::uint64_t streamed_bytes = 64 * mebi;
+constexpr std::uint64_t streamed_mebi = 64;
+constexpr std::uint64_t streamed_bytes = streamed_mebi * mebi;
 
 template <class T>
 T need(Result<T> result) {
@@ -119,7 +120,7 @@ class End {
     wait(0);
     rank_ == 0 ? receive(0) : send(0);
     const std::chrono::duration<double> time = monotonic_clock().now() - begin;
-    return static_cast<double>(streamed_bytes / mebi) * (is_both_ways ? 2 : 1) / time.count();
+    return static_cast<double>(streamed_mebi) * (is_both_ways ? 2 : 1) / time.count();
   }
 
  private:

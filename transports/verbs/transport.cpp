@@ -258,7 +258,7 @@ Status VerbsTransport::advance(Partner& partner) {
 }
 
 Status VerbsTransport::connect_pairs(Partner& partner) {
-  const auto with_rank = [&](Status why) {
+  const auto with_rank = [&](const Status& why) {
     return Status(why.code(), fmt::format("rank {} can't be reached over verbs: {}",
                                           partner.peer.rank, why.what()))
         .with_peer(static_cast<int>(partner.peer.rank))
@@ -274,7 +274,7 @@ Status VerbsTransport::connect_pairs(Partner& partner) {
   }
   for (std::size_t i = 0; i < rails; ++i) {
     Status status = partner.peer.pairs[i]->connect(card->ends[i]);
-    if (!status.ok()) return with_rank(std::move(status));
+    if (!status.ok()) return with_rank(status);
   }
   return {};
 }
