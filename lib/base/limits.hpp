@@ -86,6 +86,10 @@ inline constexpr std::size_t tcp_rails_max = 8;
 inline constexpr std::uint64_t bundle_bytes_max = 4 << 20;
 /// Adapters' ports of one rank: HOCKET_IB_HCA.
 inline constexpr std::size_t verbs_rails_max = 4;
+/// Of a prepared operation: what is smaller is copied as fast.
+inline constexpr std::uint64_t registered_bytes_min = 64 << 10;
+/// Stretches of memory of the user that adapters know: what is registered beyond is copied.
+inline constexpr std::size_t verbs_regions_max = 1024;
 /// With one peer over verbs.
 inline constexpr std::size_t verbs_lanes_max = 1 << 20;
 /// As store_strangers_max.

@@ -155,4 +155,12 @@ void MixedTransport::close(ChannelId channel, const Status& reason) noexcept {
   parts_[place.part].transport->close(place.id, reason);
 }
 
+void MixedTransport::register_memory(const RegisteredMemory& memory) noexcept {
+  for (const Part& part : parts_) part.transport->register_memory(memory);
+}
+
+void MixedTransport::deregister_memory(const RegisteredMemory& memory) noexcept {
+  for (const Part& part : parts_) part.transport->deregister_memory(memory);
+}
+
 }  // namespace hocket::engine

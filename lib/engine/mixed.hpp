@@ -47,6 +47,8 @@ class MixedTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void register_memory(const RegisteredMemory& memory) noexcept override;
+  void deregister_memory(const RegisteredMemory& memory) noexcept override;
 
  private:
   struct Channel {

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -94,6 +95,51 @@ std::string require_end(TransportWorld& world, std::uint32_t rank) {
   REQUIRE(world.outcome(received).status.peer() == static_cast<int>(1 - rank));
   return world.outcome(received).status.to_string();
 }
+
+/// A large message from rank 1 to 0, between registered memory, that rank 0 has asked for in part,
+/// and of which rank 1 has not looked for that yet.
+struct StraightWorld {
+  StraightWorld() {
+    exchange(ranks, 0, 1, 1);
+    source.fill(5);
+    room.poison();
+    ranks.at(1).register_memory({source.first().data, source.bytes()});
+    ranks.at(0).register_memory({room.first().data, room.bytes(), true});
+    post(0, {.kind = TransportOp::Kind::recv, .channel = ranks.channel(0, 1, 0)}, room);
+    post(1, {.channel = ranks.channel(1, 0, 0)}, source);
+    for (int i = 0; i < 50; ++i) look(0);
+  }
+  StraightWorld(const StraightWorld&) = delete;
+  StraightWorld& operator=(const StraightWorld&) = delete;
+  ~StraightWorld() {
+    ranks.at(0).deregister_memory({room.first().data, room.bytes(), true});
+    ranks.at(1).deregister_memory({source.first().data, source.bytes()});
+  }
+
+  void post(std::uint32_t rank, TransportOp op, Parcel& parcel) {
+    op.first = parcel.first();
+    REQUIRE(ranks.at(rank).post({&op, 1}) == 1);
+  }
+  /// This rank alone, and gives the others a millisecond.
+  void look(std::uint32_t rank) {
+    TransportCompletion over;
+    if (ranks.at(rank).poll({&over, 1}) == 1 && rank == 0) receive = over;
+    usleep(1000);
+  }
+  void look_until_received() {
+    const Stopwatch watch;
+    while (!receive && watch.elapsed() < soon) {
+      look(1);
+      look(0);
+    }
+    REQUIRE(receive);
+  }
+
+  Parcel source{4 << 20};
+  Parcel room{4 << 20};
+  TransportWorld ranks{verbs_subject, 2};
+  std::optional<TransportCompletion> receive = {};
+};
 
 /// What all programs have of the adapters, by `rdma resource`: "qp" and how many.
 std::map<std::string, long> resources() {
@@ -252,6 +298,45 @@ TEST_CASE("a receiver who does not look for long loses nothing") {
   for (Parcel& each : rooms) {
     if (!each.holds(3)) FAIL("a message is not as it was");
   }
+}
+
+TEST_CASE("registered memory is written to while its owner does not look") {
+  StraightWorld world;
+  for (int i = 0; i < 100 && world.room.is_poisoned(); ++i) world.look(1);
+  REQUIRE_FALSE(world.room.is_poisoned());
+  REQUIRE_FALSE(world.receive);
+  world.look_until_received();
+  require(world.receive->status);
+  REQUIRE(world.room.holds(5));
+}
+
+TEST_CASE("an op ends when its registered memory is its user's again, and other lanes go on") {
+  StraightWorld world;
+  world.ranks.close(0, 1, 0, Status(StatusCode::aborted, "enough"));
+  world.look(0);
+  REQUIRE_FALSE(world.receive);
+  world.look_until_received();
+  REQUIRE(world.receive->status.code() == StatusCode::aborted);
+  world.room.poison();
+  exchange(world.ranks, 0, 1, 1);
+  exchange(world.ranks, 1, 0, 1);
+  REQUIRE(world.room.is_poisoned());
+}
+
+TEST_CASE("who does not give registered memory back in time is lost, and can't write to it") {
+  StraightWorld world;
+  const Stopwatch watch;
+  world.ranks.close(0, 1, 0, Status(StatusCode::aborted, "enough"));
+  while (!world.receive && watch.elapsed() < soon) world.look(0);
+  REQUIRE(world.receive);
+  REQUIRE(world.receive->status.code() == StatusCode::aborted);
+  REQUIRE(watch.elapsed() > 500ms);
+  REQUIRE(watch.elapsed() < 3s);
+  world.room.poison();
+  for (int i = 0; i < 100; ++i) world.look(1);
+  REQUIRE(world.room.is_poisoned());
+  Parcel parcel(10);
+  world.ranks.require_failure(world.ranks.send(0, 1, 1, parcel), StatusCode::peer_lost);
 }
 
 TEST_CASE("a peer costs less than 64 KiB, and only once there is something to say") {

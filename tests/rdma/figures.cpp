@@ -1,6 +1,7 @@
 // Latency and bandwidth of a transport between two processes, each with an adapter of its own:
-// `figures verbs|tcp`, in the machine of tools/rdma-vm. Both ends look without sleeping, as the
-// programs of perftest do. Prints a JSON object: microseconds, and MiB/s.
+// `figures verbs|straight|tcp`, in the machine of tools/rdma-vm; straight: verbs between registered
+// memory. Both ends look without sleeping, as the programs of perftest do. Prints a JSON object:
+// microseconds, and MiB/s.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -48,7 +49,9 @@ std::unique_ptr<Transport> make(std::string_view name, std::uint32_t rank) {
 class End {
  public:
   End(std::string_view transport, std::uint32_t rank, int other)
-      : rank_(rank), transport_(make(transport, rank)) {
+      : rank_(rank),
+        is_straight_(transport == "straight"),
+        transport_(make(transport == "straight" ? "verbs" : transport, rank)) {
     std::string ours = transport_->address();
     ours.resize(256);
     std::string theirs(256, '\0');
@@ -61,12 +64,17 @@ class End {
     const Status status = transport_->connect(addresses);
     if (!status.ok()) throw std::runtime_error(status.to_string());
     channel_ = need(transport_->open(1 - rank, 0));
+    if (!is_straight_) return;
+    transport_->register_memory({out_.data(), out_.size()});
+    transport_->register_memory({in_.data(), in_.size(), true});
   }
 
   void post(TransportOp::Kind kind, std::uint64_t bytes) {
     std::vector<std::byte>& memory = kind == TransportOp::Kind::send ? out_ : in_;
-    const TransportOp op = {
-        .kind = kind, .may_lend = true, .channel = channel_, .first = {memory.data(), bytes}};
+    const TransportOp op = {.kind = kind,
+                            .may_lend = !is_straight_,
+                            .channel = channel_,
+                            .first = {memory.data(), bytes}};
     while (transport_->post({&op, 1}) == 0) wait(0);
     ++under_way_;
   }
@@ -127,10 +135,12 @@ class End {
   static constexpr std::uint64_t piece = 256 << 10;
 
   std::uint32_t rank_;
-  std::unique_ptr<Transport> transport_;
-  ChannelId channel_ = 0;
+  bool is_straight_;
+  // Outlive the transport that knows them.
   std::vector<std::byte> out_ = std::vector<std::byte>(4 * mebi, std::byte{1});
   std::vector<std::byte> in_ = std::vector<std::byte>(4 * mebi);
+  std::unique_ptr<Transport> transport_;
+  ChannelId channel_ = 0;
   std::uint64_t under_way_ = 0;
 };
 

@@ -52,7 +52,7 @@ def main() -> int:
             note(f"ib_write_bw {name}", perftest("ib_write_bw", "-s", size, "-n", count)[3])
         note("ib_write_bw -b 1M", perftest("ib_write_bw", "-b", "-s", "1048576", "-n", "64")[3])
         note("ib_send_lat 8", perftest("ib_send_lat", "-s", "8", "-n", "1000")[4])
-        for transport in ("verbs", "tcp"):
+        for transport in ("verbs", "straight", "tcp"):
             for name, value in ours(sys.argv[1], transport).items():
                 note(f"{transport} {name}", value)
     for name, values in rounds.items():
@@ -61,6 +61,8 @@ def main() -> int:
         "stream 1M": median(rounds["verbs stream_1M"]) / median(rounds["ib_write_bw 1M"]),
         "stream 4M": median(rounds["verbs stream_4M"]) / median(rounds["ib_write_bw 4M"]),
         "both ways 1M": median(rounds["verbs both_1M"]) / median(rounds["ib_write_bw -b 1M"]),
+        "straight 1M": median(rounds["straight stream_1M"]) / median(rounds["ib_write_bw 1M"]),
+        "straight 4M": median(rounds["straight stream_4M"]) / median(rounds["ib_write_bw 4M"]),
     }
     latency = median(rounds["verbs latency_8"]) / median(rounds["ib_send_lat 8"])
     for name, ratio in ratios.items():

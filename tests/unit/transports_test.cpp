@@ -37,6 +37,15 @@ class Fake final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return -1; }
   [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
   void close(ChannelId, const Status&) noexcept override {}
+  void register_memory(const RegisteredMemory& memory) noexcept override {
+    registered.emplace_back(address_, memory);
+  }
+  void deregister_memory(const RegisteredMemory& memory) noexcept override {
+    std::erase(registered, std::pair(address_, memory));
+  }
+
+  /// With all of them, and by which.
+  static inline std::vector<std::pair<std::string, RegisteredMemory>> registered = {};
 
  private:
   std::string address_;
@@ -114,6 +123,17 @@ TEST_CASE("a rank is reached by the first transport that both have") {
   REQUIRE(nowhere.what().find("good: not there; other: not there") != std::string_view::npos);
   require(theirs.connect({ours.address(), theirs.address(), ""}));
   require(theirs.transport->can_reach(0));
+}
+
+TEST_CASE("memory is registered with all transports of a rank") {
+  const TransportKind* const both[] = {&good, &other};
+  const engine::MadeTransport made = require(engine::make_transport(both, {.rank = 0}));
+  const std::byte bytes[3] = {};
+  const RegisteredMemory memory = {bytes, 3, true};
+  made.transport->register_memory(memory);
+  REQUIRE(Fake::registered == std::vector(2, std::pair(std::string("rank 0"), memory)));
+  made.transport->deregister_memory(memory);
+  REQUIRE(Fake::registered.empty());
 }
 
 TEST_CASE("addresses of any bytes are found in a list, and nothing in what is none") {

@@ -47,11 +47,6 @@ std::uint32_t random_packet_number() {
 QueuePair::QueuePair(Rail& rail, std::uint32_t peer, Owned<ibv_qp> pair)
     : rail_(rail), peer_(peer), pair_(std::move(pair)) {}
 
-QueuePair::~QueuePair() {
-  pair_.reset();
-  while (!under_way_.empty()) forget(under_way_.pop());
-}
-
 Result<std::unique_ptr<QueuePair>> QueuePair::make(Rail& rail, std::uint32_t peer) {
   auto made = rail.make_queue_pair(depth, inline_bytes_wanted);
   if (!made.ok()) return made.status();
@@ -137,39 +132,23 @@ Status QueuePair::connect(const End& other) {
 
 Status QueuePair::post(ibv_send_wr& request, Hold hold, bool is_last) noexcept {
   const std::uint64_t number = under_way_.end();
-  const bool is_signalled =
-      hold.slots != nullptr || is_last || number + 1 - signalled_ >= unsignalled_max;
+  const bool is_signalled = !hold.is_copied() || is_last || rail_.is_short_of_sends() ||
+                            number + 1 - signalled_ >= unsignalled_max;
   request.wr_id = SendId{.peer = peer_,
                          .rail = rail_.options().number,
                          .number = static_cast<std::uint32_t>(number)}
                       .value();
   request.send_flags = 0;
   if (is_signalled) request.send_flags |= IBV_SEND_SIGNALED;
-  if (hold.slots == nullptr) request.send_flags |= IBV_SEND_INLINE;
+  if (hold.is_copied()) request.send_flags |= IBV_SEND_INLINE;
   ibv_send_wr* bad = nullptr;
   if (const int error = ibv_post_send(pair_.get(), &request, &bad); error != 0) {
-    if (hold.slots != nullptr) hold.slots->give(hold.slot);
     return refused(rail_, "take a send", error, "see the kernel's log, and `rdma resource`");
   }
-  under_way_.push({.hold = hold, .is_signalled = is_signalled});
-  if (is_signalled) {
-    signalled_ = number + 1;
-    --rail_.sends_left;
-  }
+  under_way_.push(hold);
+  --rail_.sends_left;
+  if (is_signalled) signalled_ = number + 1;
   return {};
-}
-
-void QueuePair::complete(std::uint32_t number) noexcept {
-  while (!under_way_.empty()) {
-    const auto first = static_cast<std::uint32_t>(under_way_.begin());
-    if (static_cast<std::int32_t>(number - first) < 0) return;
-    forget(under_way_.pop());
-  }
-}
-
-void QueuePair::forget(const Sent& sent) noexcept {
-  if (sent.hold.slots != nullptr) sent.hold.slots->give(sent.hold.slot);
-  if (sent.is_signalled) ++rail_.sends_left;
 }
 
 void QueuePair::stop() noexcept {

@@ -12,15 +12,24 @@
 
 #include "transports/tcp/queue.hpp"
 #include "transports/verbs/rail.hpp"
+#include "transports/verbs/regions.hpp"
 #include "transports/verbs/slots.hpp"
 #include "transports/verbs/wire.hpp"
 
 namespace hocket::verbs {
 
-/// What a send reads; null for what was copied into its request.
+struct Channel;
+
+/// What a send reads: a slot, or memory of that message of a channel; neither when it was copied
+/// into its request.
 struct Hold {
   Slots* slots = nullptr;
   Slots::Index slot = 0;
+  Region* region = nullptr;
+  Channel* channel = nullptr;
+  std::uint64_t number = 0;
+
+  [[nodiscard]] bool is_copied() const noexcept { return slots == nullptr && region == nullptr; }
 };
 
 /// A send's id: of the peer, the rail and the send, so that a completion finds them.
@@ -49,8 +58,7 @@ class QueuePair {
   [[nodiscard]] static Result<std::unique_ptr<QueuePair>> make(Rail& rail, std::uint32_t peer);
   QueuePair(const QueuePair&) = delete;
   QueuePair& operator=(const QueuePair&) = delete;
-  /// Nothing is read or written by it any more.
-  ~QueuePair();
+  ~QueuePair() = default;
 
   [[nodiscard]] const End& end() const noexcept { return end_; }
   [[nodiscard]] Status connect(const End& other);
@@ -63,30 +71,38 @@ class QueuePair {
   }
   [[nodiscard]] bool is_idle() const noexcept { return under_way_.empty(); }
   /// There must be room. Its id and flags are set here; `is_last`: nothing may follow for long, so
-  /// its end is to be heard of. Fails with system_error.
+  /// its end is to be heard of. Fails with system_error, and then holds nothing.
   [[nodiscard]] Status post(ibv_send_wr& request, Hold hold, bool is_last = false) noexcept;
-  /// That send is over, and with it all before it.
-  void complete(std::uint32_t number) noexcept;
-  /// No memory is read or written by it from now on; what is under way fails.
+  /// That send is over, and with it all before it: release(hold) for each.
+  template <class Release>
+  void complete(std::uint32_t number, Release release) {
+    while (!under_way_.empty()) {
+      const auto first = static_cast<std::uint32_t>(under_way_.begin());
+      if (static_cast<std::int32_t>(number - first) < 0) return;
+      ++rail_.sends_left;
+      release(under_way_.pop());
+    }
+  }
+  /// What is under way fails.
   void stop() noexcept;
+  /// Nothing is read or written by it any more: release(hold) for all that were under way.
+  template <class Release>
+  void end(Release release) {
+    pair_.reset();
+    complete(static_cast<std::uint32_t>(under_way_.end()), release);
+  }
 
  private:
-  struct Sent {
-    Hold hold = {};
-    bool is_signalled = false;
-  };
-
   QueuePair(Rail& rail, std::uint32_t peer, Owned<ibv_qp> pair);
   [[nodiscard]] Status begin();
   [[nodiscard]] ibv_ah_attr way_to(const End& other) const noexcept;
-  void forget(const Sent& sent) noexcept;
 
   Rail& rail_;
   std::uint32_t peer_;
   Owned<ibv_qp> pair_;
   End end_ = {};
   std::uint32_t inline_bytes_max_ = 0;
-  tcp::Ring<Sent> under_way_ = {};
+  tcp::Ring<Hold> under_way_ = {};
   std::uint64_t signalled_ = 0;  // number behind the last one that is
 };
 

@@ -14,8 +14,10 @@
 namespace hocket::verbs {
 namespace {
 
-/// When queue pairs fail, sends that were not signalled have completions, too.
-constexpr std::uint32_t failures_spare = 4096;
+/// Sends under way on a whole rail: with fewer one had better do without it, and more are of no use
+/// to an adapter (4 MiB of completions).
+constexpr std::uint32_t sends_min = 64;
+constexpr std::uint32_t sends_max = 1 << 16;
 
 /// Errors that come are read when there are any, and never waited for.
 void set_nonblocking(int file) noexcept {
@@ -107,7 +109,7 @@ Status Rail::make_all() {
   channel_.reset(api().ibv_create_comp_channel(context_.get()));
   if (channel_ == nullptr) return refused(port(), "completion channel", errno);
   set_nonblocking(channel_->fd);
-  const auto entries = static_cast<int>(options_.receives + options_.sends);
+  const auto entries = static_cast<int>(options_.receives + sends_left);
   completions_.reset(api().ibv_create_cq(context_.get(), entries, nullptr, channel_.get(), 0));
   if (completions_ == nullptr) return refused(port(), "completion queue", errno);
   ibv_srq_init_attr wanted = {};
@@ -126,7 +128,7 @@ Status Rail::check_limits() {
     const char* what;
     std::uint64_t needed;
     int most;
-  } checks[] = {{"completion queue entries", options_.receives + options_.sends, limits.max_cqe},
+  } checks[] = {{"completion queue entries", options_.receives + sends_min, limits.max_cqe},
                 {"shared receive queue entries", options_.receives, limits.max_srq_wr},
                 {"shared receive queues", 1, limits.max_srq},
                 {"regions", 16, limits.max_mr},
@@ -139,8 +141,9 @@ Status Rail::check_limits() {
                               port().device, check.most, check.what, check.needed))
         .with_hint("HOCKET_IB_HCA chooses another adapter, HOCKET_TRANSPORT=tcp does without");
   }
-  const std::uint32_t wanted = options_.receives + options_.sends + failures_spare;
-  completions_max_ = std::min(static_cast<int>(wanted), limits.max_cqe);
+  const auto room = static_cast<std::uint32_t>(limits.max_cqe) - options_.receives;
+  sends_left = std::clamp(options_.sends, sends_min, std::min(sends_max, room));
+  is_short_of_sends_ = sends_left < options_.sends;
   return {};
 }
 

@@ -31,7 +31,7 @@ struct RailOptions {
   ChosenPort chosen = {};
   std::uint8_t number = 0;  // of the rail
   std::uint32_t receives = 0;
-  std::uint32_t sends = 0;  // signalled ones under way, of all queue pairs together
+  std::uint32_t sends = 0;  // under way, of all queue pairs together
   std::uint8_t traffic_class = 0;
   std::uint8_t service_level = 0;
 };
@@ -66,16 +66,19 @@ class Rail {
   /// As it is now.
   [[nodiscard]] bool is_port_active() const noexcept;
 
-  /// Signalled sends that may be begun; whoever begins one counts it here.
+  /// Sends that may be begun; whoever begins one counts it here. Each may have a completion, those
+  /// that were not signalled when they fail: so the completion queue has room for all of them.
   std::uint32_t sends_left = 0;
+  /// There are fewer of them than was wished: none may wait for another one's signal.
+  [[nodiscard]] bool is_short_of_sends() const noexcept { return is_short_of_sends_; }
 
  private:
-  explicit Rail(const RailOptions& options) : sends_left(options.sends), options_(options) {}
+  explicit Rail(const RailOptions& options) : options_(options) {}
   [[nodiscard]] Status make_all();
   [[nodiscard]] Status check_limits();
 
   RailOptions options_;
-  int completions_max_ = 0;  // that the queue has room for
+  bool is_short_of_sends_ = false;
   Owned<ibv_context> context_ = {};
   Owned<ibv_pd> domain_ = {};
   Owned<ibv_comp_channel> channel_ = {};

@@ -1,6 +1,7 @@
 #include "transports/verbs/traffic.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -18,11 +19,15 @@ namespace {
 constexpr std::uint32_t small_in_count = 512;
 constexpr std::uint32_t small_out_at_once = 128;
 constexpr std::uint32_t small_out_most = 1024;  // as peers that are stopped may hold some
-constexpr std::uint32_t pieces_at_once = 8;
+constexpr std::uint32_t pieces_at_once = 4;
 constexpr std::uint32_t pieces_most = 256;
 /// On their way from one peer, so that one who is slow does not hold all slots.
 constexpr std::uint32_t pieces_per_peer = 8;
+/// On their way straight to the memory of receives.
+constexpr std::uint32_t direct_grants_most = 256;
 constexpr std::uint64_t small_bytes_max = small_slot_bytes - header_bytes;
+/// A round trip and what is under way take far less; who is dead is noticed otherwise.
+constexpr Duration consent_time = std::chrono::seconds(1);
 
 Status bad_message(const Peer& peer, std::string what) {
   return Status(StatusCode::protocol_error, fmt::format("rank {} sent {}", peer.rank, what))
@@ -50,8 +55,12 @@ Status Traffic::open() {
   pieces_out_ = std::make_unique<Slots>(pieces, all);
   pieces.is_written_remotely = true;
   pieces_in_ = std::make_unique<Slots>(pieces, all);
-  grants_.resize(pieces_most);
-  for (Slots* const slots : {small_in_.get(), small_out_.get()}) {
+  regions_ = std::make_unique<Regions>(all);
+  grants_.resize(pieces_most + direct_grants_most);
+  for (std::uint32_t i = pieces_most; i < grants_.size(); ++i) free_grants_.push_back(i);
+  // Some of each now: without any, large messages would wait for ever.
+  for (Slots* const slots :
+       {small_in_.get(), small_out_.get(), pieces_in_.get(), pieces_out_.get()}) {
     if (Status status = slots->grow(); !status.ok()) return status;
   }
   while (const auto slot = small_in_->take()) free_receive(0, *slot);
@@ -199,6 +208,9 @@ Status Traffic::take_arrival(Channel& channel, const Header& header, const std::
     return bad_message(channel.peer, "more messages than it may");
   }
   const bool is_large = header.kind == Kind::announce;
+  if (is_large && header.length <= small_bytes_max) {
+    return bad_message(channel.peer, "word of a large message that is small");
+  }
   if (!is_large) {
     is_kept = true;
     ++held_;
@@ -217,56 +229,80 @@ Status Traffic::take_arrival(Channel& channel, const Header& header, const std::
   return {};
 }
 
+/// Pieces are asked for one behind the other, and of a channel that has failed still for a while.
 Status Traffic::take_grant(Channel& channel, const Header& header) {
-  const std::uint64_t number = widen(header.number, channel.sends.begin());
-  const bool is_there = number >= channel.sends.begin() && number < channel.started;
-  const std::uint64_t bytes = is_there ? channel.sends[number].place.bytes() : 0;
-  const bool is_good = is_there && header.offset <= bytes &&
-                       header.length <= bytes - header.offset && header.length <= piece_bytes &&
-                       header.rail < channel.peer.pairs.size();
-  if (!is_good && !channel.has_failed()) {
-    return bad_message(channel.peer, "for a piece of a message that it has not been told of");
+  Peer& peer = channel.peer;
+  if (peer.jobs.size() >= pieces_per_peer)
+    return bad_message(peer, "a wish for more pieces than it may have");
+  if (!channel.has_failed()) {
+    const std::uint64_t number = widen(header.number, channel.sends.begin());
+    const bool is_there = number >= channel.sends.begin() && number < channel.started;
+    SendOp* const op = is_there ? &channel.sends[number] : nullptr;
+    if (op == nullptr || header.offset != op->asked || header.length == 0 ||
+        header.length > std::min<std::uint64_t>(piece_bytes, op->place.bytes() - op->asked) ||
+        header.rail >= peer.pairs.size()) {
+      return bad_message(peer, "a wish for a piece that there is not");
+    }
+    op->asked += header.length;
   }
-  channel.peer.jobs.push({.channel = &channel, .grant = header});
-  wake(channel.peer);
+  peer.jobs.push({.channel = &channel, .grant = header});
+  wake(peer);
   return {};
 }
 
-Status Traffic::take_drop(const Peer& peer, std::uint32_t slot) {
-  if (slot >= grants_.size() || grants_[slot].peer != &peer) {
-    return bad_message(peer, fmt::format("word of slot {}, which it was not given", slot));
+/// Of a channel that has failed, at both ends by now. When we ended it for a later message, the
+/// other end has given up this one, too.
+Status Traffic::take_drop(const Peer& peer, std::uint32_t number) {
+  const bool is_asked_for = number < grants_.size() && grants_[number].peer == &peer;
+  if (!is_asked_for || !grants_[number].channel->has_failed()) {
+    return bad_message(peer, fmt::format("word that piece {} does not come", number));
   }
-  free_grant(slot);
-  return {};
-}
-
-void Traffic::free_grant(std::uint32_t slot) noexcept {
-  --grants_[slot].peer->granted;
-  grants_[slot] = {};
-  pieces_in_->give(slot);
-}
-
-Status Traffic::take_piece(Peer& peer, std::uint32_t slot, std::uint32_t bytes) {
-  if (slot >= grants_.size() || grants_[slot].peer != &peer || grants_[slot].bytes != bytes) {
-    return bad_message(peer,
-                       fmt::format("{} bytes to slot {}, which it was not given", bytes, slot));
-  }
-  const Grant grant = grants_[slot];
+  const Grant grant = grants_[number];
   Channel& channel = *grant.channel;
-  if (channel.has_failed() && grant.number >= channel.ends_at) {
-    free_grant(slot);
+  free_grant(number);
+  if (!is_void(grant)) fail(channel, Status(channel.failure), grant.number);
+  finish(channel);
+  return {};
+}
+
+/// Its receive has failed.
+bool Traffic::is_void(const Grant& grant) noexcept {
+  return grant.channel->has_failed() && grant.number >= grant.channel->ends_at;
+}
+
+void Traffic::free_grant(std::uint32_t number) noexcept {
+  const Grant grant = std::exchange(grants_[number], {});
+  --grant.peer->granted;
+  if (grant.region == nullptr) return pieces_in_->give(number);
+  free_grants_.push_back(number);
+  regions_->unpin(*grant.region);
+  --grant.channel->receives[grant.number].pins;
+}
+
+Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes) {
+  if (number >= grants_.size() || grants_[number].peer != &peer || grants_[number].bytes != bytes) {
+    return bad_message(
+        peer, fmt::format("{} bytes as piece {}, which it was not asked for", bytes, number));
+  }
+  const Grant grant = grants_[number];
+  Channel& channel = *grant.channel;
+  if (is_void(grant)) {
+    free_grant(number);
+    finish(channel);
     return {};
   }
   Arrival& arrival = channel.arrivals[grant.number];
   ReceiveOp& op = channel.receives[grant.number];
   arrival.written += bytes;
-  if (op.may_lend && arrival.bytes == bytes) {
+  if (grant.region != nullptr) {
+    free_grant(number);
+  } else if (op.may_lend && arrival.bytes == bytes) {
     --peer.granted;
-    grants_[slot] = {};
-    op.lent = pieces_in_->memory(slot);
+    grants_[number] = {};
+    op.lent = pieces_in_->memory(number);
   } else {
-    op.place.copy_from(pieces_in_->memory(slot), grant.offset, grant.offset + bytes);
-    free_grant(slot);
+    op.place.copy_from(pieces_in_->memory(number), grant.offset, grant.offset + bytes);
+    free_grant(number);
   }
   if (!arrival.is_whole()) return {};
   op.is_done = true;
@@ -343,28 +379,51 @@ bool Traffic::ask_next(Channel& channel) {
       continue;
     }
     if (peer.granted >= pieces_per_peer) return false;
-    const auto slot = pieces_in_->take();
-    if (!slot) return false;
-    const std::uint64_t bytes =
-        std::min<std::uint64_t>(piece_bytes, arrival.bytes - arrival.granted);
+    ReceiveOp& op = channel.receives[channel.granting];
+    const auto room = room_for(op, arrival);
+    if (!room) return false;
     const std::size_t rail = peer.next_rail++ % peer.pairs.size();
-    grants_[*slot] = {.peer = &peer,
-                      .channel = &channel,
-                      .number = channel.granting,
-                      .offset = arrival.granted,
-                      .bytes = bytes};
+    grants_[room->grant] = {.peer = &peer,
+                            .channel = &channel,
+                            .region = room->region,
+                            .number = channel.granting,
+                            .offset = arrival.granted,
+                            .bytes = room->memory.bytes};
     ++peer.granted;
     Header grant = header_of(channel, Kind::grant);
     grant.number = static_cast<std::uint32_t>(channel.granting);
     grant.rail = static_cast<std::uint16_t>(rail);
-    grant.slot = *slot;
-    grant.length = bytes;
+    grant.slot = room->grant;
+    grant.length = room->memory.bytes;
     grant.offset = arrival.granted;
-    grant.address = reinterpret_cast<std::uintptr_t>(pieces_in_->memory(*slot));
-    grant.key = pieces_in_->remote_key(*slot, rail);
-    arrival.granted += bytes;
+    grant.address = reinterpret_cast<std::uintptr_t>(room->memory.data);
+    if (room->region == nullptr) {
+      grant.key = pieces_in_->remote_key(room->grant, rail);
+    } else {
+      grant.key = room->region->keys[rail]->rkey;
+      Regions::pin(*room->region);
+      ++op.pins;
+    }
+    arrival.granted += room->memory.bytes;
     push_control(peer, grant);
   }
+}
+
+/// A message of one piece that may be lent is reduced from where it comes, which is the slot.
+std::optional<Traffic::Room> Traffic::room_for(const ReceiveOp& op, const Arrival& arrival) {
+  const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes, arrival.bytes - arrival.granted);
+  const bool is_lent = op.may_lend && arrival.bytes <= piece_bytes;
+  if (!is_lent && !free_grants_.empty()) {
+    const MemoryPart memory = op.place.stretch(arrival.granted, bytes);
+    if (Region* const region = regions_->find(memory.data, memory.bytes, true)) {
+      const std::uint32_t number = free_grants_.back();
+      free_grants_.pop_back();
+      return Room{.grant = number, .region = region, .memory = memory};
+    }
+  }
+  const auto slot = pieces_in_->take();
+  if (!slot) return std::nullopt;
+  return Room{.grant = *slot, .memory = {pieces_in_->memory(*slot), bytes}};
 }
 
 // --- what goes ---
@@ -477,13 +536,12 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
     return Sent::yes;
   }
   if (!peer.pairs[grant.rail]->has_room()) return Sent::no_room;
-  const auto slot = pieces_out_->take();
-  if (!slot) return Sent::no_room;
   SendOp& op = channel.sends[number];
-  op.place.copy_to(pieces_out_->memory(*slot), grant.offset, grant.offset + grant.length);
-  ibv_sge from = {.addr = reinterpret_cast<std::uintptr_t>(pieces_out_->memory(*slot)),
-                  .length = static_cast<std::uint32_t>(grant.length),
-                  .lkey = pieces_out_->local_key(*slot, grant.rail)};
+  ibv_sge from = {};
+  auto hold = source_of(op, grant, from);
+  if (!hold) return Sent::no_room;
+  hold->channel = &channel;
+  hold->number = number;
   ibv_send_wr request = {};
   request.sg_list = &from;
   request.num_sge = 1;
@@ -491,12 +549,34 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
   request.imm_data = htonl(grant.slot);
   request.wr.rdma.remote_addr = grant.address;
   request.wr.rdma.rkey = grant.key;
-  const Sent sent = post(peer, grant.rail, request, {.slots = pieces_out_.get(), .slot = *slot});
+  const Sent sent = post(peer, grant.rail, request, *hold);
   if (sent != Sent::yes) return sent;
   op.written += grant.length;
   op.is_done = op.written == op.place.bytes();
   finish(channel);
   return sent;
+}
+
+/// Where a piece is sent from: its own memory where that is registered, else a copy in a slot. None
+/// when there is no slot.
+std::optional<Hold> Traffic::source_of(SendOp& op, const Header& grant, ibv_sge& from) {
+  const MemoryPart memory = op.place.stretch(grant.offset, grant.length);
+  from.length = static_cast<std::uint32_t>(grant.length);
+  if (memory.bytes == grant.length) {
+    if (Region* const region = regions_->find(memory.data, memory.bytes, false)) {
+      from.addr = reinterpret_cast<std::uintptr_t>(memory.data);
+      from.lkey = region->keys[grant.rail]->lkey;
+      Regions::pin(*region);
+      ++op.pins;
+      return Hold{.region = region};
+    }
+  }
+  const auto slot = pieces_out_->take();
+  if (!slot) return std::nullopt;
+  op.place.copy_to(pieces_out_->memory(*slot), grant.offset, grant.offset + grant.length);
+  from.addr = reinterpret_cast<std::uintptr_t>(pieces_out_->memory(*slot));
+  from.lkey = pieces_out_->local_key(*slot, grant.rail);
+  return Hold{.slots = pieces_out_.get(), .slot = *slot};
 }
 
 Traffic::Sent Traffic::send(Peer& peer, const Header& header, const Place& payload, bool is_last) {
@@ -533,6 +613,7 @@ Traffic::Sent Traffic::post(Peer& peer, std::size_t rail, ibv_send_wr& request, 
                             bool is_last) {
   Status status = peer.pairs[rail]->post(request, hold, is_last);
   if (status.ok()) return Sent::yes;
+  release(hold);
   doom(peer, std::move(status).with_peer(static_cast<int>(peer.rank)));
   return Sent::broken;
 }
@@ -543,12 +624,46 @@ bool Traffic::say_last(Peer& peer) {
 
 // --- ends ---
 
+void Traffic::release(const Hold& hold) {
+  if (hold.slots != nullptr) return hold.slots->give(hold.slot);
+  if (hold.region == nullptr) return;
+  regions_->unpin(*hold.region);
+  --hold.channel->sends[hold.number].pins;
+  finish(*hold.channel);
+}
+
 void Traffic::fail(Channel& channel, Status why, std::uint64_t ends_at) {
   channel.failure = std::move(why);
   channel.ends_at = ends_at;
   const std::uint64_t first = std::max(ends_at, channel.arrivals.begin());
   for (std::uint64_t i = first; i < channel.arrivals.end(); ++i) end_arrival(channel.arrivals[i]);
   finish(channel);
+  if (channel.is_withheld || !channel.withholds_ops()) return;
+  channel.is_withheld = true;
+  withheld_.push_back({&channel, Deadline::after(monotonic_clock(), consent_time)});
+}
+
+void Traffic::expire(Instant now) {
+  std::erase_if(withheld_, [&](const Withheld& each) {
+    each.channel->is_withheld = each.channel->withholds_ops();
+    if (each.channel->is_withheld && each.until.passed(now)) {
+      Peer& peer = each.channel->peer;
+      doom(peer, Status(StatusCode::peer_lost,
+                        fmt::format("rank {} is lost: it does not answer what was asked of it "
+                                    "before the channel failed, and so could still write to our "
+                                    "memory",
+                                    peer.rank))
+                     .with_peer(static_cast<int>(peer.rank))
+                     .with_hint("is its process stopped?"));
+    }
+    return !each.channel->is_withheld;
+  });
+}
+
+Deadline Traffic::next() const noexcept {
+  Deadline next;
+  for (const Withheld& each : withheld_) next = next.or_sooner(each.until);
+  return next;
 }
 
 void Traffic::lose(Peer& peer, const Status& why) {
@@ -564,15 +679,16 @@ void Traffic::lose(Peer& peer, const Status& why) {
     const std::uint64_t end = channel->first_incomplete();
     if (!channel->has_failed()) {
       fail(*channel, why, end);
-    } else if (end < channel->ends_at) {
-      fail(*channel, channel->failure, end);
+    } else {
+      fail(*channel, Status(channel->failure), std::min(end, channel->ends_at));
     }
   }
 }
 
 void Traffic::finish(Channel& channel) {
   auto& sends = channel.sends;
-  while (!sends.empty() && (sends.front().is_done || channel.has_failed())) {
+  while (!sends.empty() && sends.front().pins == 0 &&
+         (sends.front().is_done || channel.has_failed())) {
     const SendOp op = sends.pop();
     over_.push({.token = op.token,
                 .bytes = op.is_done ? op.place.bytes() : 0,
@@ -582,7 +698,7 @@ void Traffic::finish(Channel& channel) {
   auto& receives = channel.receives;
   while (!receives.empty()) {
     const bool is_failed = channel.has_failed() && receives.begin() >= channel.ends_at;
-    if (!receives.front().is_done && !is_failed) return;
+    if (receives.front().pins > 0 || (!receives.front().is_done && !is_failed)) return;
     const bool has_arrival =
         !channel.arrivals.empty() && channel.arrivals.begin() == receives.begin();
     if (has_arrival) channel.arrivals.pop();

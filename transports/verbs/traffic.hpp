@@ -4,22 +4,28 @@
 // than Channel::window of its channel wait there for their receives. Of a large one only its length
 // is sent; when it meets its receive, the receiver asks for it piece by piece, each to be written
 // into a slot of its own, and so holds slots only for what is on its way. A message of one piece is
-// lent from there, others are copied. So no memory of a user is ever written to from afar, and an
-// op can end at once, whatever the other end does.
+// lent from there, others are copied.
+//
+// Memory of the user that is registered needs no slot: pieces are written from it, and to it. An
+// op of which a piece may still be on its way then ends when that is over: the other end answers
+// each grant, by the piece or by word that it does not come, and if it does not answer in time, its
+// queue pairs end. All other ops end at once, whatever the other end does.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "hocket/transport.hpp"
 
+#include "base/clock.hpp"
 #include "transports/verbs/channel.hpp"
-#include "transports/verbs/peer.hpp"
 #include "transports/verbs/rail.hpp"
+#include "transports/verbs/regions.hpp"
 #include "transports/verbs/slots.hpp"
 #include "transports/verbs/wire.hpp"
 
@@ -53,6 +59,7 @@ class Traffic {
   void reject(const TransportOp& op, Status why);
   void give_back(const std::byte* lent) noexcept;
   void close(Channel& channel, const Status& reason);
+  [[nodiscard]] Regions& regions() noexcept { return *regions_; }
 
   // --- what comes ---
 
@@ -61,6 +68,8 @@ class Traffic {
   [[nodiscard]] Status handle(Peer& peer, std::size_t rail, const ibv_wc& completion);
   /// Puts the receive of that id back into the shared queue.
   void free_receive(std::size_t rail, std::uint64_t id) noexcept;
+  /// What a send has read is free.
+  void release(const Hold& hold);
   /// Nothing comes from the peer any more, and its queue pairs are gone.
   void lose(Peer& peer, const Status& why);
 
@@ -80,6 +89,11 @@ class Traffic {
   void doom(Peer& peer, Status why);
   [[nodiscard]] bool is_dooming() const noexcept { return !doomed_.empty(); }
 
+  /// Dooms peers that keep ops from their ends.
+  void expire(Instant now);
+  /// When that may be necessary.
+  [[nodiscard]] Deadline next() const noexcept;
+
   // --- ops that are over ---
 
   [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions) noexcept;
@@ -87,13 +101,25 @@ class Traffic {
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_; }
 
  private:
-  /// A slot that was given to a peer to write to.
+  /// What was given to a peer to write to: a slot of pieces_in_, or memory of a receive itself.
   struct Grant {
     Peer* peer = nullptr;  // null: it is not
     Channel* channel = nullptr;
+    Region* region = nullptr;  // of that memory
     std::uint64_t number = 0;
     std::uint64_t offset = 0;
     std::uint64_t bytes = 0;
+  };
+  /// For the next piece of a message.
+  struct Room {
+    std::uint32_t grant = 0;
+    Region* region = nullptr;
+    MemoryPart memory = {};
+  };
+  /// A channel that withholds ops, and until when it may.
+  struct Withheld {
+    Channel* channel = nullptr;
+    Deadline until = {};
   };
   enum class Sent : std::uint8_t { yes, no_room, broken };
 
@@ -103,8 +129,8 @@ class Traffic {
   [[nodiscard]] Status take_arrival(Channel& channel, const Header& header,
                                     const std::byte* payload, bool& is_kept);
   [[nodiscard]] Status take_grant(Channel& channel, const Header& header);
-  [[nodiscard]] Status take_piece(Peer& peer, std::uint32_t slot, std::uint32_t bytes);
-  [[nodiscard]] Status take_drop(const Peer& peer, std::uint32_t slot);
+  [[nodiscard]] Status take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes);
+  [[nodiscard]] Status take_drop(const Peer& peer, std::uint32_t number);
   void take_close(Channel& channel, const Header& header);
   void match(Channel& channel);
   /// False when the channel is broken by it.
@@ -112,7 +138,9 @@ class Traffic {
   void end_arrival(Arrival& arrival) noexcept;
   void free_small(const std::byte* data) noexcept;
   void break_off(Channel& channel, Status why, std::uint64_t ends_at);
-  void free_grant(std::uint32_t slot) noexcept;
+  [[nodiscard]] static bool is_void(const Grant& grant) noexcept;
+  void free_grant(std::uint32_t number) noexcept;
+  [[nodiscard]] std::optional<Room> room_for(const ReceiveOp& op, const Arrival& arrival);
   [[nodiscard]] bool ask_next(Channel& channel);
   void tell_consumed(Channel& channel);
   [[nodiscard]] Header header_of(Channel& channel, Kind kind) noexcept;
@@ -125,6 +153,7 @@ class Traffic {
   [[nodiscard]] bool serve_channels(Peer& peer);
   [[nodiscard]] Sent start(Channel& channel);
   [[nodiscard]] Sent write(Peer& peer, const Job& job);
+  [[nodiscard]] std::optional<Hold> source_of(SendOp& op, const Header& grant, ibv_sge& from);
   [[nodiscard]] Sent send(Peer& peer, const Header& header, const Place& payload = {},
                           bool is_last = false);
   [[nodiscard]] Sent post(Peer& peer, std::size_t rail, ibv_send_wr& request, Hold hold,
@@ -139,13 +168,16 @@ class Traffic {
   std::unique_ptr<Slots> small_out_ = {};  // of messages that are too large to be inlined
   std::unique_ptr<Slots> pieces_in_ = {};
   std::unique_ptr<Slots> pieces_out_ = {};
-  std::size_t held_ = 0;            // of small_in_: not in the queue
-  std::vector<Grant> grants_ = {};  // by slot of pieces_in_
+  std::size_t held_ = 0;  // of small_in_: not in the queue
+  std::unique_ptr<Regions> regions_ = {};
+  std::vector<Grant> grants_ = {};               // of slots of pieces_in_, by these; then of others
+  std::vector<std::uint32_t> free_grants_ = {};  // of those others
 
   std::vector<std::unique_ptr<Channel>> channels_ = {};
   std::vector<Channel*> opened_ = {};  // by id
   tcp::Ring<Channel*> hungry_ = {};
   std::vector<Peer*> busy_ = {};
+  std::vector<Withheld> withheld_ = {};
   std::vector<std::pair<Peer*, Status>> doomed_ = {};
   tcp::Ring<TransportCompletion> over_ = {};
   std::uint64_t outstanding_ = 0;

@@ -26,9 +26,8 @@ using namespace std::chrono_literals;
 /// To the sockets and the system, which have something to say now and then.
 constexpr unsigned polls_between_looks = 64;
 constexpr std::size_t completions_at_once = 32;
-/// Of each rail: in the shared receive queue, and signalled sends of all queue pairs.
+/// In the shared receive queue of each rail.
 constexpr std::uint32_t receives_per_rail = 512;
-constexpr std::uint32_t sends_per_rail = 1024;
 constexpr Duration goodbye_time = 1s;
 
 /// There is one connection to a peer.
@@ -67,7 +66,7 @@ Status VerbsTransport::open_rails(const TransportOptions& options, const VerbsOp
     auto rail = Rail::open({.chosen = each,
                             .number = number,
                             .receives = receives_per_rail,
-                            .sends = sends_per_rail,
+                            .sends = QueuePair::depth * options.size,
                             .traffic_class = ours.traffic_class,
                             .service_level = ours.service_level});
     if (!rail.ok()) return rail.status();
@@ -280,8 +279,9 @@ Status VerbsTransport::connect_pairs(Partner& partner) {
 }
 
 void VerbsTransport::expire() {
-  if (meeting_.empty()) return;
+  if (meeting_.empty() && traffic_.next().is_never()) return;
   const Instant now = monotonic_clock().now();
+  traffic_.expire(now);
   for (Partner* const each : meeting_) {
     if (!each->contact.give_up().passed(now)) continue;
     traffic_.doom(
@@ -294,7 +294,7 @@ void VerbsTransport::expire() {
 }
 
 Deadline VerbsTransport::next() const noexcept {
-  Deadline next = links_.next();
+  Deadline next = links_.next().or_sooner(traffic_.next());
   for (const Partner* const each : meeting_) next = next.or_sooner(each->contact.give_up());
   return next;
 }
@@ -324,7 +324,7 @@ void VerbsTransport::take_send(std::uint32_t rail, const ibv_wc& completion) {
   const SendId id = SendId::of(completion.wr_id);
   Peer& peer = partner(id.peer).peer;
   if (id.rail >= peer.pairs.size()) return;  // it has been ended before
-  peer.pairs[id.rail]->complete(id.number);
+  peer.pairs[id.rail]->complete(id.number, [&](const Hold& hold) { traffic_.release(hold); });
   if (completion.status == IBV_WC_SUCCESS) return;
   traffic_.doom(peer, describe(peer, rail, completion));
 }
@@ -364,7 +364,10 @@ void VerbsTransport::settle() {
 
 void VerbsTransport::end(Partner& partner, const Status& why) {
   Peer& peer = partner.peer;
-  for (std::size_t i = 0; i < peer.pairs.size(); ++i) by_pair_[i].erase(peer.pairs[i]->number());
+  for (std::size_t i = 0; i < peer.pairs.size(); ++i) {
+    by_pair_[i].erase(peer.pairs[i]->number());
+    peer.pairs[i]->end([&](const Hold& hold) { traffic_.release(hold); });
+  }
   peer.pairs.clear();
   std::erase(meeting_, &partner);
   if (partner.contact.state() != Contact::State::none) {

@@ -15,7 +15,6 @@
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/verbs/contact.hpp"
-#include "transports/verbs/peer.hpp"
 #include "transports/verbs/port.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/traffic.hpp"
@@ -47,6 +46,12 @@ class VerbsTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void register_memory(const RegisteredMemory& memory) noexcept override {
+    traffic_.regions().add(memory);
+  }
+  void deregister_memory(const RegisteredMemory& memory) noexcept override {
+    traffic_.regions().remove(memory);
+  }
 
   /// As an adapter does after an error of its own; for tests.
   void break_pairs(std::uint32_t peer) noexcept;
