@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t mebi = 1 << 20;
 constexpr int trips = 1000;
-constexpr std::uint64_t streamed_mebi = 64;
+constexpr std::uint64_t streamed_mebi = 32;
 constexpr std::uint64_t streamed_bytes = streamed_mebi * mebi;
 
 template <class T>

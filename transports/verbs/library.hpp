@@ -18,7 +18,7 @@ struct Ibverbs {
   FunctionFinder find;
 
 #define HOCKET_FUNCTION(name) decltype(&::name) name = find(#name)
-  HOCKET_FUNCTION(_ibv_query_gid_ex);
+  HOCKET_FUNCTION(_ibv_query_gid_table);
   HOCKET_FUNCTION(ibv_ack_async_event);
   HOCKET_FUNCTION(ibv_ack_cq_events);
   HOCKET_FUNCTION(ibv_alloc_pd);

@@ -114,13 +114,16 @@ int speed_of(const ibv_port_attr& attributes) {
   return speed;
 }
 
-std::vector<GidEntry> gids_of(ibv_context* context, std::uint8_t port, int count) {
+/// All at once: tables have up to a thousand places, most of them empty.
+std::vector<GidEntry> gids_of(ibv_context* context, std::uint8_t port, int places) {
+  std::vector<ibv_gid_entry> entries(static_cast<std::size_t>(std::max(places, 1)));
+  const ssize_t count =
+      api()._ibv_query_gid_table(context, entries.data(), entries.size(), 0, sizeof(ibv_gid_entry));
+  entries.resize(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
   std::vector<GidEntry> gids;
-  for (int i = 0; i < count; ++i) {
-    ibv_gid_entry entry = {};
-    const auto index = static_cast<std::uint32_t>(i);
-    if (api()._ibv_query_gid_ex(context, port, index, &entry, 0, sizeof entry) != 0) continue;
-    GidEntry& to = gids.emplace_back(GidEntry{.index = index});
+  for (const ibv_gid_entry& entry : entries) {
+    if (entry.port_num != port) continue;
+    GidEntry& to = gids.emplace_back(GidEntry{.index = entry.gid_index});
     std::memcpy(to.gid.data(), entry.gid.raw, to.gid.size());
     if (entry.gid_type == IBV_GID_TYPE_ROCE_V1) to.kind = GidKind::roce_v1;
     if (entry.gid_type == IBV_GID_TYPE_ROCE_V2) to.kind = GidKind::roce_v2;
@@ -135,6 +138,7 @@ void add_ports(ibv_device* device, std::vector<Port>& ports) {
   for (std::uint8_t i = 1; i <= attributes.phys_port_cnt; ++i) {
     ibv_port_attr port = {};
     if (query_port(context.get(), i, port) != 0) continue;
+    const int places = attributes.phys_port_cnt * port.gid_tbl_len;  // of all ports
     ports.push_back({.device = api().ibv_get_device_name(device),
                      .number = i,
                      .is_active = port.state == IBV_PORT_ACTIVE,
@@ -142,7 +146,7 @@ void add_ports(ibv_device* device, std::vector<Port>& ports) {
                      .lid = port.lid,
                      .mtu = port.active_mtu,
                      .speed_mbps = speed_of(port),
-                     .gids = gids_of(context.get(), i, port.gid_tbl_len)});
+                     .gids = gids_of(context.get(), i, places)});
   }
 }
 
