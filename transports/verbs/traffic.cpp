@@ -307,6 +307,7 @@ Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes
   if (!arrival.is_whole()) return {};
   op.is_done = true;
   finish(channel);
+  match(channel);
   return {};
 }
 
@@ -336,6 +337,8 @@ bool Traffic::meet(Channel& channel, std::uint64_t number) {
   Arrival& arrival = channel.arrivals[number];
   ReceiveOp& op = channel.receives[number];
   if (arrival.bytes > op.place.bytes()) {
+    // First what is before it comes in full, for which the other end must go on.
+    if (channel.first_incomplete() < number) return false;
     break_off(channel, tcp::too_long(channel.peer.rank, arrival.bytes, op.place.bytes()), number);
     return false;
   }

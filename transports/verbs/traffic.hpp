@@ -133,7 +133,7 @@ class Traffic {
   [[nodiscard]] Status take_drop(const Peer& peer, std::uint32_t number);
   void take_close(Channel& channel, const Header& header);
   void match(Channel& channel);
-  /// False when the channel is broken by it.
+  /// False when the channel is broken by it, or will be when those before it are there.
   [[nodiscard]] bool meet(Channel& channel, std::uint64_t number);
   void end_arrival(Arrival& arrival) noexcept;
   void free_small(const std::byte* data) noexcept;
