@@ -56,7 +56,8 @@ HOCKET_API std::size_t wait_any(std::span<Work> works);
 /// Until all are over. Throws for the first that failed, when all are over.
 HOCKET_API void wait_all(std::span<Work> works);
 
-/// An operation that is planned once and run often, on the same memory.
+/// An operation that is planned once and run often, on the same memory, which stays mapped as long
+/// as this or a work of it lives: adapters may know it from now on, and move it without copies.
 class HOCKET_API Prepared {
  public:
   explicit Prepared(std::unique_ptr<comm::Planned> operation) noexcept;

@@ -194,6 +194,7 @@ typedef struct hocket_collective {
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
 HOCKET_API hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
                                       hocket_work** work);
+/* Its memory stays mapped as long as what is prepared or a work of it lives. */
 HOCKET_API hocket_status hocket_prepare(hocket_comm* comm, const hocket_collective* collective,
                                         hocket_prepared** prepared);
 HOCKET_API hocket_status hocket_prepared_run(hocket_prepared* prepared);

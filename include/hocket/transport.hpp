@@ -71,6 +71,15 @@ struct TransportCaps {
   std::uint64_t segment_bytes = 256 << 10;
 };
 
+/// Memory that ops will use again and again.
+struct RegisteredMemory {
+  const std::byte* data = nullptr;
+  std::uint64_t bytes = 0;
+  bool may_receive = false;  // else only sends are from it
+
+  friend bool operator==(const RegisteredMemory&, const RegisteredMemory&) = default;
+};
+
 class HOCKET_API Transport {
  public:
   Transport() = default;
@@ -118,6 +127,12 @@ class HOCKET_API Transport {
   /// whose message is complete and sends that are on their way; the other end's fail with
   /// peer_lost.
   virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
+
+  /// This memory stays mapped as it is until it is deregistered and all ops in it are over: so an
+  /// adapter may send from it and write to it without a copy. Nobody need say so, and a transport
+  /// need not use it. What is registered twice is deregistered twice..
+  virtual void register_memory(const RegisteredMemory& /*memory*/) noexcept {}
+  virtual void deregister_memory(const RegisteredMemory& /*memory*/) noexcept {}
 };
 
 /// What a transport is told of the world it is made for.

@@ -123,6 +123,10 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &tuning_file,
                                                  &tcp_streams,
                                                  &tcp_interfaces,
+                                                 &ib_hca,
+                                                 &ib_gid_index,
+                                                 &ib_tc,
+                                                 &ib_sl,
                                                  &transport,
                                                  &transport_path};
   return list;

@@ -155,8 +155,8 @@ inline constexpr Variable<std::string> tuning_file{{
 inline constexpr Variable<std::string> transport{{
     .name = "HOCKET_TRANSPORT",
     .help =
-        "the transport that carries messages, as `hocket info` lists them; without it the first "
-        "that can serve; the same on all ranks",
+        "the transport that carries messages, as `hocket info` lists them, or several with commas, "
+        "for ranks that don't all have the first; without it those that can serve",
 }};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",
@@ -168,6 +168,27 @@ inline constexpr Variable<std::string> tcp_interfaces{{
     .name = "HOCKET_TCP_INTERFACES",
     .help = "the network interfaces over which TCP carries messages, several at once: a list as "
             "HOCKET_INTERFACE has, one address for each item; without it one",
+}};
+inline constexpr Variable<std::string> ib_hca{{
+    .name = "HOCKET_IB_HCA",
+    .help = "the RDMA adapters that carry messages over verbs, several at once: mlx5_0, =mlx5_0 or "
+            "mlx5_0:1, separated by commas, in the same order on all hosts; ^ before the list "
+            "excludes; without it the best one",
+}};
+inline constexpr Variable<std::int64_t> ib_gid_index{{
+    .name = "HOCKET_IB_GID_INDEX",
+    .fallback = "-1",
+    .help = "which of the adapter's GIDs is ours; -1: RoCE v2 before v1, IPv4 before IPv6",
+}};
+inline constexpr Variable<std::int64_t> ib_tc{{
+    .name = "HOCKET_IB_TC",
+    .fallback = "0",
+    .help = "the traffic class of what goes over verbs, from 0 to 255: DSCP times 4 with RoCE v2",
+}};
+inline constexpr Variable<std::int64_t> ib_sl{{
+    .name = "HOCKET_IB_SL",
+    .fallback = "0",
+    .help = "the service level of what goes over verbs, from 0 to 15",
 }};
 inline constexpr Variable<std::string> transport_path{{
     .name = "HOCKET_TRANSPORT_PATH",

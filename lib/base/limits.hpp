@@ -84,6 +84,14 @@ inline constexpr std::int64_t tcp_streams_max = 64;
 inline constexpr std::size_t tcp_rails_max = 8;
 /// Of a channel over several connections: sent, and not yet in the memory of a receive.
 inline constexpr std::uint64_t bundle_bytes_max = 4 << 20;
+/// Adapters' ports of one rank: HOCKET_IB_HCA.
+inline constexpr std::size_t verbs_rails_max = 4;
+/// Of a prepared operation: what is smaller is copied as fast.
+inline constexpr std::uint64_t registered_bytes_min = 64 << 10;
+/// Stretches of memory of the user that adapters know: what is registered beyond is copied.
+inline constexpr std::size_t verbs_regions_max = 1024;
+/// With one peer over verbs.
+inline constexpr std::size_t verbs_lanes_max = 1 << 20;
 /// As store_strangers_max.
 inline constexpr std::size_t data_strangers_max = 1024;
 /// Made by other ranks for channels that this rank has not opened yet.

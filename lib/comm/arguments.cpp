@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "comm/instructions.hpp"
 #include "comm/kinds.hpp"
 
@@ -119,6 +120,20 @@ Status check_memory(const Collective& c, const Place& place) {
 }
 
 }  // namespace
+
+std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& place) {
+  std::vector<RegisteredMemory> memory;
+  if (!c.pieces.empty()) return memory;  // copied anyway
+  const auto add = [&](const void* data, std::uint64_t elements, bool may_receive) {
+    const std::uint64_t bytes = elements * size_of(c.type);
+    if (bytes < limits::registered_bytes_min) return;
+    memory.push_back({static_cast<const std::byte*>(data), bytes, may_receive});
+  };
+  const Elements elements = elements_of(c, place);
+  add(c.out, elements.out, true);
+  if (c.in != c.out || elements.in > elements.out) add(c.in, elements.in, false);
+  return memory;
+}
 
 Status check(const Collective& c, const Place& place) {
   if (!is_known(c.kind)) return wrong("unknown kind");

@@ -8,6 +8,7 @@
 
 #include "hocket/collective.hpp"
 #include "hocket/status.hpp"
+#include "hocket/transport.hpp"
 
 #include "plan/problem.hpp"
 #include "reduce/reduction.hpp"
@@ -34,6 +35,10 @@ struct Place {
 
 /// Fails with what is wrong and what it should be; says nothing of other ranks.
 [[nodiscard]] Status check(const Collective& collective, const Place& place);
+
+/// What a collective that passed check() sends from and receives into, where that is much.
+[[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,
+                                                           const Place& place);
 
 /// Of a collective that passed check(). Writes into `to`, whose memory it uses again.
 void write_signature(const Collective& collective, Signature& to);

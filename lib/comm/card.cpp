@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
 #include "wire/fields.hpp"
 
 namespace hocket::comm {
@@ -63,6 +64,17 @@ Status disagreement(std::string_view what, std::uint32_t rank, std::string_view 
       .with_hint("give all ranks the same HOCKET_* variables and tuning file");
 }
 
+/// Both are lists of names with commas.
+bool share_transport(std::string_view one, std::string_view other) {
+  while (!one.empty()) {
+    const std::string_view name = take_until(one, ",");
+    for (std::string_view rest = other; !rest.empty();) {
+      if (take_until(rest, ",") == name) return true;
+    }
+  }
+  return false;
+}
+
 /// Of one host or machine.
 using RanksByProcessors = std::map<std::string_view, std::uint32_t>;
 
@@ -105,7 +117,7 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
   const Card& ours = cards[rank];
   for (std::size_t other = 0; other < cards.size(); ++other) {
     const Card& theirs = cards[other];
-    if (theirs.transport != ours.transport) {
+    if (!share_transport(theirs.transport, ours.transport)) {
       return disagreement("transports", rank, ours.transport, other, theirs.transport);
     }
     if (theirs.segment_bytes != ours.segment_bytes) {

@@ -15,8 +15,8 @@ namespace hocket::comm {
 
 /// Of one rank.
 struct Card {
-  std::string transport = {};
-  std::string address = {};         // on that transport
+  std::string transport = {};       // or several, with commas
+  std::string address = {};         // a list, as lib/engine/mixed.hpp has it
   std::uint64_t segment_bytes = 0;  // into which messages are cut
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
@@ -32,7 +32,8 @@ struct Card {
 [[nodiscard]] Result<std::vector<Card>> exchange(const Card& ours, std::uint32_t rank,
                                                  std::uint32_t size, store::Store& store);
 
-/// Fails where another rank has another transport or tuning, and says both.
+/// Fails where another rank has no transport in common with this one, or another tuning, and says
+/// both.
 [[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
 
 /// What a card says of its machine. Containers and namespaces of one machine are hosts of their

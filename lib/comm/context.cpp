@@ -21,24 +21,16 @@
 namespace hocket::comm {
 namespace {
 
-/// The one that is asked for, else the first that can serve.
-Result<const TransportKind*> choose_transport(const Config& config) {
-  const std::string wanted = config.get(variables::transport);
+Result<engine::MadeTransport> make_transport(const Config& config,
+                                             const TransportOptions& options) {
   const engine::FoundTransports found =
       engine::find_transports(config.get(variables::transport_path));
   for (const std::string& complaint : found.complaints) {
     log::line(log::Level::warning, "{}", complaint);
   }
-  std::string why;
-  for (const TransportKind* const kind : found.kinds) {
-    if (!wanted.empty() && wanted != kind->name) continue;
-    const Status available = kind->available();
-    if (available.ok()) return kind;
-    why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", kind->name, available.what());
-  }
-  if (why.empty()) why = fmt::format("there is none called {}", quote(wanted));
-  return Status(StatusCode::unsupported, fmt::format("no transport can serve: {}", why))
-      .with_hint("`hocket info` lists those that there are; HOCKET_TRANSPORT names one");
+  const auto kinds = engine::choose_transports(found, config.get(variables::transport));
+  if (!kinds.ok()) return kinds.status();
+  return engine::make_transport(*kinds, options);
 }
 
 TransportOptions transport_options(const world::World& world, const Config& config) {
@@ -85,13 +77,12 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!tuning.ok()) return tuning.status();
   auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
   if (!world.ok()) return world.status();
-  const auto kind = choose_transport(config);
-  if (!kind.ok()) return kind.status();
-  auto transport = (*kind)->make(transport_options(*world, config));
-  if (!transport.ok()) return transport.status();
-  const auto cards = meet(*world, {.transport = std::string((*kind)->name),
-                                   .address = (*transport)->address(),
-                                   .segment_bytes = (*transport)->caps().segment_bytes,
+  auto made = make_transport(config, transport_options(*world, config));
+  if (!made.ok()) return made.status();
+  const std::uint64_t segment_bytes = made->transport->caps().segment_bytes;
+  const auto cards = meet(*world, {.transport = made->name(),
+                                   .address = made->address(),
+                                   .segment_bytes = segment_bytes,
                                    .local_rank = static_cast<std::uint32_t>(world->local_rank),
                                    .local_size = static_cast<std::uint32_t>(world->local_size),
                                    .host = world::describe_process().host,
@@ -101,10 +92,9 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
   for (const Card& card : *cards) addresses.push_back(card.address);
-  if (Status status = (*transport)->connect(addresses); !status.ok()) return status;
-  const std::uint64_t segment_bytes = (*transport)->caps().segment_bytes;
+  if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
-  auto engine = engine::Engine::make(std::move(*transport),
+  auto engine = engine::Engine::make(std::move(made->transport),
                                      {.executor = {.segment_bytes = segment_bytes},
                                       .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
@@ -113,7 +103,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
   }
   tuning->network.ranks_per_host = per_host;
-  return std::make_shared<Context>(std::move(*world), (*kind)->name, per_host,
+  return std::make_shared<Context>(std::move(*world), made->name(), per_host,
                                    sim::Selector(tuning->network, std::move(tuning->rules)),
                                    std::move(*engine));
 }

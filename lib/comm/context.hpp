@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "hocket/communicator.hpp"
@@ -17,16 +17,16 @@ namespace hocket::comm {
 
 /// In the order in which they are made; the engine goes before the store that others may serve.
 struct Context {
-  Context(world::World its_world, std::string_view its_transport, std::uint32_t per_host,
+  Context(world::World its_world, std::string its_transport, std::uint32_t per_host,
           sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
       : world(std::move(its_world)),
-        transport(its_transport),
+        transport(std::move(its_transport)),
         ranks_per_host(per_host),
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
 
   world::World world;
-  std::string_view transport;    // its name
+  std::string transport;         // its name, or several
   std::uint32_t ranks_per_host;  // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;

@@ -5,16 +5,25 @@
 
 #include "hocket/communicator.hpp"
 
+#include "comm/arguments.hpp"
 #include "comm/group.hpp"
 #include "comm/started.hpp"
 
 namespace hocket::comm {
 
 struct Planned {
-  std::shared_ptr<Group> group;
-  std::vector<Piece> pieces;
-  Collective collective;  // of those
-  Operation operation;
+  Planned() = default;
+  Planned(const Planned&) = delete;
+  Planned& operator=(const Planned&) = delete;
+  ~Planned() {
+    for (const RegisteredMemory& each : memory) group->engine().deregister_memory(each);
+  }
+
+  std::shared_ptr<Group> group = {};
+  std::vector<Piece> pieces = {};
+  Collective collective = {};  // of those
+  Operation operation = {};
+  std::vector<RegisteredMemory> memory = {};
 };
 
 }  // namespace hocket::comm
@@ -169,6 +178,10 @@ Prepared Communicator::prepare(const Collective& collective) {
   planned->collective.pieces = planned->pieces;
   Status status = group_->set_up(planned->collective, planned->operation);
   if (!status.ok()) throw_error(std::move(status));
+  for (const RegisteredMemory& each : comm::lasting_memory(collective, group_->place())) {
+    group_->engine().register_memory(each);
+    planned->memory.push_back(each);
+  }
   return Prepared(std::move(planned));
 }
 

@@ -163,6 +163,16 @@ Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t l
   return channel;
 }
 
+void Engine::register_memory(const RegisteredMemory& memory) {
+  const Entry entry(*this);
+  transport_->register_memory(memory);
+}
+
+void Engine::deregister_memory(const RegisteredMemory& memory) {
+  const Entry entry(*this);
+  transport_->deregister_memory(memory);
+}
+
 void Engine::close(Group& group) {
   const Entry entry(*this);
   const Status reason(StatusCode::aborted, "the communicator was left");

@@ -68,6 +68,9 @@ class Engine {
 
   /// This rank's end of a channel, which becomes the group's.
   [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);
+  // As the transport's.
+  void register_memory(const RegisteredMemory& memory);
+  void deregister_memory(const RegisteredMemory& memory);
   /// Ends the channels of a group that has no operations any more.
   void close(Group& group);
 

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 
 #include "base/library.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "engine/mixed.hpp"
 
 namespace hocket::engine {
 namespace {
@@ -43,6 +47,13 @@ bool has_name(const std::vector<const TransportKind*>& kinds, std::string_view n
   return std::ranges::any_of(kinds, [name](const auto* kind) { return kind->name == name; });
 }
 
+bool is_in_list(std::string_view list, std::string_view name) {
+  while (!list.empty()) {
+    if (trimmed(take_until(list, ",")) == name) return true;
+  }
+  return false;
+}
+
 void add_file(const std::string& file, FoundTransports& found) {
   const auto kind = load(file);
   if (!kind.ok()) {
@@ -69,6 +80,71 @@ FoundTransports find_transports(std::string_view path) {
     if (!has_name(found.kinds, kind->name)) found.kinds.push_back(kind);
   }
   return found;
+}
+
+Result<std::vector<const TransportKind*>> choose_transports(const FoundTransports& found,
+                                                            std::string_view wanted) {
+  const auto built_in = built_in_transports();
+  std::vector<const TransportKind*> chosen;
+  std::string why;
+  for (const TransportKind* const kind : found.kinds) {
+    if (!wanted.empty() && !is_in_list(wanted, kind->name)) continue;
+    if (const Status available = kind->available(); !available.ok()) {
+      why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", kind->name, available.what());
+      continue;
+    }
+    chosen.push_back(kind);
+    if (wanted.empty() && std::ranges::find(built_in, kind) == built_in.end()) break;
+  }
+  if (!chosen.empty()) return chosen;
+  if (why.empty()) why = fmt::format("there is none called {}", quote(wanted));
+  return Status(StatusCode::unsupported, fmt::format("no transport can serve: {}", why))
+      .with_hint("`hocket info` lists those that there are; HOCKET_TRANSPORT names one");
+}
+
+Result<MadeTransport> make_transport(std::span<const TransportKind* const> kinds,
+                                     const TransportOptions& options) {
+  MadeTransport made;
+  std::vector<MixedTransport::Part> parts;
+  Status failure;
+  for (const TransportKind* const kind : kinds) {
+    auto transport = kind->make(options);
+    if (!transport.ok()) {
+      failure = transport.status();
+      if (failure.code() != StatusCode::unsupported) return failure;
+      log::line(log::Level::info, "rank {}: without {}: {}", options.rank, kind->name,
+                failure.what());
+      continue;
+    }
+    made.names.emplace_back(kind->name);
+    parts.push_back({.name = made.names.back(), .transport = *std::move(transport)});
+  }
+  if (parts.empty()) return failure;
+  if (parts.size() == 1) {
+    made.transport = std::move(parts.front().transport);
+    return made;
+  }
+  auto mixed = MixedTransport::make(std::move(parts));
+  if (!mixed.ok()) return mixed.status();
+  made.transport = *std::move(mixed);
+  return made;
+}
+
+std::string MadeTransport::name() const {
+  std::string text;
+  for (const std::string& each : names) text += (text.empty() ? "" : ",") + each;
+  return text;
+}
+
+std::string MadeTransport::address() const {
+  return names.size() > 1 ? transport->address() : list_item(names[0], transport->address());
+}
+
+Status MadeTransport::connect(std::vector<std::string> addresses) const {
+  for (std::string& each : addresses) {
+    if (names.size() == 1) each = address_in(each, names[0]);
+  }
+  return transport->connect(addresses);
 }
 
 }  // namespace hocket::engine

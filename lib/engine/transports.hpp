@@ -1,6 +1,7 @@
 // The transports that there are: those that come with this build, and those that a program loads.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,5 +26,29 @@ struct FoundTransports {
 /// Those of the path (HOCKET_TRANSPORT_PATH): files, or folders of which each file *.so is meant,
 /// separated by colons. What was loaded stays loaded.
 [[nodiscard]] FoundTransports find_transports(std::string_view path);
+
+/// Those that `wanted`, a list of names with commas (HOCKET_TRANSPORT), names; without it the first
+/// that can serve, and if it came with Hocket, the others that did, for ranks that lack it. Fails
+/// with unsupported, and says of each why not.
+[[nodiscard]] Result<std::vector<const TransportKind*>> choose_transports(
+    const FoundTransports& found, std::string_view wanted);
+
+/// What a rank's messages go by: one transport, or several as one.
+struct MadeTransport {
+  std::vector<std::string> names = {};
+  std::unique_ptr<Transport> transport = {};
+
+  /// "tcp", or "verbs,tcp"
+  [[nodiscard]] std::string name() const;
+  /// As other ranks read it.
+  [[nodiscard]] std::string address() const;
+  /// The addresses of all ranks, as their address() says them.
+  [[nodiscard]] Status connect(std::vector<std::string> addresses) const;
+};
+
+/// Of these kinds, the best first. One that can't do what the options ask for (unsupported) is left
+/// out when another can.
+[[nodiscard]] Result<MadeTransport> make_transport(std::span<const TransportKind* const> kinds,
+                                                   const TransportOptions& options);
 
 }  // namespace hocket::engine

@@ -30,6 +30,7 @@ VARIABLES = {
     "HOCKET_ALGORITHM",
     "HOCKET_TUNING_FILE",
     "HOCKET_TCP_STREAMS", "HOCKET_TCP_INTERFACES",
+    "HOCKET_IB_HCA", "HOCKET_IB_GID_INDEX", "HOCKET_IB_TC", "HOCKET_IB_SL",
     "HOCKET_TRANSPORT", "HOCKET_TRANSPORT_PATH",
 }
 
@@ -133,7 +134,7 @@ class Info(unittest.TestCase):
             document["build"]["compiler"],
             document["machine"]["processor"],
             ", ".join(document["simd"]["available"]),
-            document["transports"][0]["summary"] or document["transports"][0]["reason"],
+            next(each["summary"] for each in document["transports"] if each["available"]),
         ):
             self.assertIn(shown, ran.stdout)
         self.assertNotIn("\x1b", ran.stdout)

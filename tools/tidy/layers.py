@@ -36,6 +36,8 @@ ARROWS = {
     "comm": "hocket/* base net wire store world reduce plan sim engine",
     "capi": "hocket/* base net wire store world reduce plan engine comm",
     "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
+    # Queue pairs are set up over its connections (decision 0012).
+    "transports/verbs": f"{COMMON} base net wire hocket/transport.hpp transports/tcp",
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
     "bench": f"hocket/* {LIB}",

@@ -1,0 +1,76 @@
+// Several transports as one, for worlds in which not every rank has the same: each channel is on
+// the first of them by which both ends can reach each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "hocket/transport.hpp"
+
+#include "base/fd.hpp"
+
+namespace hocket::engine {
+
+/// A rank's address is a list of those of its transports, whether it has one or several.
+[[nodiscard]] std::string list_item(std::string_view name, std::string_view address);
+/// The address of that name in a list; empty when it is not there.
+[[nodiscard]] std::string address_in(std::string_view list, std::string_view name);
+
+class MixedTransport final : public Transport {
+ public:
+  struct Part {
+    std::string name = {};
+    std::unique_ptr<Transport> transport = {};
+  };
+
+  /// The best one first; the last is the one that most ranks have, and says how messages are cut.
+  /// Two ranks must have those that they share in the same order.
+  [[nodiscard]] static Result<std::unique_ptr<Transport>> make(std::vector<Part> parts);
+
+  [[nodiscard]] const TransportCaps& caps() const noexcept override {
+    return parts_.back().transport->caps();
+  }
+  /// A list.
+  [[nodiscard]] std::string address() const override;
+  [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
+  [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
+  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
+  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
+  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
+  void give_back(const std::byte* lent) noexcept override;
+  [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
+  [[nodiscard]] bool prepare_to_sleep() noexcept override;
+  void close(ChannelId channel, const Status& reason) noexcept override;
+  void register_memory(const RegisteredMemory& memory) noexcept override;
+  void deregister_memory(const RegisteredMemory& memory) noexcept override;
+
+ private:
+  struct Channel {
+    std::size_t part = 0;
+    ChannelId id = 0;  // there
+  };
+
+  explicit MixedTransport(std::vector<Part> parts) : parts_(std::move(parts)) {}
+  [[nodiscard]] Status watch();
+  /// A channel that there is not is none of the first part, which says so.
+  [[nodiscard]] Channel place_of(ChannelId id) const noexcept;
+  /// The part by which a peer is reached, and how that failed for all when it is none.
+  [[nodiscard]] Result<std::size_t> way_to(std::uint32_t peer) const;
+
+  std::vector<Part> parts_;
+  std::vector<Channel> channels_ = {};
+  std::vector<bool> is_used_ = {};  // of each part: it has channels
+  std::vector<std::pair<const std::byte*, std::size_t>> loans_ = {};  // with their parts
+  std::vector<TransportOp> translated_ = {};
+  std::size_t next_ = 0;  // to be polled first
+  unsigned polls_ = 0;
+  Fd epoll_ = {};
+};
+
+}  // namespace hocket::engine

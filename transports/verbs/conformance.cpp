@@ -1,0 +1,112 @@
+// Of adapters that Soft-RoCE gives in the machine of tools/rdma-vm; all ranks in one kernel there.
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/environment.hpp"
+#include "conformance/transport_conformance.hpp"
+#include "transports/verbs/transport.hpp"
+
+namespace hocket::testing {
+namespace {
+
+enum class Adapters { one, one_each, two_rails };
+enum class Memory { copied, registered };
+
+/// Registers the memory of each op until the op is over, so that large messages go straight.
+class Registering final : public Transport {
+ public:
+  explicit Registering(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+
+  [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_->caps(); }
+  [[nodiscard]] std::string address() const override { return inner_->address(); }
+  [[nodiscard]] Status connect(std::span<const std::string> addresses) override {
+    return inner_->connect(addresses);
+  }
+  [[nodiscard]] Status can_reach(std::uint32_t peer) const override {
+    return inner_->can_reach(peer);
+  }
+  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override {
+    return inner_->open(peer, lane);
+  }
+  [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
+    for (const TransportOp& op : ops) add(op);
+    const std::size_t taken = inner_->post(ops);
+    for (const TransportOp& op : ops.subspan(taken)) drop(op.token);
+    return taken;
+  }
+  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
+    const std::size_t count = inner_->poll(completions);
+    for (std::size_t i = 0; i < count; ++i) drop(completions[i].token);
+    return count;
+  }
+  void give_back(const std::byte* lent) noexcept override { inner_->give_back(lent); }
+  [[nodiscard]] int descriptor() const noexcept override { return inner_->descriptor(); }
+  [[nodiscard]] bool prepare_to_sleep() noexcept override { return inner_->prepare_to_sleep(); }
+  void close(ChannelId channel, const Status& reason) noexcept override {
+    inner_->close(channel, reason);
+  }
+
+ private:
+  void add(const TransportOp& op) {
+    for (const MemoryPart& part : {op.first, op.rest}) {
+      if (part.bytes == 0) continue;
+      const RegisteredMemory memory = {part.data, part.bytes, op.kind == TransportOp::Kind::recv};
+      inner_->register_memory(memory);
+      registered_.emplace(op.token, memory);
+    }
+  }
+  void drop(std::uint64_t token) {
+    const auto [begin, end] = registered_.equal_range(token);
+    for (auto each = begin; each != end; ++each) inner_->deregister_memory(each->second);
+    registered_.erase(begin, end);
+  }
+
+  std::unique_ptr<Transport> inner_;
+  std::multimap<std::uint64_t, RegisteredMemory> registered_ = {};  // by token
+};
+
+template <Adapters adapters, Memory memory = Memory::copied>
+class VerbsNet final : public TransportNet {
+ public:
+  static std::unique_ptr<TransportNet> create() { return std::make_unique<VerbsNet>(); }
+
+  std::unique_ptr<Transport> make(TransportOptions options) override {
+    options.job = "conformance";
+    options.secret = "of every rank";
+    std::string devices = "=rxe0";
+    if (adapters == Adapters::one_each) devices = fmt::format("=rxe{}", options.rank % 2);
+    if (adapters == Adapters::two_rails) devices = "=rxe0,=rxe1";
+    auto made = require(verbs::VerbsTransport::make(options, {.devices = devices}));
+    if (memory == Memory::copied) return made;
+    return std::make_unique<Registering>(std::move(made));
+  }
+};
+
+TransportSubject subject(const char* name, std::unique_ptr<TransportNet> (*make_net)()) {
+  return {.name = name,
+          .make_net = make_net,
+          .unreachable_address = "192.0.2.1:9 0123456789abcdef0123456789abcdef"};
+}
+
+}  // namespace
+
+std::span<const TransportSubject> transport_subjects() {
+  const std::string_view devices = process_environment().get("RDMA_VM_DEVICES");
+  const bool has_two = devices.find("rxe1") != std::string_view::npos;
+  static const TransportSubject list[] = {
+      subject("one adapter", VerbsNet<Adapters::one>::create),
+      subject("an adapter each", has_two ? VerbsNet<Adapters::one_each>::create : nullptr),
+      subject("registered memory",
+              has_two ? VerbsNet<Adapters::two_rails, Memory::registered>::create : nullptr),
+      subject("two rails", has_two ? VerbsNet<Adapters::two_rails>::create : nullptr),
+  };
+  return list;
+}
+
+}  // namespace hocket::testing
