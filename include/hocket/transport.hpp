@@ -130,7 +130,7 @@ class HOCKET_API Transport {
 
   /// This memory stays mapped as it is until it is deregistered and all ops in it are over: so an
   /// adapter may send from it and write to it without a copy. Nobody need say so, and a transport
-  /// need not use it. What is registered twice is deregistered twice..
+  /// need not use it. What is registered twice is deregistered twice.
   virtual void register_memory(const RegisteredMemory& /*memory*/) noexcept {}
   virtual void deregister_memory(const RegisteredMemory& /*memory*/) noexcept {}
 };
