@@ -15,7 +15,9 @@ def show_time(seconds: float) -> str:
     micro = seconds * 1e6
     if micro < 100:
         return f"{micro:.3g} µs"
-    return f"{micro:.0f} µs" if micro < 10_000 else f"{micro / 1000:.3g} ms"
+    if micro < 10_000:
+        return f"{micro:.0f} µs"
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
 def show_ratio(ratio: float | None, is_better_above: bool = False) -> str:

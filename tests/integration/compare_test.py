@@ -68,8 +68,8 @@ class Rounds(unittest.TestCase):
 
     def test_words(self) -> None:
         self.assertEqual([show_size(size) for size in (8, 4096, 3 << 20)], ["8 B", "4 KiB", "3 MiB"])
-        self.assertEqual([show_time(time) for time in (8.12e-6, 950e-6, 21e-3)],
-                         ["8.12 µs", "950 µs", "21 ms"])
+        self.assertEqual([show_time(time) for time in (8.12e-6, 950e-6, 21e-3, 3.37)],
+                         ["8.12 µs", "950 µs", "21 ms", "3.37 s"])
 
 
 class Compare(unittest.TestCase):
