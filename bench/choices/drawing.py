@@ -44,7 +44,7 @@ def draw(cells: list[Cell], good: float, close: float) -> str:
                           'text-anchor="end"'))
     for i, who in enumerate((WITHOUT, WITH)):
         parts += field(cells, LEFT + i * width, f"regret {who}",
-                       lambda cell, who=who: f"{100 * cell.regret(who):.0f} %",
+                       lambda cell, who=who: f"{round(100 * cell.regret(who))} %",
                        lambda cell, who=who: cell.regret(who) / good)
     parts += field(cells, LEFT + 2 * width, "foretold through measured",
                    lambda cell: f"{cell.candidates[0].ratio:.2f}",

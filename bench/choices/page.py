@@ -25,7 +25,7 @@ def marked(text: str, is_good: bool) -> str:
 
 
 def regret(cell: Cell, who: str) -> str:
-    return marked(f"{100 * cell.regret(who):.0f} %", cell.regret(who) <= GOOD)
+    return marked(f"{round(100 * cell.regret(who))} %", cell.regret(who) <= GOOD)
 
 
 def chosen(cell: Cell) -> str:
@@ -45,7 +45,7 @@ def summary(cells: list[Cell]) -> list[str]:
         worst = max(cells, key=lambda cell: cell.regret(who))
         lines.append(f"- What is chosen {who} takes at most 10 % longer than the fastest"
                      f" algorithm in {good} of {len(cells)} cells; at worst"
-                     f" {100 * worst.regret(who):.0f} % ({show_size(worst.size)},"
+                     f" {round(100 * worst.regret(who))} % ({show_size(worst.size)},"
                      f" {worst.ranks} hosts).")
     close = sum(abs(cell.candidates[0].ratio - 1) <= CLOSE for cell in cells)
     everyone = [each for cell in cells for each in cell.candidates]
@@ -58,7 +58,7 @@ def summary(cells: list[Cell]) -> list[str]:
 def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
     return "\n".join([
         "# The choice of algorithms, measured", "",
-        f"By `bench/report choices`: {OPERATION} on an emulated cluster (docs/netlab.md: links of"
+        f"By `bench/report choices`: {OPERATION} on an emulated cluster ([netlab](netlab.md): links of"
         f" 1 Gbit/s, cubic), Hocket {found['versions']['Hocket']}, {found['processors']} processors"
         f" ({found['processor']}) that all hosts share.", "",
         "For each number of hosts `hocket-bench tune` measured all algorithms and wrote a file."
