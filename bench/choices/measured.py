@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import statistics
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 OPERATION = "all_reduce"
+# As in `hocket-bench tune` (bench/race.cpp).
 LARGE = 1 << 20  # larger sizes have a run of their own
 LONG_CALL, VERY_LONG_CALL = 0.1, 0.5  # seconds: then there are few calls, and one round
+TUNE_ROUNDS = 2  # more would take longest, and what was found is measured again
 WITHOUT, WITH = "without a tuning file", "with a tuning file"  # what is chosen
 BEST, SECOND = "fastest", "second"  # fixed algorithms
 
@@ -56,12 +57,14 @@ class Cell:
         return statistics.median(self.seconds[who])
 
     @property
-    def fastest(self) -> float:
-        """Of the fixed ones."""
-        return min(self.time(BEST), self.time(SECOND))
+    def fastest(self) -> tuple[str, float]:
+        """Of the fixed ones, when they took turns: which may be the one that was second before."""
+        names = [each.algorithm for each in self.candidates[:2]]
+        seconds, name = min((self.time(who), name) for who, name in zip((BEST, SECOND), names))
+        return name, seconds
 
     def regret(self, who: str) -> float:
-        return self.time(who) / self.fastest - 1
+        return self.time(who) / self.fastest[1] - 1
 
 
 def run(words: list[str], **variables: str) -> str:
@@ -73,7 +76,7 @@ def run(words: list[str], **variables: str) -> str:
 def tune(lab: Lab, ranks: int, sizes: tuple[int, ...], file: Path) -> None:
     launch = " ".join(lab.launch(ranks))
     run([lab.bench, "tune", "--launch", launch, "--operations", OPERATION, "--sizes",
-         ",".join(map(str, sizes)), "--rounds", "2", "--out", str(file)])
+         ",".join(map(str, sizes)), "--rounds", str(TUNE_ROUNDS), "--out", str(file)])
 
 
 def candidates(lab: Lab, ranks: int, size: int, file: Path) -> list[Candidate]:
@@ -82,7 +85,8 @@ def candidates(lab: Lab, ranks: int, size: int, file: Path) -> list[Candidate]:
                                "-b", str(size), "-n", str(ranks), "--hosts", str(ranks),
                                "--tuning-file", str(file), "--json"]))
     found = [Candidate(each["algorithm"], each["measured_seconds"], each["simulated_seconds"])
-             for each in document["candidates"] if each["measured_seconds"] and each["simulated_seconds"]]
+             for each in document["candidates"]
+             if each["measured_seconds"] and each["simulated_seconds"]]
     return sorted(found, key=lambda each: each.measured)
 
 
