@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "hocket/collective.hpp"
+#include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/message.hpp"
 #include "hocket/status.hpp"
@@ -35,6 +36,11 @@ class HOCKET_API Work {
 
   /// Until it is over. Throws if it failed.
   void wait();
+  /// Of an operation on device memory: whatever is put into the stream from now on waits for it.
+  /// Returns at once. From then on ~Work does not wait: the memory is borrowed until the stream is
+  /// past it. A failure does not stop the stream; it is what wait() says, and the communicator's
+  /// next operation.
+  void wait(Stream stream);
   /// Until it is over, at most so long. Whether it is over; throws if it failed. The operation goes
   /// on in any case.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
@@ -93,6 +99,7 @@ class HOCKET_API Communicator {
   [[nodiscard]] std::string_view transport() const;
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
+  /// With a stream (Options), it is put into the stream, and run() returns at once.
   // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
   void run(const Collective& operation);
   [[nodiscard]] Work start(const Collective& operation);

@@ -124,7 +124,10 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &tcp_streams,
                                                  &tcp_interfaces,
                                                  &transport,
-                                                 &transport_path};
+                                                 &transport_path,
+                                                 &device_module,
+                                                 &nccl,
+                                                 &nccl_library};
   return list;
 }
 
