@@ -59,7 +59,7 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device);
   if (Status status = settle(device, deadline); !status.ok()) return status;
-  drive_down(lock);
+  drive_down(lock, operations_max);
   if (!failure_.ok()) return failure_;
   auto operation = take(collective, deadline);
   if (!operation.ok()) return operation;
@@ -129,21 +129,20 @@ Result<Operation*> Group::take(const Collective& collective, Deadline deadline) 
   it.is_offloaded = it.is_released = it.has_ready = false;
   it.work.call_at_end(collective.options.on_end, collective.options.on_end_context);
   it.work.begin();
-  under_way_.push_back(&it);
   return &it;
 }
 
 void Group::recycle(Operation& operation) {
-  std::erase(under_way_, &operation);
+  if (!operation.is_offloaded) std::erase(staged_operations_, &operation);
   if (last_staged_ == &operation) last_staged_ = nullptr;
   if (last_offloaded_ == &operation) last_offloaded_ = nullptr;
   free_.push_back(&operation);
 }
 
-/// Until there is room for another operation.
-void Group::drive_down(Lock& lock) {
+/// Until fewer operations than that are under way.
+void Group::drive_down(Lock& lock, std::size_t operations) {
   const auto has_room = [&] {
-    return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations_max;
+    return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations;
   };
   while (!has_room()) {
     if (is_driven_) {
@@ -155,12 +154,19 @@ void Group::drive_down(Lock& lock) {
   reap();
 }
 
-/// Operations that are over, and that nobody asks for.
+/// Staged operations that are over, and that nobody asks for.
 void Group::reap() {
-  for (std::size_t i = under_way_.size(); i-- > 0;) {
-    Operation& each = *under_way_[i];
+  for (std::size_t i = staged_operations_.size(); i-- > 0;) {
+    Operation& each = *staged_operations_[i];
     if (each.is_released && each.work.is_over()) recycle(each);
   }
+}
+
+void Group::finish_offloaded(const Status& status) {
+  Operation& oldest = *offloaded_.front();
+  offloaded_.pop_front();
+  oldest.work.finish(status);
+  if (oldest.is_released) recycle(oldest);
 }
 
 Status Group::order_behind(void* stream, const Event& event, void* other) {
@@ -186,6 +192,7 @@ Status Group::launch(Operation& operation, Order order) {
   status = runtime_.check(runtime_->record(operation.done.get(), stream), "recording an event");
   if (!status.ok()) return status;
   operation.is_offloaded = true;
+  operation.stream = stream;
   operation.way = options_.offload->name;
   offloaded_.push_back(&operation);
   last_offloaded_ = &operation;
@@ -216,13 +223,15 @@ Status Group::stage(Operation& operation) {
     if (!status.ok()) return status;
   }
   staged_->push(operation);
+  staged_operations_.push_back(&operation);
   last_staged_ = &operation;
   return {};
 }
 
 Status Group::make_wait(Operation& operation, void* stream) {
   const Lock lock(mutex_);
-  if (operation.work.is_over()) return {};
+  const bool is_behind = operation.is_offloaded && operation.stream == stream;
+  if (is_behind || operation.work.is_over()) return {};
   const OnDevice here(runtime_, device_);
   if (!operation.is_offloaded) return staged_->hold(stream, operation);
   return runtime_.check(runtime_->wait_for_event(stream, operation.done.get()),
@@ -264,7 +273,9 @@ void Group::release(Operation& operation) {
 
 Status Group::split(int color, int key, Group* child, Deadline deadline) {
   Lock lock(mutex_);
-  if (way_.offload == nullptr || !failure_.ok()) return {};
+  if (way_.offload == nullptr) return {};
+  drive_down(lock, 1);
+  if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device_);
   const Seat seat = child != nullptr ? child->options_.seat : Seat{};
   auto part = way_.offload->split(color, key, seat, deadline);
@@ -308,8 +319,7 @@ bool Group::watch(Instant now) {
       return true;
     }
     if (!*over) break;
-    offloaded_.front()->work.finish({});
-    offloaded_.pop_front();
+    finish_offloaded({});
     moved = true;
   }
   if (offloaded_.empty() || now < next_check_) return moved;
@@ -347,8 +357,7 @@ void Group::fail(const Status& why) {
   if (!failure_.ok()) return;
   failure_ = why;
   if (way_.offload != nullptr) way_.offload->abort();
-  for (Operation* const each : offloaded_) each->work.finish(why);
-  offloaded_.clear();
+  while (!offloaded_.empty()) finish_offloaded(failure_);
   if (staged_ != nullptr) staged_->fail(why, monotonic_clock().now());
   host_.fail(why);
 }
@@ -395,7 +404,7 @@ void Group::rest(Lock& lock, Instant idle_since, Deadline deadline) {
   if (idle < spin) {
     std::this_thread::yield();
   } else {
-    std::this_thread::sleep_for(std::clamp(idle / 8, shortest_rest, longest_rest));
+    std::this_thread::sleep_for(std::clamp(idle / 32, shortest_rest, longest_rest));
   }
   lock.lock();
 }

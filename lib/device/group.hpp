@@ -83,7 +83,8 @@ class Group {
   [[nodiscard]] Status check(Instant now);
   void leave();
   void reap();
-  void drive_down(Lock& lock);
+  void drive_down(Lock& lock, std::size_t operations);
+  void finish_offloaded(const Status& status);
   template <class IsOver>
   void drive(Lock& lock, Deadline deadline, IsOver&& is_over);
   void rest(Lock& lock, Instant idle_since, Deadline deadline);
@@ -109,10 +110,10 @@ class Group {
   Status failure_;
   std::vector<std::unique_ptr<Operation>> all_;
   std::vector<Operation*> free_;
-  std::vector<Operation*> under_way_;    // or not released yet
-  std::deque<Operation*> offloaded_;     // under way, in their order
-  Instant next_check_ = {};              // of the offload's errors
-  Instant lost_since_ = Instant::max();  // another rank
+  std::vector<Operation*> staged_operations_;  // under way, or not released yet
+  std::deque<Operation*> offloaded_;           // under way, in their order
+  Instant next_check_ = {};                    // of the offload's errors
+  Instant lost_since_ = Instant::max();        // another rank
 
   bool is_driven_ = false;
   std::uint32_t wanting_ = 0;        // threads that want to drive

@@ -87,18 +87,20 @@ bool Staged::progress(Instant now) {
 
 /// The last stage first, so that slots are free for the first.
 bool Staged::step() {
-  const bool back = retire();
-  const bool up = send_up();
-  const bool started = start_host();
-  const bool down = send_down();
-  return begin_next() || back || up || started || down;
+  bool moved = false;
+  for (const auto stage : {&Staged::retire, &Staged::send_up, &Staged::start_host,
+                           &Staged::send_down, &Staged::begin_next}) {
+    if (!is_failing_) moved = (this->*stage)() || moved;
+  }
+  return moved;
 }
 
 const engine::Work* Staged::waits_for() const noexcept {
   if (is_failing_) return nullptr;
-  if (is_agreeing_) return &agreement_;
   const bool copies = retired_ < up_ || started_ < down_;
-  return !copies && up_ < started_ ? &slot(up_).host : nullptr;
+  if (copies) return nullptr;
+  if (is_agreeing_) return &agreement_;
+  return up_ < started_ ? &slot(up_).host : nullptr;
 }
 
 /// One operation's copies to the host begin when all of the one before are on their way back: it
@@ -163,10 +165,6 @@ void Staged::plan(Operation& operation, std::size_t largest) {
   window_ = window_elements(operation.collective, seat_, slot_bytes_);
   windows_left_ = is_barrier ? 1 : (elements_ + window_ - 1) / window_;
   running_.back().windows_left = windows_left_;
-  if (windows_left_ == 0) {
-    running_.pop_back();
-    finish(operation, {});
-  }
 }
 
 bool Staged::send_down() {
@@ -230,15 +228,19 @@ Status Staged::copy_up(Slot& slot) {
 }
 
 bool Staged::retire() {
-  if (retired_ == up_ || !has_ended(slot(retired_).up)) return false;
-  Running& oldest = running_.front();
-  ++retired_;
-  if (--oldest.windows_left == 0) {
-    Operation& operation = *oldest.operation;
+  bool moved = false;
+  if (retired_ < up_ && has_ended(slot(retired_).up)) {
+    ++retired_;
+    --running_.front().windows_left;
+    moved = true;
+  }
+  while (!running_.empty() && running_.front().windows_left == 0) {
+    Operation& operation = *running_.front().operation;
     running_.pop_front();
     finish(operation, {});
+    moved = true;
   }
-  return true;
+  return moved;
 }
 
 void Staged::finish(Operation& operation, const Status& status) {

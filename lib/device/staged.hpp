@@ -68,7 +68,7 @@ class Staged {
   /// An operation whose windows are being sent.
   struct Running {
     Operation* operation = nullptr;
-    std::size_t windows_left = 0;  // that are not back
+    std::size_t windows_left = SIZE_MAX;  // that are not back, once it is known
   };
 
   Staged(const Runtime& runtime, HostSide& host, const Seat& seat, std::size_t slot_bytes);

@@ -24,7 +24,6 @@ namespace {
 
 // Those of MemoryKind.
 constexpr std::int32_t host_kind = 1;
-constexpr std::int32_t pinned_kind = 2;
 constexpr std::int32_t device_kind = 3;
 
 constexpr int wrong_value = 1;
