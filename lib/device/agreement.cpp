@@ -41,7 +41,7 @@ Card own_card(const OffloadKind* kind, const Runtime& runtime, int device, const
     return card;
   };
   if (kind == nullptr) {
-    return refuse({StatusCode::unsupported, "this build of Hocket has no NCCL transport"});
+    return refuse({StatusCode::unsupported, "NCCL is not in this build, or HOCKET_NCCL=0"});
   }
   const auto version = kind->version();
   if (!version.ok()) return refuse(version.status());

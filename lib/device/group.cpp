@@ -78,10 +78,11 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
 /// At the first operation: which way all ranks take.
 Status Group::settle(int device, Deadline deadline) {
   if (device_ == device) return {};
-  if (device_ >= 0) {
+  const int bound = device_ >= 0 ? device_ : split_on_;
+  if (bound >= 0 && bound != device) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("memory of device {}, where this communicator's is of device {}",
-                              device, device_))
+                              device, bound))
         .with_hint("split the communicator, and use one for each device");
   }
   auto stream = make_stream(runtime_);
@@ -273,7 +274,7 @@ void Group::release(Operation& operation) {
 
 Status Group::split(int color, int key, Group* child, Deadline deadline) {
   Lock lock(mutex_);
-  if (way_.offload == nullptr) return {};
+  if (way_.offload == nullptr || device_ < 0) return {};
   drive_down(lock, 1);
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device_);
@@ -283,7 +284,9 @@ Status Group::split(int color, int key, Group* child, Deadline deadline) {
     fail(part.status());
     return failure_;
   }
-  if (child != nullptr) child->way_.offload = std::move(*part);
+  if (child == nullptr) return {};
+  child->way_.offload = std::move(*part);
+  child->split_on_ = device_;
   return {};
 }
 

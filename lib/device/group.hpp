@@ -99,8 +99,9 @@ class Group {
   HostSide& host_;
   const GroupOptions options_;
 
-  std::mutex mutex_;  // of all below
-  int device_ = -1;   // from the first operation on
+  std::mutex mutex_;   // of all below
+  int device_ = -1;    // from the first operation on
+  int split_on_ = -1;  // the device, if a split has made the offload
   Way way_;
   OwnStream stream_;  // of offloaded operations beside the user's
   std::unique_ptr<Staged> staged_;

@@ -1,6 +1,8 @@
 #include "transports/nccl/calls.hpp"
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <span>
@@ -105,9 +107,9 @@ std::array<std::byte, 8> scalar(double factor, Type type) noexcept {
 /// One collective on its way into a stream.
 class Caller {
  public:
-  Caller(const Functions& functions, const Collective& collective, const Place& place, Handle comm,
-         StreamHandle stream)
-      : f_(functions), c_(collective), place_(place), comm_(comm), stream_(stream) {}
+  Caller(const Functions& functions, const Collective& collective, const device::Seat& seat,
+         Handle comm, StreamHandle stream)
+      : f_(functions), c_(collective), seat_(seat), comm_(comm), stream_(stream) {}
 
   [[nodiscard]] Outcome call(void* token) {
     switch (c_.kind) {
@@ -146,7 +148,7 @@ class Caller {
     return c_.counts.empty() ? c_.count : c_.counts[rank];
   }
   [[nodiscard]] bool is_root() const noexcept {
-    return place_.rank == static_cast<std::uint32_t>(c_.root);
+    return seat_.rank == static_cast<std::uint32_t>(c_.root);
   }
 
   // Several calls as one.
@@ -165,7 +167,7 @@ class Caller {
   template <class Visit>
   void each_part(const void* memory, std::span<const std::size_t> counts, Visit&& visit) {
     auto* at = static_cast<std::byte*>(const_cast<void*>(memory));
-    for (std::uint32_t rank = 0; rank < place_.size; ++rank) {
+    for (std::uint32_t rank = 0; rank < seat_.size; ++rank) {
       const std::size_t count = counts.empty() ? c_.count : counts[rank];
       if (count > 0) visit(static_cast<int>(rank), at, count);
       at += bytes(count);
@@ -230,7 +232,7 @@ class Caller {
   Outcome gather_all() {
     return together([&] {
       each_part(c_.out, c_.counts, [&](int rank, std::byte* at, std::size_t count) {
-        const bool is_own = static_cast<std::uint32_t>(rank) == place_.rank;
+        const bool is_own = static_cast<std::uint32_t>(rank) == seat_.rank;
         note(f_.ncclBroadcast(is_own ? c_.in : at, at, bytes(count), uint8, rank, comm_, stream_));
       });
     });
@@ -243,7 +245,7 @@ class Caller {
     if (count > 0) note(f_.ncclRecv(to, bytes(count), uint8, peer, comm_, stream_));
   }
   [[nodiscard]] bool is_there(int rank, const void* larger, const void* smaller) const noexcept {
-    return static_cast<std::uint32_t>(rank) == place_.rank && larger == smaller;
+    return static_cast<std::uint32_t>(rank) == seat_.rank && larger == smaller;
   }
 
   Outcome gather() {
@@ -258,7 +260,7 @@ class Caller {
           }
         });
       }
-      if (!is_in_place) send(c_.in, part(place_.rank), c_.root);
+      if (!is_in_place) send(c_.in, part(seat_.rank), c_.root);
     });
   }
 
@@ -274,7 +276,7 @@ class Caller {
           }
         });
       }
-      if (!is_in_place) receive(c_.out, part(place_.rank), c_.root);
+      if (!is_in_place) receive(c_.out, part(seat_.rank), c_.root);
     });
   }
 
@@ -289,7 +291,7 @@ class Caller {
 
   const Functions& f_;
   const Collective& c_;
-  const Place place_;
+  const device::Seat seat_;
   const Handle comm_;
   const StreamHandle stream_;
   Outcome outcome_ = success;
@@ -312,9 +314,9 @@ bool can(const Collective& collective, int version) noexcept {
   return !is_divided || !is_integer(collective.type);
 }
 
-Outcome call(const Functions& functions, const Collective& collective, const Place& place,
+Outcome call(const Functions& functions, const Collective& collective, const device::Seat& seat,
              Handle comm, StreamHandle stream, void* token) {
-  return Caller(functions, collective, place, comm, stream).call(token);
+  return Caller(functions, collective, seat, comm, stream).call(token);
 }
 
 }  // namespace hocket::nccl

@@ -1,19 +1,12 @@
 // A collective of ours as calls of NCCL.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "hocket/collective.hpp"
 
+#include "device/windows.hpp"
 #include "transports/nccl/library.hpp"
 
 namespace hocket::nccl {
-
-struct Place {
-  std::uint32_t rank = 0;
-  std::uint32_t size = 1;
-};
 
 /// Whether NCCL of a version can do it. Says the same on all ranks.
 [[nodiscard]] bool can(const Collective& collective, int version) noexcept;
@@ -21,6 +14,6 @@ struct Place {
 /// Puts a collective that it can do into a stream. `token`: memory of the device, for a barrier.
 /// What it says may be in_progress.
 [[nodiscard]] Outcome call(const Functions& functions, const Collective& collective,
-                           const Place& place, Handle comm, StreamHandle stream, void* token);
+                           const device::Seat& seat, Handle comm, StreamHandle stream, void* token);
 
 }  // namespace hocket::nccl

@@ -69,8 +69,7 @@ bool Group::can(const Collective& collective) const {
 }
 
 Status Group::launch(const Collective& collective, void* stream, Deadline deadline) {
-  const Place place = {.rank = seat_.rank, .size = seat_.size};
-  const Outcome outcome = call(functions_, collective, place, comm_, stream, token_.data());
+  const Outcome outcome = call(functions_, collective, seat_, comm_, stream, token_.data());
   if (outcome == success) return {};
   return settle(outcome, name(collective.kind), deadline);
 }
