@@ -22,7 +22,7 @@
 #include "hocket/hocket.hpp"
 
 #include "base/text.hpp"
-#include "storage.hpp"
+#include "bench/storage.hpp"
 #include "transports/nccl/library.hpp"
 
 namespace {
