@@ -99,8 +99,8 @@ class HOCKET_API Communicator {
   [[nodiscard]] std::string_view transport() const;
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
-  /// With a stream (Options), it is put into the stream, and run() returns at once.
   // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
+  /// Of an operation with a stream (Options): puts it into the stream, and returns at once.
   void run(const Collective& operation);
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);

@@ -84,6 +84,12 @@ const engine::FoundTransports& found_transports() {
   return found;
 }
 
+/// What is missing, and what to do about it.
+std::string sentence(const Status& status) {
+  return status.hint().empty() ? std::string(status.what())
+                               : fmt::format("{}; {}", status.what(), status.hint());
+}
+
 /// NCCL, and the devices that it is for: what is missing first.
 TransportState nccl_state() {
   TransportState state = {.name = "nccl"};
@@ -95,7 +101,7 @@ TransportState nccl_state() {
   if (const auto& runtime = device::process_runtime(); !runtime.ok()) {
     state.reason = fmt::format("it needs device memory: {}", runtime.status().what());
   } else if (const auto version = kind->version(); !version.ok()) {
-    state.reason = version.status().to_string();
+    state.reason = sentence(version.status());
   } else {
     state.summary = fmt::format("{}: version {}", kind->summary, *version);
   }
@@ -105,7 +111,7 @@ TransportState nccl_state() {
 /// What reaches device memory, or why nothing does.
 TransportState device_state() {
   const auto& runtime = device::process_runtime();
-  if (!runtime.ok()) return {.name = "cuda", .reason = runtime.status().to_string()};
+  if (!runtime.ok()) return {.name = "cuda", .reason = sentence(runtime.status())};
   return {.name = (*runtime).table().name, .summary = (*runtime).describe()};
 }
 
