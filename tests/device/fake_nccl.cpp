@@ -306,6 +306,8 @@ class Reduction final : public Kernel {
   Reduction(Comm& comm, const What& what) : Kernel(comm), what_(what) {
     const std::size_t bytes = what.count * size_of_type(what.type);
     ours_.resize(bytes);
+    const auto made = comm.factors.find(what.op);
+    if (made != comm.factors.end()) factor_ = made->second;
     theirs_.resize(what.out == nullptr ? 0 : static_cast<std::size_t>(comm.size));
   }
   bool is_over() override {
@@ -331,13 +333,11 @@ class Reduction final : public Kernel {
     if (what_.out == nullptr) return;
     theirs_[static_cast<std::size_t>(comm_.rank)] = ours_;
     const std::size_t each = size_of_type(what_.type);
-    const auto made = comm_.factors.find(what_.op);
-    const double factor = made == comm_.factors.end() ? 1 : made->second;
     for (std::size_t i = 0; i < what_.out_count; ++i) {
       const std::size_t at = (what_.out_first + i) * each;
-      double value = load(&theirs_[0][at], what_.type) * factor;
+      double value = load(&theirs_[0][at], what_.type) * factor_;
       for (std::size_t rank = 1; rank < theirs_.size(); ++rank) {
-        value = combine(value, load(&theirs_[rank][at], what_.type) * factor, what_.op);
+        value = combine(value, load(&theirs_[rank][at], what_.type) * factor_, what_.op);
       }
       if (what_.op == avg) value /= comm_.size;
       store(what_.out + i * each, what_.type, value);
@@ -345,6 +345,7 @@ class Reduction final : public Kernel {
   }
 
   What what_;
+  double factor_ = 1;
   bool is_prepared_ = false;
   std::vector<std::byte> ours_;
   std::vector<std::vector<std::byte>> theirs_;
@@ -674,7 +675,7 @@ EXPORTED Outcome ncclRedOpCreatePreMulSum(Op* op, void* scalar, Type type, Resid
 
 EXPORTED Outcome ncclRedOpDestroy(Op, Handle comm) {
   note("ncclRedOpDestroy", comm);
-  return success;  // kernels under way may still want the factor
+  return success;
 }
 
 #if FAKE_NCCL_VERSION >= 21900
