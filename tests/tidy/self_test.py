@@ -87,8 +87,8 @@ SIZES = [
         ["tests:1: too-few-tests"],
     ),
     (
-        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(124)}
-        | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(20)},
+        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(137)}
+        | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(22)},
         ["lib:1: library-size"],
     ),
     (
