@@ -111,6 +111,7 @@ void hang_in_stream(Communicator& world, Device& device) {
 void error(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
+  world.barrier();
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   if (world.rank() == 0) {
     expect_failure(failure, StatusCode::peer_lost, "remote process exited", soon);
@@ -123,6 +124,7 @@ void error(Communicator& world, Device& device) {
 void death(Communicator& world, Device& device) {
   Vector<float> data(device, 4'000'000);
   world.all_reduce(data.all());
+  world.barrier();
   if (world.rank() == world.size() - 1) ::_exit(0);
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   expect(failure.code == StatusCode::peer_lost, fmt::format("a death: {}", failure.text));
