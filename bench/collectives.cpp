@@ -37,6 +37,7 @@ Conditions conditions_of(Communicator& world, CollectiveKind kind, const Sweep& 
           .in_place = options.in_place,
           .is_started = options.is_started,
           .is_prepared = options.is_prepared,
+          .memory = options.memory,
           .iterations = sweep.iterations,
           .warmups = sweep.warmups};
 }

@@ -68,7 +68,8 @@ std::vector<Case> read_cases(CollectiveKind kind, const SweepOptions& options) {
                          .root = options.world.root,
                          .in_place = options.in_place,
                          .is_started = options.is_started,
-                         .is_prepared = options.is_prepared});
+                         .is_prepared = options.is_prepared,
+                         .memory = *parse_memory_kind(options.memory)});
       } else if (is_one) {
         throw CLI::ValidationError("--op", fmt::format("{} is not defined for {} in {}", name(op),
                                                        name(type), name(kind)));
@@ -144,6 +145,9 @@ void add_work_options(CLI::App& parser, SweepOptions& options) {
   parser.add_flag("--in-place", options.in_place, "Results go where the data came from");
   parser.add_flag("--async", options.is_started,
                   "Start each call in the background and wait for it");
+  parser.add_option("--memory", options.memory, "Where the data lies; times are then of a stream")
+      ->check(CLI::IsMember({"host", "pinned", "device", "managed"}))
+      ->capture_default_str();
   parser.add_flag("--prepared", options.is_prepared, "Plan once, call often");
 }
 

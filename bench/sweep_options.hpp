@@ -28,6 +28,7 @@ struct SweepOptions {
   bool in_place = false;
   bool is_started = false;
   bool is_prepared = false;
+  std::string memory = "host";
   std::string format = "table";
   bool csv = false;
   bool json = false;

@@ -37,10 +37,12 @@ double mean_bus_bandwidth(const std::vector<Row>& rows, int ranks) {
 }
 
 std::string describe(const Conditions& of) {
-  return fmt::format("hocket-bench {} {}: {} rank{} on {} host{}, transport {}{}{}{}{}", version(),
-                     name(of.kind), of.ranks, of.ranks == 1 ? "" : "s", of.hosts,
-                     of.hosts == 1 ? "" : "s", of.transport, of.in_place ? ", in place" : "",
-                     of.is_started ? ", in the background" : "", of.is_prepared ? ", prepared" : "",
+  return fmt::format("hocket-bench {} {}: {} rank{} on {} host{}, transport {}{}{}{}{}{}",
+                     version(), name(of.kind), of.ranks, of.ranks == 1 ? "" : "s", of.hosts,
+                     of.hosts == 1 ? "" : "s", of.transport,
+                     of.memory == "host" ? "" : fmt::format(", {} memory", of.memory),
+                     of.in_place ? ", in place" : "", of.is_started ? ", in the background" : "",
+                     of.is_prepared ? ", prepared" : "",
                      of.algorithm.empty() ? "" : ", HOCKET_ALGORITHM=" + of.algorithm);
 }
 
@@ -121,6 +123,7 @@ void print_json(const std::vector<Row>& rows, const Conditions& of) {
         {"in_place", of.in_place},
         {"in_background", of.is_started},
         {"prepared", of.is_prepared},
+        {"memory", of.memory},
         {"iterations", of.iterations == 0 ? Json("0.2 s, at least 5") : Json(of.iterations)},
         {"warmups", of.warmups},
         {"times", "of the slowest rank: mean, median, 99th percentile of its calls"}}},

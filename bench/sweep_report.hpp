@@ -22,6 +22,7 @@ struct Conditions {
   bool in_place = false;
   bool is_started = false;
   bool is_prepared = false;
+  std::string memory = "host";
   bool checks = true;
   std::size_t iterations = 0;  // 0: chosen for each size
   std::size_t warmups = 0;

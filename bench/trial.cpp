@@ -59,21 +59,29 @@ std::uint64_t bytes_of(const Case& what, std::size_t count, int ranks) noexcept 
 
 Trial::Trial(Communicator& world, const Case& what, std::size_t count)
     : world_(world), what_(what), count_(count), rank_(world.rank()), size_(world.size()) {
+  if (what.memory != MemoryKind::host) bench_ = std::make_unique<Bench>();
   place();
+  Storage& outs = what.in_place ? memory_ : memory_apart_;
+  const auto given = [](Storage& storage, std::span<std::byte> part) -> std::byte* {
+    return part.empty() ? nullptr : storage.data() + (part.data() - storage.copy().data());
+  };
   collective_ = {.kind = what.kind,
-                 .in = in_.data(),
-                 .out = out_.data(),
+                 .in = given(memory_, in_),
+                 .out = given(outs, out_),
                  .type = what.type,
                  .count = count,
                  .reduction = what.op,
                  .root = what.root};
   collective_.reduction.factor = what.op == ReduceOp::premul_sum ? Pattern::factor : 1;
+  collective_.options.memory = what.memory;
+  if (bench_) collective_.options.stream = bench_->stream();
   if (what.is_prepared) prepared_.emplace(world.prepare(collective_));
 }
 
 Work Trial::start() { return prepared_ ? prepared_->start() : world_.start(collective_); }
 
 void Trial::call() {
+  if (what_.is_started && bench_) return start().wait(bench_->stream());
   if (what_.is_started) return start().wait();
   prepared_ ? prepared_->run() : world_.run(collective_);
 }
@@ -118,17 +126,17 @@ void Trial::place() {
   const std::size_t in_bytes = elements_in() * element_bytes;
   const std::size_t out_bytes = elements_out() * element_bytes;
   if (!what_.in_place) {
-    memory_.resize(in_bytes);
-    memory_apart_.resize(out_bytes);
-    in_ = memory_;
-    out_ = memory_apart_;
+    memory_ = Storage(bench_.get(), what_.memory, in_bytes);
+    memory_apart_ = Storage(bench_.get(), what_.memory, out_bytes);
+    in_ = memory_.copy();
+    out_ = memory_apart_.copy();
     return;
   }
-  memory_.resize(std::max(in_bytes, out_bytes));
+  memory_ = Storage(bench_.get(), what_.memory, std::max(in_bytes, out_bytes));
   const std::size_t before = has_parts(what_.kind) && in_bytes != out_bytes
                                  ? static_cast<std::size_t>(rank_) * count_ * element_bytes
                                  : 0;
-  const std::span<std::byte> all = memory_;
+  const std::span<std::byte> all = memory_.copy();
   in_ = in_bytes == 0 ? all.first(0) : all.subspan(in_bytes < out_bytes ? before : 0, in_bytes);
   out_ = out_bytes == 0 ? all.first(0) : all.subspan(out_bytes < in_bytes ? before : 0, out_bytes);
 }
@@ -140,13 +148,22 @@ Pattern Trial::next_pattern() {
                   .salt = ++salt_});
 }
 
+void Trial::call_and_read() {
+  memory_.write_back();
+  memory_apart_.write_back();
+  call();
+  if (bench_) bench_->wait();
+  memory_.read();
+  memory_apart_.read();
+}
+
 std::size_t Trial::check() {
   if (what_.kind == CollectiveKind::barrier) return check_barrier();
   const Pattern pattern = next_pattern();
   const auto rank = static_cast<std::uint32_t>(rank_);
   poison(out_);
   pattern.write(rank, 0, in_);
-  call();
+  call_and_read();
   std::size_t wrong = count_wrong_out(pattern);
   if (!what_.in_place) wrong += pattern.count_wrong(rank, 0, in_);
   return wrong;
@@ -189,7 +206,7 @@ std::size_t Trial::check_barrier() {
     return static_cast<std::uint64_t>(clock.now().time_since_epoch().count());
   };
   const std::uint64_t came = now();
-  call();
+  call_and_read();
   const std::uint64_t left = now();
   return std::ranges::max(gather(world_, came)) > left ? 1 : 0;
 }
@@ -198,12 +215,13 @@ bool Trial::differs() {
   if (what_.kind != CollectiveKind::all_reduce || !is_rounded(what_.type)) return false;
   poison(out_);
   next_pattern().write_rough(static_cast<std::uint32_t>(rank_), in_);
-  call();
+  call_and_read();
   const std::uint64_t ours = hash(out_);
   return gather(world_, ours).front() != ours;
 }
 
 std::vector<Duration> Trial::time(std::size_t calls) {
+  if (bench_) return time_in_stream(calls);
   const Clock& clock = monotonic_clock();
   std::vector<Duration> times(calls);
   world_.barrier();
@@ -214,6 +232,22 @@ std::vector<Duration> Trial::time(std::size_t calls) {
     each = now - last;
     last = now;
   }
+  return times;
+}
+
+/// A mark between any two calls, so that the stream is never empty.
+std::vector<Duration> Trial::time_in_stream(std::size_t calls) {
+  std::vector<device::Event> marks;
+  while (marks.size() <= calls) marks.push_back(bench_->make_mark());
+  world_.barrier();
+  bench_->mark(marks[0]);
+  for (std::size_t i = 0; i < calls; ++i) {
+    call();
+    bench_->mark(marks[i + 1]);
+  }
+  bench_->wait();
+  std::vector<Duration> times(calls);
+  for (std::size_t i = 0; i < calls; ++i) times[i] = bench_->between(marks[i], marks[i + 1]);
   return times;
 }
 

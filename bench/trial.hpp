@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -11,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "pattern.hpp"
+#include "storage.hpp"
 
 namespace hocket::bench {
 
@@ -22,6 +24,7 @@ struct Case {
   bool in_place = false;
   bool is_started = false;   // in the background, and then waited for
   bool is_prepared = false;  // planned once
+  MemoryKind memory = MemoryKind::host;
 };
 
 [[nodiscard]] bool reduces(CollectiveKind kind) noexcept;
@@ -53,13 +56,16 @@ class Trial {
   /// matters.
   [[nodiscard]] bool differs();
 
-  /// Runs it so often, one call after the other, and says how long each took at this rank.
+  /// Runs it so often, one call after the other, and says how long each took at this rank: on
+  /// memory of another kind than the host's, in a stream, by its events.
   [[nodiscard]] std::vector<Duration> time(std::size_t calls);
 
  private:
   [[nodiscard]] std::size_t elements_in() const noexcept;
   [[nodiscard]] std::size_t elements_out() const noexcept;
   void place();
+  void call_and_read();
+  [[nodiscard]] std::vector<Duration> time_in_stream(std::size_t calls);
   [[nodiscard]] Pattern next_pattern();
   [[nodiscard]] std::size_t count_wrong_out(const Pattern& pattern) const;
   [[nodiscard]] std::size_t check_barrier();
@@ -69,8 +75,10 @@ class Trial {
   const std::size_t count_;
   const int rank_;
   const int size_;
-  std::vector<std::byte> memory_;        // of in; in place, of both
-  std::vector<std::byte> memory_apart_;  // of out, when not in place
+  std::unique_ptr<Bench> bench_;  // but for memory of the host
+  Storage memory_;                // of in; in place, of both
+  Storage memory_apart_;          // of out, when not in place
+  // Copies that the processor can touch.
   std::span<std::byte> in_;
   std::span<std::byte> out_;
   Collective collective_;

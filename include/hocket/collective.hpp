@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
@@ -53,6 +55,13 @@ struct Options {
   /// any thread, inside the library: it must not throw, wait, or call Hocket.
   void (*on_end)(void* context, StatusCode status) = nullptr;
   void* on_end_context = nullptr;
+  /// Of the memory of a collective, when you know: saves asking, which takes longer than starting a
+  /// small operation. With device memory, this thread's device is the one. All ranks of an
+  /// operation have memory of the host (host, pinned), or all of a device (device, managed).
+  MemoryKind memory = MemoryKind::detect;
+  /// The operation begins when all that is in this stream now is done; see Work::wait(Stream). For
+  /// memory of a device, or pinned.
+  std::optional<Stream> stream = {};
 };
 
 namespace detail {

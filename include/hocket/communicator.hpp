@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "hocket/collective.hpp"
+#include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/message.hpp"
 #include "hocket/status.hpp"
@@ -35,6 +36,11 @@ class HOCKET_API Work {
 
   /// Until it is over. Throws if it failed.
   void wait();
+  /// Of an operation on device memory: whatever is put into the stream from now on waits for it.
+  /// Returns at once. From then on ~Work does not wait: the memory is borrowed until the stream is
+  /// past it. A failure does not stop the stream; it is what wait() says, and the communicator's
+  /// next operation.
+  void wait(Stream stream);
   /// Until it is over, at most so long. Whether it is over; throws if it failed. The operation goes
   /// on in any case.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
@@ -95,6 +101,7 @@ class HOCKET_API Communicator {
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
   // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
+  /// Of an operation with a stream (Options): puts it into the stream, and returns at once.
   void run(const Collective& operation);
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);

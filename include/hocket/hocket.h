@@ -155,6 +155,18 @@ enum {
   HOCKET_EXSCAN = 10 /* of those below it: rank 0 gets nothing, its out is left as it is */
 };
 
+typedef int32_t hocket_memory;
+enum {
+  HOCKET_DETECT = 0, /* asked of the device's runtime */
+  HOCKET_HOST = 1,
+  HOCKET_PINNED = 2,
+  HOCKET_DEVICE = 3,
+  HOCKET_MANAGED = 4
+};
+
+/* Where the memory lies: HOCKET_HOST without a runtime of a device. */
+HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind);
+
 /* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
@@ -189,6 +201,9 @@ typedef struct hocket_collective {
   const hocket_piece*
       pieces; /* of all_reduce and broadcast: in place of in, out and count; or NULL */
   size_t piece_count;
+  hocket_memory memory; /* of what kind it is, when you know */
+  int32_t has_stream;   /* whether it begins behind what is in: */
+  void* stream;         /* a cudaStream_t; NULL is the default stream */
 } hocket_collective;
 
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
@@ -248,6 +263,9 @@ HOCKET_API hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count
 /* At most so long; below zero, until it is over. HOCKET_OK when it is over and went well, or is not
  * over: *is_over, which may be NULL, says so. */
 HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* is_over);
+/* Of an operation on device memory: what is put into the stream from now on waits for it. Returns
+ * at once; hocket_work_free does not wait then. */
+HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream);
 /* Of a receive that is over and went well. */
 HOCKET_API hocket_status hocket_work_received(const hocket_work* work, hocket_received* received);
 /* Which is over first. */

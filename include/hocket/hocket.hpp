@@ -7,6 +7,7 @@
 
 #include "hocket/collective.hpp"
 #include "hocket/communicator.hpp"
+#include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"

@@ -128,7 +128,10 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &ib_tc,
                                                  &ib_sl,
                                                  &transport,
-                                                 &transport_path};
+                                                 &transport_path,
+                                                 &device_module,
+                                                 &nccl,
+                                                 &nccl_library};
   return list;
 }
 

@@ -195,6 +195,23 @@ inline constexpr Variable<std::string> transport_path{{
     .help = "transports to load: files, or folders of them, separated by colons",
 }};
 
+inline constexpr Variable<std::string> device_module{{
+    .name = "HOCKET_DEVICE_MODULE",
+    .help = "the module by which device memory is reached: its file, or none; without it "
+            "hocket_cuda.so of this installation",
+}};
+inline constexpr Variable<bool> nccl{{
+    .name = "HOCKET_NCCL",
+    .fallback = "1",
+    .help = "whether NCCL may do collectives on device memory; else the host's transport carries "
+            "them; the same on all ranks",
+}};
+inline constexpr Variable<std::string> nccl_library{{
+    .name = "HOCKET_NCCL_LIBRARY",
+    .help = "the file of NCCL, if it is not loaded already; without it libnccl.so.2, as the system "
+            "finds it",
+}};
+
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;
 

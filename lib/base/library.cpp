@@ -27,6 +27,11 @@ Result<Library> Library::open(std::span<const char* const> names) {
                                                      fmt::join(names, " or "), failures));
 }
 
+Result<Library> Library::find_loaded(const char* name) {
+  if (void* const handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD)) return Library(name, handle);
+  return Status(StatusCode::not_found, fmt::format("the library {} is not loaded", name));
+}
+
 Result<void*> Library::address(const char* symbol) const {
   if (void* const found = dlsym(handle_, symbol)) return found;
   return Status(StatusCode::unsupported,

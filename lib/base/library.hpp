@@ -17,6 +17,9 @@ class Library {
   /// Fails with unsupported, and says of each why not.
   [[nodiscard]] static Result<Library> open(std::span<const char* const> names);
 
+  /// One that this process has already. Fails with not_found.
+  [[nodiscard]] static Result<Library> find_loaded(const char* name);
+
   /// Sets `to` to a function of the library, or of one that it needs itself. Fails with
   /// unsupported. Whether it is of this type can't be known here: take the type from the library's
   /// own header.

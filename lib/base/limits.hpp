@@ -74,6 +74,9 @@ inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 /// Of one connection: replies that it does not read. Past that, the server reads no more of it.
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
+/// Of pinned memory, of which a communicator on device memory has four.
+inline constexpr std::size_t staging_slot_bytes = 4 << 20;
+
 /// Ops that a transport has taken, and of which it has not said yet that they are over.
 inline constexpr std::uint64_t transport_ops_max = 1 << 20;
 

@@ -86,6 +86,8 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
   result.root = c.root;
   result.options = options_of(c);
+  result.options.memory = static_cast<hocket::MemoryKind>(c.memory);
+  if (c.has_stream != 0) result.options.stream = hocket::Stream{c.stream};
   if (c.pieces == nullptr && c.piece_count > 0) refuse("a null pointer for pieces");
   if (c.pieces != nullptr) {
     if (c.in != nullptr || c.out != nullptr) refuse("both pieces and a buffer");
@@ -310,6 +312,14 @@ hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* i
     const bool over = operation.wait_for(timeout(timeout_ns));
     if (is_over != nullptr) *is_over = over ? 1 : 0;
   });
+}
+
+hocket_status hocket_work_wait_stream(hocket_work* work, void* stream) {
+  return guard([&] { given(work).operation.wait(hocket::Stream{stream}); });
+}
+
+hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind) {
+  return guard([&] { given(kind) = static_cast<hocket_memory>(hocket::memory_kind(memory)); });
 }
 
 hocket_status hocket_work_received(const hocket_work* work, hocket_received* received) {

@@ -103,9 +103,11 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
   }
   tuning->network.ranks_per_host = per_host;
-  return std::make_shared<Context>(std::move(*world), made->name(), per_host,
-                                   sim::Selector(tuning->network, std::move(tuning->rules)),
-                                   std::move(*engine));
+  auto context = std::make_shared<Context>(std::move(*world), made->name(), per_host,
+                                           sim::Selector(tuning->network, std::move(tuning->rules)),
+                                           std::move(*engine));
+  if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
+  return context;
 }
 
 }  // namespace hocket::comm

@@ -9,6 +9,7 @@
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
 
+#include "device/runtime.hpp"
 #include "engine/engine.hpp"
 #include "sim/selector.hpp"
 #include "world/rendezvous.hpp"
@@ -30,6 +31,7 @@ struct Context {
   std::uint32_t ranks_per_host;  // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
+  const device::Runtime* runtime = nullptr;  // if there are devices
 };
 
 /// Meets the others, and tells them how to reach this rank.

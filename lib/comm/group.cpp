@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "comm/device.hpp"
+
 namespace hocket::comm {
 namespace {
 
@@ -28,7 +30,10 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
       planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
                [this](const engine::Port& port) { return open(port); }) {}
 
-Group::~Group() { engine().close(group_); }
+Group::~Group() {
+  devices_ = nullptr;
+  engine().close(group_);
+}
 
 Result<ChannelId> Group::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
@@ -75,6 +80,9 @@ Deadline Group::deadline_of(const Options& options) const {
 }
 
 Status Group::run(const Collective& collective) {
+  const auto device = device_of(collective);
+  if (!device.ok()) return device.status().with_operation(std::string(name(collective.kind)));
+  if (*device >= 0) return run_on_device(collective, *device);
   Operation operation;
   if (Status status = set_up(collective, operation); !status.ok()) return status;
   return run(collective, operation);
@@ -123,7 +131,11 @@ Result<std::shared_ptr<Group>> Group::split(int color, int key) {
                        .count = sizeof ours});
   if (!status.ok()) return status;
   if (wishes[0].id < 0) return no_id;
-  if (color < 0) return std::shared_ptr<Group>();
+  if (color < 0) {
+    status = split_devices(color, key, nullptr);
+    if (!status.ok()) return status;
+    return std::shared_ptr<Group>();
+  }
   std::vector<std::uint32_t> chosen;  // ranks of this communicator
   for (std::uint32_t i = 0; i < place_.size; ++i) {
     if (wishes[i].color == color) chosen.push_back(i);
@@ -132,8 +144,11 @@ Result<std::shared_ptr<Group>> Group::split(int color, int key) {
   const auto place =
       static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
   for (std::uint32_t& rank : chosen) rank = members_[rank];
-  return std::make_shared<Group>(context_, static_cast<std::uint64_t>(wishes[0].id),
-                                 std::move(chosen), place, timeout_);
+  auto part = std::make_shared<Group>(context_, static_cast<std::uint64_t>(wishes[0].id),
+                                      std::move(chosen), place, timeout_);
+  status = split_devices(color, key, part.get());
+  if (!status.ok()) return status;
+  return part;
 }
 
 }  // namespace hocket::comm

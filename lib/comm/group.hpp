@@ -12,11 +12,13 @@
 #include "hocket/status.hpp"
 
 #include "comm/context.hpp"
-#include "comm/operation.hpp"
 #include "comm/planner.hpp"
 #include "comm/started.hpp"
+#include "device/group.hpp"
 
 namespace hocket::comm {
+
+struct Devices;
 
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
@@ -52,7 +54,18 @@ class Group {
   [[nodiscard]] Result<engine::Parcel> parcel_of(const Message& message);
   [[nodiscard]] Result<Received> run(const Message& message);
   [[nodiscard]] engine::Group& engine_group() noexcept { return group_; }
+  /// So that the engine knows when other ranks are gone: all of a few, some of many.
+  [[nodiscard]] Status open_watch();
   [[nodiscard]] Status explain(const Message& message, const Status& why) const;
+
+  /// The device that a collective is for; -1: it is for the host.
+  [[nodiscard]] Result<int> device_of(const Collective& collective) const;
+  [[nodiscard]] Result<device::Operation*> start_on_device(const Collective& collective, int device,
+                                                           device::Group::Order order,
+                                                           bool is_awaited);
+  [[nodiscard]] Status run_on_device(const Collective& collective, int device);
+  [[nodiscard]] device::Group& devices();
+  [[nodiscard]] Status explain(const device::Operation& operation, const Status& why) const;
 
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
@@ -65,6 +78,7 @@ class Group {
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options) const;
+  [[nodiscard]] Status split_devices(int color, int key, Group* child);
 
   const std::shared_ptr<Context> context_;
   const std::uint64_t id_;
@@ -78,6 +92,7 @@ class Group {
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane
   Planner planner_;
   StartedPool started_;
+  std::unique_ptr<Devices> devices_;  // from the first operation on device memory on
 };
 
 }  // namespace hocket::comm

@@ -52,6 +52,18 @@ Status Group::open_mail(std::uint32_t peer) {
                             id_ << lane_bits | payload_lane);
 }
 
+Status Group::open_watch() {
+  constexpr std::uint32_t few = 64;
+  for (std::uint32_t distance = 1; distance < place_.size;) {
+    for (const std::uint32_t each : {distance, place_.size - distance}) {
+      Status status = open_mail((place_.rank + each) % place_.size);
+      if (!status.ok()) return status;
+    }
+    distance = place_.size <= few ? distance + 1 : distance * 2;
+  }
+  return {};
+}
+
 Result<engine::Parcel> Group::parcel_of(const Message& message) {
   if (Status status = check(message, place_); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;

@@ -12,6 +12,7 @@
 #include "comm/arguments.hpp"
 #include "engine/binding.hpp"
 #include "engine/program.hpp"
+#include "engine/run.hpp"
 #include "sim/selector.hpp"
 
 namespace hocket::comm {
@@ -22,6 +23,13 @@ struct Plan {
   sim::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
   std::unique_ptr<engine::Binding> binding = {};
+};
+
+/// An operation as it is handed to the engine, and what it borrows.
+struct Operation {
+  engine::Task task = {};
+  std::shared_ptr<const Plan> plan = {};
+  std::uint64_t number = 0;  // among those of its communicator
 };
 
 /// Opens the channel of a port, the first time, and then knows it.

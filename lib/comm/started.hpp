@@ -9,7 +9,8 @@
 
 #include "hocket/message.hpp"
 
-#include "comm/operation.hpp"
+#include "comm/planner.hpp"
+#include "device/operation.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/work.hpp"
 
@@ -20,8 +21,10 @@ class Group;
 struct Started {
   std::shared_ptr<Group> group = {};
   std::variant<Message, Operation> operation = {};
-  engine::Received received = {};  // of a message
-  std::vector<Piece> pieces = {};  // of a batch: the caller's may be gone before it is over
+  engine::Received received = {};       // of a message
+  device::Operation* device = nullptr;  // in place of `operation` and `work`
+  bool is_ordered = false;              // a stream waits for it, so that nobody else must
+  std::vector<Piece> pieces = {};       // of a batch: the caller's may be gone before it is over
   engine::Work work = {};
 };
 

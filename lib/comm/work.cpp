@@ -1,11 +1,14 @@
 // Operations in the background, and prepared ones.
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <utility>
 #include <vector>
 
 #include "hocket/communicator.hpp"
 
 #include "comm/arguments.hpp"
+#include "comm/device.hpp"
 #include "comm/group.hpp"
 #include "comm/started.hpp"
 
@@ -17,13 +20,21 @@ struct Planned {
   Planned& operator=(const Planned&) = delete;
   ~Planned() {
     for (const RegisteredMemory& each : memory) group->engine().deregister_memory(each);
+    for (void* const each : announced) {
+      if (each != nullptr) group->devices().forget(each);
+    }
   }
 
   std::shared_ptr<Group> group = {};
   std::vector<Piece> pieces = {};
+  std::vector<std::size_t> counts = {};
+  std::vector<std::size_t> counts_from = {};
   Collective collective = {};  // of those
   Operation operation = {};
   std::vector<RegisteredMemory> memory = {};
+  int device = -1;  // or its memory is of one
+  std::array<void*, 2> announced = {};
+  bool is_announced = false;
 };
 
 }  // namespace hocket::comm
@@ -31,16 +42,35 @@ struct Planned {
 namespace hocket::inline v0 {
 namespace {
 
+/// How often wait_any looks at operations on device memory.
+constexpr Duration device_look = std::chrono::microseconds(50);
+
+const engine::Work& work_of(const comm::Started& started) noexcept {
+  return started.device != nullptr ? started.device->work : started.work;
+}
+
+/// Until it is over, or the deadline. Whether it is over.
+bool wait_for_end(comm::Started& started, Deadline deadline = {}) {
+  return started.device != nullptr ? started.group->devices().wait(*started.device, deadline)
+                                   : started.group->engine().wait(started.work, deadline);
+}
+
+bool test(comm::Started& started) {
+  return started.device != nullptr ? started.group->devices().test(*started.device)
+                                   : started.group->engine().test(started.work);
+}
+
 /// Of an operation that is over.
 Status status_of(const comm::Started& started) {
-  const Status& status = started.work.status();
+  const Status& status = work_of(started).status();
   if (status.ok()) return {};
+  if (started.device != nullptr) return started.group->explain(*started.device, status);
   return std::visit([&](const auto& each) { return started.group->explain(each, status); },
                     started.operation);
 }
 
 bool is_over_and_well(const comm::Started& started) {
-  return started.work.is_over() && started.work.status().ok();
+  return work_of(started).is_over() && work_of(started).status().ok();
 }
 
 std::unique_ptr<comm::Started> take(const std::shared_ptr<comm::Group>& group,
@@ -51,11 +81,37 @@ std::unique_ptr<comm::Started> take(const std::shared_ptr<comm::Group>& group,
   return started;
 }
 
-/// Of an operation that is over; the group may go with it.
+/// Of an operation that is over, or that a stream waits for; the group may go with it.
 void give_back(std::unique_ptr<comm::Started> started) {
   const auto group = std::exchange(started->group, nullptr);
+  if (started->device != nullptr) group->devices().release(*started->device);
+  started->device = nullptr;
+  started->is_ordered = false;
   started->operation = {};
   group->started().give_back(std::move(started));
+}
+
+Work start_on_device(const std::shared_ptr<comm::Group>& group, const Collective& collective,
+                     int device) {
+  auto operation = group->start_on_device(collective, device, device::Group::Order::beside, false);
+  if (!operation.ok()) throw_error(operation.status());
+  auto started = group->started().take();
+  started->group = group;
+  started->device = *operation;
+  return Work(std::move(started));
+}
+
+/// Tells the offload of memory that is used again, once there is one.
+void announce(comm::Planned& planned) {
+  if (planned.is_announced) return;
+  planned.is_announced = true;
+  const Collective& collective = planned.collective;
+  const comm::Memories memories = comm::memories_of(collective, planned.group->place());
+  device::Group& devices = planned.group->devices();
+  planned.announced = {devices.announce(const_cast<void*>(collective.in), memories.in_bytes),
+                       collective.out == collective.in
+                           ? nullptr
+                           : devices.announce(collective.out, memories.out_bytes)};
 }
 
 Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
@@ -83,27 +139,37 @@ Work& Work::operator=(Work&& other) noexcept {
 
 Work::~Work() {
   if (operation_ == nullptr) return;
-  operation_->group->engine().wait(operation_->work);
+  if (!operation_->is_ordered) wait_for_end(*operation_);
   give_back(std::move(operation_));
 }
 
 void Work::wait() {
   if (operation_ == nullptr) return;
-  operation_->group->engine().wait(operation_->work);
+  wait_for_end(*operation_);
   if (Status failure = status(); !failure.ok()) throw_error(std::move(failure));
+}
+
+void Work::wait(Stream stream) {
+  if (operation_ == nullptr) return;
+  if (operation_->device == nullptr) {
+    throw_error(Status(StatusCode::invalid_argument,
+                       "wait: a stream can't wait for an operation on memory of the host")
+                    .with_hint("wait() waits for it"));
+  }
+  Status status = operation_->group->devices().make_wait(*operation_->device, stream.handle);
+  if (!status.ok()) throw_error(std::move(status));
+  operation_->is_ordered = true;
 }
 
 bool Work::wait_for(std::chrono::nanoseconds time) {
   if (operation_ == nullptr) return true;
   const Deadline deadline = Deadline::after(monotonic_clock(), time);
-  if (!operation_->group->engine().wait(operation_->work, deadline)) return false;
+  if (!wait_for_end(*operation_, deadline)) return false;
   if (Status failure = status(); !failure.ok()) throw_error(std::move(failure));
   return true;
 }
 
-bool Work::is_over() {
-  return operation_ == nullptr || operation_->group->engine().test(operation_->work);
-}
+bool Work::is_over() { return operation_ == nullptr || test(*operation_); }
 
 Status Work::status() const { return operation_ == nullptr ? Status() : status_of(*operation_); }
 
@@ -118,20 +184,27 @@ Received Work::received() const {
 
 std::size_t wait_any(std::span<Work> works) {
   if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
-  const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
-  if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
   thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
-  waiting.clear();
-  for (const Work& work : works) waiting.push_back(&work.operation_->work);
-  works.front().operation_->group->engine().wait_any(waiting);
-  return wait_any(works);
+  while (true) {
+    const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
+    if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
+    waiting.clear();
+    bool has_device = false;
+    for (const Work& work : works) {
+      waiting.push_back(&work_of(*work.operation_));
+      has_device = has_device || work.operation_->device != nullptr;
+    }
+    // Kernels wake nobody up: is_over() looks at them.
+    const Deadline look = has_device ? Deadline::after(monotonic_clock(), device_look) : Deadline();
+    works.front().operation_->group->engine().wait_any(waiting, look);
+  }
 }
 
 void wait_all(std::span<Work> works) {
   Status failure;
   for (Work& work : works) {
     if (work.operation_ == nullptr) continue;
-    work.operation_->group->engine().wait(work.operation_->work);
+    wait_for_end(*work.operation_);
     if (failure.ok()) failure = work.status();
   }
   if (!failure.ok()) throw_error(std::move(failure));
@@ -144,15 +217,30 @@ Prepared& Prepared::operator=(Prepared&& other) noexcept = default;
 Prepared::~Prepared() = default;
 
 void Prepared::run() {
+  if (operation_->device >= 0) {
+    Status status = operation_->group->run_on_device(operation_->collective, operation_->device);
+    if (!status.ok()) throw_error(std::move(status));
+    return announce(*operation_);
+  }
   Status status = operation_->group->run(operation_->collective, operation_->operation);
   if (!status.ok()) throw_error(std::move(status));
 }
 
 Work Prepared::start() {
+  if (operation_->device >= 0) {
+    Work work = v0::start_on_device(operation_->group, operation_->collective, operation_->device);
+    announce(*operation_);
+    return work;
+  }
   return v0::start(operation_->group, operation_->operation, operation_->collective);
 }
 
 Work Communicator::start(const Collective& collective) {
+  const auto device = group_->device_of(collective);
+  if (!device.ok()) {
+    throw_error(device.status().with_operation(std::string(name(collective.kind))));
+  }
+  if (*device >= 0) return start_on_device(group_, collective, *device);
   comm::Operation operation;
   Status status = group_->set_up(collective, operation);
   if (!status.ok()) throw_error(std::move(status));
@@ -176,8 +264,18 @@ Prepared Communicator::prepare(const Collective& collective) {
   planned->pieces.assign(collective.pieces.begin(), collective.pieces.end());
   planned->collective = collective;
   planned->collective.pieces = planned->pieces;
-  Status status = group_->set_up(planned->collective, planned->operation);
+  planned->counts.assign(collective.counts.begin(), collective.counts.end());
+  planned->collective.counts = planned->counts;
+  planned->counts_from.assign(collective.counts_from.begin(), collective.counts_from.end());
+  planned->collective.counts_from = planned->counts_from;
+  const auto device = group_->device_of(collective);
+  if (!device.ok()) throw_error(device.status());
+  planned->device = *device;
+  const bool on_host = *device < 0;
+  Status status = on_host ? group_->set_up(planned->collective, planned->operation)
+                          : comm::check(collective, group_->place());
   if (!status.ok()) throw_error(std::move(status));
+  if (!on_host) return Prepared(std::move(planned));
   for (const RegisteredMemory& each : comm::lasting_memory(collective, group_->place())) {
     group_->engine().register_memory(each);
     planned->memory.push_back(each);

@@ -156,6 +156,21 @@ void Engine::fail(Group& group, const Status& why) {
   wake_sleepers();
 }
 
+Status Engine::loss_of(const Group& group) {
+  const Entry entry(*this);
+  if (leader_ != Leader::waiter) {
+    executor_.progress();
+    wake_sleepers();
+  }
+  if (!group.failure.ok() || group.mailbox == nullptr) return group.failure;
+  return group.mailbox->loss();
+}
+
+void Engine::wake() {
+  const Entry entry(*this);
+  wake_sleepers();
+}
+
 Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t lane) {
   const Entry entry(*this);
   auto channel = transport_->open(peer, lane);

@@ -65,6 +65,11 @@ class Engine {
   bool test(const Work& work);
 
   void fail(Group& group, const Status& why);
+  /// Why the group failed, or which of the peers that mail was opened to is gone, if any. Moves
+  /// things on once, if nobody else does.
+  [[nodiscard]] Status loss_of(const Group& group);
+  /// Those who wait look again: another thread has ended a work that this engine does not run.
+  void wake();
 
   /// This rank's end of a channel, which becomes the group's.
   [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);

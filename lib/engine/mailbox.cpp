@@ -308,6 +308,11 @@ Deadline Mailbox::deadline() const noexcept {
   return first;
 }
 
+Status Mailbox::loss() const {
+  const auto lost = std::ranges::find_if(peers_, [](const Peer& peer) { return !peer.lost.ok(); });
+  return lost == peers_.end() ? Status() : lost->lost;
+}
+
 void Mailbox::fail(const Status& why) {
   if (!failure_.ok()) return;
   failure_ = why;

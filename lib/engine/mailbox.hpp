@@ -73,6 +73,8 @@ class Mailbox {
   [[nodiscard]] Deadline deadline() const noexcept;
   /// Sends and receives that are not over.
   [[nodiscard]] std::size_t active() const noexcept { return items_.size() - free_items_.size(); }
+  /// Of the first peer that is gone, if one is.
+  [[nodiscard]] Status loss() const;
   /// Whether the transport has ops of ours.
   [[nodiscard]] bool is_posted() const noexcept { return ops_.size() > free_ops_.size(); }
 

@@ -19,6 +19,8 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "device/offload.hpp"
+#include "device/runtime.hpp"
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
 #include "page.hpp"
@@ -82,6 +84,49 @@ const engine::FoundTransports& found_transports() {
   return found;
 }
 
+/// What is missing, and what to do about it.
+std::string sentence(const Status& status) {
+  return status.hint().empty() ? std::string(status.what())
+                               : fmt::format("{}; {}", status.what(), status.hint());
+}
+
+/// NCCL, and the devices that it is for: what is missing first.
+TransportState nccl_state() {
+  TransportState state = {.name = "nccl"};
+  const device::OffloadKind* const kind = device::built_in_offload();
+  if (kind == nullptr) {
+    state.reason = "this build of Hocket does not have it";
+    return state;
+  }
+  if (const auto& runtime = device::process_runtime(); !runtime.ok()) {
+    state.reason = fmt::format("it needs device memory: {}", runtime.status().what());
+  } else if (const auto version = kind->version(); !version.ok()) {
+    state.reason = sentence(version.status());
+  } else {
+    state.summary = fmt::format("{}: version {}", kind->summary, *version);
+  }
+  return state;
+}
+
+/// What reaches device memory, or why nothing does.
+TransportState device_state() {
+  const auto& runtime = device::process_runtime();
+  if (!runtime.ok()) return {.name = "cuda", .reason = sentence(runtime.status())};
+  return {.name = (*runtime).table().name, .summary = (*runtime).describe()};
+}
+
+std::vector<std::string> row_of(const TransportState& state) {
+  return {state.name, state.reason.empty() ? fmt::format("yes: {}", state.summary)
+                                           : fmt::format("no: {}", state.reason)};
+}
+
+Json json_of(const TransportState& state) {
+  return {{"name", state.name},
+          {"available", state.reason.empty()},
+          {"summary", state.summary},
+          {"reason", state.reason}};
+}
+
 std::vector<TransportState> transports() {
   std::vector<TransportState> states;
   for (const TransportKind* kind : found_transports().kinds) {
@@ -90,7 +135,8 @@ std::vector<TransportState> transports() {
                       .summary = std::string(kind->summary),
                       .reason = status.ok() ? "" : status.to_string()});
   }
-  for (const char* name : {"tcp", "shm", "verbs", "nccl"}) {
+  states.push_back(nccl_state());
+  for (const char* name : {"tcp", "shm", "verbs"}) {
     if (std::ranges::find(states, name, &TransportState::name) == states.end()) {
       states.push_back({.name = name, .reason = "this build of Hocket does not have it"});
     }
@@ -165,12 +211,11 @@ void print_overview() {
               {"used", fmt::format("{} (HOCKET_SIMD={})", simd_used(), simd_wanted())}});
   page.heading("Transports");
   std::vector<std::vector<std::string>> rows;
-  for (const TransportState& each : transports()) {
-    rows.push_back({each.name, each.reason.empty() ? fmt::format("yes: {}", each.summary)
-                                                   : fmt::format("no: {}", each.reason)});
-  }
+  for (const TransportState& each : transports()) rows.push_back(row_of(each));
   for (const std::string& each : found_transports().complaints) rows.push_back({"but", each});
   page.table(rows);
+  page.heading("Devices");
+  page.table({row_of(device_state())});
   page.heading("Interfaces");
   rows.clear();
   for (const net::Interface& each : interfaces()) {
@@ -236,12 +281,7 @@ void print_json() {
   const Build build;
   const Machine here = machine();
   Json list = Json::array();
-  for (const TransportState& each : transports()) {
-    list.push_back({{"name", each.name},
-                    {"available", each.reason.empty()},
-                    {"summary", each.summary},
-                    {"reason", each.reason}});
-  }
+  for (const TransportState& each : transports()) list.push_back(json_of(each));
   const Json document = {
       {"version", build.version},
       {"c_abi", build.abi_version},
@@ -256,6 +296,7 @@ void print_json() {
       {"simd", {{"available", simd_available()}, {"used", simd_used()}, {"wanted", simd_wanted()}}},
       {"transports", list},
       {"transport_complaints", found_transports().complaints},
+      {"devices", Json::array({json_of(device_state())})},
       {"interfaces", interfaces_json()},
       {"launcher", launcher_json()},
       {"environment", environment_json()},

@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire store world reduce plan sim engine comm capi"
+LIB = "base net wire store world reduce plan sim engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -33,14 +33,18 @@ ARROWS = {
     "store": f"{COMMON} base net wire",
     "world": f"{COMMON} base net wire store",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
-    "comm": "hocket/* base net wire store world reduce plan sim engine",
-    "capi": "hocket/* base net wire store world reduce plan engine comm",
+    "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp",
+    "comm": "hocket/* base net wire store world reduce plan sim engine device",
+    "capi": "hocket/* base net wire store world reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
     "transports/verbs": f"{COMMON} base net wire hocket/transport.hpp transports/tcp",
+    # No carrier of messages, but an offload of whole collectives (decision 0013).
+    "transports/nccl": f"{COMMON} base device hocket/device.hpp hocket/collective.hpp",
+    "devices": "device/table.hpp",  # modules, which share nothing with the library but that
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
-    "bench": f"hocket/* {LIB}",
+    "bench": f"hocket/* {LIB} transports/nccl",
     "tools": f"hocket/* {LIB} tools/*",
     "tools/proof": f"{COMMON} base plan",
     "tools/simulator": f"{COMMON} base plan sim tools/proof",
@@ -53,7 +57,7 @@ ARROWS = {
 THIRD_PARTY = {
     "Asio": ("asio.hpp asio/*", "store transports/tcp"),
     "verbs": ("infiniband/* rdma/*", "transports/verbs"),
-    "CUDA": ("cuda* nccl* nvml*", "transports/nccl"),
+    "CUDA": ("cuda.h cuda_* nccl.h nvml.h", "devices tests"),
     "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/* tests"),
     "Highway": ("hwy/*", "reduce"),
     "OpenSSL": ("openssl/*", "wire store"),

@@ -24,15 +24,16 @@ FILE_LINES_MAX = 800  # of any source
 FUNCTION_LINES = {"p90": 25, "p99": 70}
 FUNCTION_LINES_MAX = 80
 ROOM_FILES_MAX = 14  # a .cpp and its header count once
-LIBRARY_CODE_MAX = 17_450  # lines, of lib and include; 16,000 at 1.0 (decisions 0010, 0012)
+LIBRARY_CODE_MAX = 19_500  # lines, of lib and include; 16,000 at 1.0 (decisions 0010, 0013)
 TRANSPORT_CODE_MAX = 3_100  # decision 0011
 TESTS_PER_LIBRARY_MIN = 0.8
 TESTS_MATTER_FROM = 2_000  # code lines of the library
 
 TESTS = "tests/* transports/sim/* transports/*/conformance.cpp"
-LIBRARY = "lib/* include/* transports/*"
+LIBRARY = "lib/* include/* transports/* devices/*"
+BESIDE = "transports/* devices/*"  # counted each for itself
 MEASURED_FUNCTIONS = f"{LIBRARY} bench/* tools/*"
-ROOMS = "lib/* transports/*/*"
+ROOMS = "lib/* transports/*/* devices/*"
 
 QUANTILES = {"median": 0.5, "p90": 0.9, "p99": 0.99}
 CTAGS = (
@@ -117,11 +118,11 @@ def check_code(texts: dict[str, str]) -> Checked:
         path for path in code
         if path.endswith(CPP) and among(path, LIBRARY) and not among(path, TESTS)
     ]
-    library = sum(code[path] for path in sources if not among(path, "transports/*"))
+    library = sum(code[path] for path in sources if not among(path, BESIDE))
     transports: dict[str, int] = {}
     for path in sources:
-        if among(path, "transports/*/*"):
-            name = "/".join(path.split("/")[:2])
+        if among(path, "transports/*/* devices/*"):
+            name = "/".join(path.split("/")[: 2 if among(path, "transports/*") else 1])
             transports[name] = transports.get(name, 0) + code[path]
     fix = "delete, or let a part leave"
     findings = over(LIBRARY_CODE_MAX, "library-size", fix, [("lib", 0, library)])

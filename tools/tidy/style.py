@@ -21,7 +21,7 @@ SOURCES = " ".join(f"*{suffix}" for suffix in (*CPP, *SCRIPTS)) + " *meson.build
 CPP_FILES = " ".join(f"*{suffix}" for suffix in CPP)
 BELOW_COMM = (
     "lib/base/* lib/wire/* lib/store/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* "
-    "lib/engine/* transports/* include/hocket/transport.hpp"
+    "lib/engine/* lib/device/* transports/* include/hocket/transport.hpp"
 )
 PURE = "lib/wire/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* tools/simulator/*"
 UNFINISHED = "|".join(("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK"))

@@ -1,0 +1,37 @@
+// Memory of devices, and the streams in whose order work on it is done.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "hocket/export.h"
+#include "hocket/hocket.h"
+
+namespace hocket::inline v0 {
+
+enum class MemoryKind : std::int32_t {
+  detect = HOCKET_DETECT,  // asked of the device's runtime
+  host = HOCKET_HOST,      // what the system gives
+  pinned = HOCKET_PINNED,  // of the host, and registered with the device
+  device = HOCKET_DEVICE,
+  managed = HOCKET_MANAGED,  // moves between both by itself
+};
+
+/// "host", …; "unknown" for a value that is not one of the enumerators.
+[[nodiscard]] HOCKET_API std::string_view name(MemoryKind kind) noexcept;
+/// Of the names above, but detect.
+[[nodiscard]] HOCKET_API std::optional<MemoryKind> parse_memory_kind(
+    std::string_view text) noexcept;
+
+/// Where the memory lies; host without a runtime of a device.
+[[nodiscard]] HOCKET_API MemoryKind memory_kind(const void* memory);
+
+/// A stream of the device's runtime: a cudaStream_t, of which null is the default stream.
+struct Stream {
+  void* handle = nullptr;
+
+  friend bool operator==(const Stream&, const Stream&) = default;
+};
+
+}  // namespace hocket::inline v0

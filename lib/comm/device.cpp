@@ -1,0 +1,187 @@
+#include "comm/device.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/environment.hpp"
+#include "base/limits.hpp"
+#include "comm/card.hpp"
+#include "comm/kinds.hpp"
+#include "device/offload.hpp"
+#include "world/entry.hpp"
+
+namespace hocket::comm {
+namespace {
+
+constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;  // of an id: above those of split
+
+Status wrong(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
+
+bool is_of_device(MemoryKind kind) noexcept {
+  return kind == MemoryKind::device || kind == MemoryKind::managed;
+}
+
+/// What the pointers of a collective have in common.
+class Finder {
+ public:
+  explicit Finder(const device::Runtime& runtime) : runtime_(runtime) {}
+
+  [[nodiscard]] Status look_at(const void* memory) {
+    if (memory == nullptr) return {};
+    const auto facts = runtime_.facts_of(memory);
+    if (!facts.ok()) return facts.status();
+    const auto kind = static_cast<MemoryKind>(facts->kind);
+    has_host_ = has_host_ || kind == MemoryKind::host;
+    if (kind == MemoryKind::host) return {};
+    has_device_ = has_device_ || is_of_device(kind);
+    if (is_of_device(kind) && device_ >= 0 && device_ != facts->device) {
+      return wrong(fmt::format("memory of device {} and of device {}", device_, facts->device));
+    }
+    if (is_of_device(kind)) device_ = facts->device;
+    return {};
+  }
+
+  [[nodiscard]] Result<int> device(bool has_stream) const {
+    if (!has_device_ && !has_stream) return -1;
+    if (has_host_) {
+      return Status(wrong(has_device_ ? "memory of the host and of a device"
+                                      : "a stream, and memory of the host that is not pinned"))
+          .with_hint("copy it first, or allocate it pinned");
+    }
+    return has_device_ ? device_ : current();
+  }
+
+  [[nodiscard]] Result<int> current() const {
+    int device = 0;
+    Status status = runtime_.check(runtime_->get_device(&device), "asking for the device");
+    if (!status.ok()) return status;
+    return device;
+  }
+
+ private:
+  const device::Runtime& runtime_;
+  bool has_host_ = false;
+  bool has_device_ = false;
+  int device_ = -1;
+};
+
+}  // namespace
+
+Status Twin::start(const Collective& collective, std::size_t place, engine::Work& work,
+                   Deadline deadline) {
+  Operation& operation = operations_.at(place);
+  if (Status status = twin_->set_up(collective, operation); !status.ok()) return status;
+  operation.task.work = &work;
+  operation.task.deadline = deadline;
+  engine().start(operation.task);
+  return {};
+}
+
+void Twin::fail(const Status& why) {
+  engine().fail(twin_->engine_group(), why);
+  engine().fail(users_.engine_group(), why);
+}
+
+Result<int> find_device(const device::Runtime& runtime, const Collective& collective) {
+  Finder finder(runtime);
+  const Options& options = collective.options;
+  if (is_of_device(options.memory)) return finder.current();
+  if (options.memory != MemoryKind::detect) {
+    if (!options.stream) return -1;
+    if (options.memory == MemoryKind::pinned) return finder.current();
+  }
+  for (const void* const each : {collective.in, static_cast<const void*>(collective.out)}) {
+    if (Status status = finder.look_at(each); !status.ok()) return status;
+  }
+  for (const Piece& each : collective.pieces) {
+    if (each.count == 0) continue;
+    if (Status status = finder.look_at(each.data); !status.ok()) return status;
+  }
+  return finder.device(options.stream.has_value());
+}
+
+std::string host_of_devices() {
+  const std::string_view id = process_environment().get("NCCL_HOSTID");
+  return id.empty() ? fmt::format("{} {}", own_machine(), world::describe_process().host)
+                    : std::string(id);
+}
+
+Result<int> Group::device_of(const Collective& collective) const {
+  if (context_->runtime != nullptr) return find_device(*context_->runtime, collective);
+  const Options& options = collective.options;
+  if (!options.stream && !is_of_device(options.memory)) return -1;
+  return Status(StatusCode::unsupported, options.stream ? "a stream, and no device's runtime"
+                                                        : "device memory, and no device's runtime")
+      .caused_by(device::process_runtime().status());
+}
+
+device::Group& Group::devices() {
+  if (devices_ == nullptr) {
+    const device::OffloadKind* const offload =
+        process_config().get(variables::nccl) ? device::built_in_offload() : nullptr;
+    devices_ = std::make_unique<Devices>(
+        *this, std::make_unique<Group>(context_, id_ | twin_bit, members_, place_.rank, timeout_),
+        device::GroupOptions{.seat = {.rank = place_.rank, .size = place_.size},
+                             .host = host_of_devices(),
+                             .offload = offload,
+                             .slot_bytes = std::max<std::size_t>(limits::staging_slot_bytes,
+                                                                 std::size_t{place_.size} * 64)});
+  }
+  return devices_->group;
+}
+
+Result<device::Operation*> Group::start_on_device(const Collective& collective, int device,
+                                                  device::Group::Order order, bool is_awaited) {
+  const auto refused = [&](Status why) {
+    return std::move(why).with_operation(std::string(name(collective.kind)));
+  };
+  if (Status status = comm::check(collective, place_); !status.ok()) return refused(status);
+  if (plan::reduces(operation_of(collective.kind))) {
+    const auto reduction = make_reduction(collective, place_.size);
+    if (!reduction.ok()) return refused(reduction.status());
+  }
+  auto started =
+      devices().start(collective, device, deadline_of(collective.options), order, is_awaited);
+  if (!started.ok()) return refused(started.status());
+  return started;
+}
+
+Status Group::run_on_device(const Collective& collective, int device) {
+  const std::optional<Stream>& stream = collective.options.stream;
+  const auto started =
+      start_on_device(collective, device, device::Group::Order::in_stream, !stream);
+  if (!started.ok()) return started.status();
+  device::Operation& operation = **started;
+  Status status;
+  if (stream) {
+    status = devices().make_wait(operation, stream->handle);
+  } else {
+    devices().wait(operation);
+    status = operation.work.status();
+    if (!status.ok()) status = explain(operation, status);
+  }
+  devices().release(operation);
+  return status;
+}
+
+Status Group::explain(const device::Operation& operation, const Status& why) const {
+  const std::string_view kind = name(operation.collective.kind);
+  return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
+                                        place_.rank, place_.size))
+      .with_rank(static_cast<int>(place_.rank))
+      .with_peer(why.peer())
+      .with_step(why.step())
+      .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))
+      .caused_by(why);
+}
+
+Status Group::split_devices(int color, int key, Group* child) {
+  if (devices_ == nullptr) return {};
+  device::Group* const childs = child == nullptr ? nullptr : &child->devices();
+  return devices_->group.split(color, key, childs, deadline_of({}));
+}
+
+}  // namespace hocket::comm

@@ -1,0 +1,115 @@
+#include "device/agreement.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.hpp"
+
+namespace hocket::device {
+namespace {
+
+/// What a rank tells the others.
+struct Card {
+  std::array<char, 32> version = {};  // of the library; empty: it has none
+  std::array<char, 192> device = {};  // and its host
+  std::array<char, 160> why_not = {};
+  std::array<char, 128> id = {};  // of rank 0
+};
+
+template <std::size_t bytes>
+void write(std::array<char, bytes>& to, std::string_view text) {
+  std::memcpy(to.data(), text.data(), std::min(text.size(), bytes - 1));
+}
+
+template <std::size_t bytes>
+std::string_view read(const std::array<char, bytes>& from) {
+  return {from.data(), ::strnlen(from.data(), bytes)};
+}
+
+Card own_card(const OffloadKind* kind, const Runtime& runtime, int device, const std::string& host,
+              const Seat& seat) {
+  Card card;
+  const auto refuse = [&](const Status& why) {
+    card.version = {};
+    write(card.why_not, why.what());
+    return card;
+  };
+  if (kind == nullptr) {
+    return refuse({StatusCode::unsupported, "NCCL is not in this build, or HOCKET_NCCL=0"});
+  }
+  const auto version = kind->version();
+  if (!version.ok()) return refuse(version.status());
+  const auto name = runtime.identify(device);
+  if (!name.ok()) return refuse(name.status());
+  write(card.version, *version);
+  write(card.device, fmt::format("{} {}", host, *name));
+  if (seat.rank != 0) return card;
+  const auto id = kind->make_id();
+  if (!id.ok()) return refuse(id.status());
+  std::memcpy(card.id.data(), id->data(), std::min(id->size(), card.id.size()));
+  return card;
+}
+
+/// The same on all ranks; empty if all can.
+std::string find_obstacle(const std::vector<Card>& cards) {
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const Card& card = cards[i];
+    if (read(card.version).empty()) return fmt::format("rank {}: {}", i, read(card.why_not));
+    if (card.version != cards[0].version) {
+      return fmt::format("rank 0 has version {}, and rank {} has {}", read(cards[0].version), i,
+                         read(card.version));
+    }
+    const auto same = std::ranges::find(
+        cards.begin(), cards.begin() + static_cast<std::ptrdiff_t>(i), card.device, &Card::device);
+    if (same != cards.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return fmt::format("ranks {} and {} have one device", same - cards.begin(), i);
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Card>> exchange(const Card& ours, const Seat& seat, HostSide& side,
+                                   Deadline deadline) {
+  std::vector<Card> cards(seat.size);
+  engine::Work work;
+  work.begin();
+  Status status = side.start({.kind = CollectiveKind::all_gather,
+                              .in = &ours,
+                              .out = cards.data(),
+                              .type = DataType::u8,
+                              .count = sizeof ours},
+                             0, work, deadline);
+  if (!status.ok()) return status;
+  side.engine().wait(work);
+  if (!work.status().ok()) return work.status();
+  return cards;
+}
+
+}  // namespace
+
+Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
+                         const std::string& host, const Seat& seat, HostSide& side,
+                         Deadline deadline) {
+  const auto cards = exchange(own_card(kind, runtime, device, host, seat), seat, side, deadline);
+  if (!cards.ok()) return cards.status();
+  Way way = {.why_not = find_obstacle(*cards)};
+  if (!way.why_not.empty()) {
+    log::line(log::Level::info, "device memory is staged through the host: {}", way.why_not);
+    return way;
+  }
+  const std::array<char, 128>& id = (*cards)[0].id;
+  auto offload =
+      kind->make({.seat = seat, .runtime = runtime, .device = device, .deadline = deadline},
+                 {id.data(), id.size()});
+  if (!offload.ok()) return offload.status();
+  way.offload = std::move(*offload);
+  return way;
+}
+
+}  // namespace hocket::device

@@ -1,0 +1,29 @@
+// Which way the ranks of a communicator take for device memory: they tell each other what they
+// have, and all come to the same.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "device/host_side.hpp"
+#include "device/offload.hpp"
+#include "device/runtime.hpp"
+#include "device/windows.hpp"
+
+namespace hocket::device {
+
+struct Way {
+  std::unique_ptr<OffloadGroup> offload = {};  // null: all is staged
+  std::string why_not = {};                    // there is none, for people
+};
+
+/// All ranks call it, at their first operation. `host` tells hosts apart. Fails when the ranks
+/// can't be reached, or the library can't begin.
+[[nodiscard]] Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
+                                       const std::string& host, const Seat& seat, HostSide& side,
+                                       Deadline deadline);
+
+}  // namespace hocket::device

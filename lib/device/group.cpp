@@ -1,0 +1,454 @@
+#include "device/group.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace hocket::device {
+namespace {
+
+// How long a driver looks again and again before it sleeps in between.
+constexpr Duration spin = std::chrono::microseconds(100);
+constexpr Duration shortest_rest = std::chrono::microseconds(20);
+constexpr Duration longest_rest = std::chrono::milliseconds(1);
+/// How often an offload is asked for errors.
+constexpr Duration check_interval = std::chrono::milliseconds(5);
+/// Of the background, where only kernels are under way: nobody waits for them.
+constexpr Duration background_interval = std::chrono::milliseconds(5);
+/// For what a rank that is gone has done before to arrive here.
+constexpr Duration loss_grace = std::chrono::milliseconds(50);
+/// For the other ranks to leave a communicator, too.
+constexpr Duration farewell = std::chrono::seconds(2);
+constexpr Duration background_linger = std::chrono::milliseconds(100);
+/// Under way at once: what is started beyond waits.
+constexpr std::size_t operations_max = 1024;
+
+}  // namespace
+
+Group::Group(const Runtime& runtime, HostSide& host, GroupOptions options)
+    : runtime_(runtime), host_(host), options_(std::move(options)) {}
+
+Group::~Group() {
+  {
+    Lock lock(mutex_);
+    while (!is_idle()) {
+      if (is_driven_) {
+        changed_.wait_for(lock, longest_rest);
+      } else {
+        drive(lock, {}, [&] { return is_idle(); });
+      }
+    }
+    is_ending_ = true;
+    background_bell_.notify_all();
+  }
+  if (background_.joinable()) background_.join();
+  if (device_ < 0) return;
+  leave();
+  const OnDevice here(runtime_, device_);
+  way_.offload = nullptr;
+  staged_ = nullptr;
+  stream_ = {};
+  all_.clear();
+}
+
+Result<Operation*> Group::start(const Collective& collective, int device, Deadline deadline,
+                                Order order, bool is_awaited) {
+  Lock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  const OnDevice here(runtime_, device);
+  if (Status status = settle(device, deadline); !status.ok()) return status;
+  drive_down(lock, operations_max);
+  if (!failure_.ok()) return failure_;
+  auto operation = take(collective, deadline);
+  if (!operation.ok()) return operation;
+  const bool is_offloaded = way_.offload != nullptr && way_.offload->can((*operation)->collective);
+  Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
+  if (!status.ok()) {
+    fail(status);
+    (*operation)->work.finish(status);
+    recycle(**operation);
+    return status;
+  }
+  if (!is_awaited) ring(is_offloaded ? Urgency::none : Urgency::soon);
+  return *operation;
+}
+
+/// At the first operation: which way all ranks take.
+Status Group::settle(int device, Deadline deadline) {
+  if (device_ == device) return {};
+  const int bound = device_ >= 0 ? device_ : split_on_;
+  if (bound >= 0 && bound != device) {
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("memory of device {}, where this communicator's is of device {}",
+                              device, bound))
+        .with_hint("split the communicator, and use one for each device");
+  }
+  auto stream = make_stream(runtime_);
+  if (!stream.ok()) return stream.status();
+  stream_ = std::move(*stream);
+  if (way_.offload == nullptr) {  // else a split has made it
+    auto way = agree_on_way(options_.offload, runtime_, device, options_.host, options_.seat, host_,
+                            deadline);
+    if (!way.ok()) {
+      failure_ = way.status();
+      host_.fail(failure_);
+      return failure_;
+    }
+    way_ = std::move(*way);
+  }
+  if (way_.offload != nullptr) {
+    if (Status status = host_.watch(); !status.ok()) return status;
+  }
+  device_ = device;
+  return {};
+}
+
+Result<Operation*> Group::take(const Collective& collective, Deadline deadline) {
+  if (free_.empty()) {
+    auto made = std::make_unique<Operation>();
+    for (Event* const each : {&made->ready, &made->done}) {
+      auto event = make_event(runtime_);
+      if (!event.ok()) return event.status();
+      *each = std::move(*event);
+    }
+    free_.push_back(made.get());
+    all_.push_back(std::move(made));
+  }
+  Operation& it = *free_.back();
+  free_.pop_back();
+  it.counts.assign(collective.counts.begin(), collective.counts.end());
+  it.counts_from.assign(collective.counts_from.begin(), collective.counts_from.end());
+  it.pieces.assign(collective.pieces.begin(), collective.pieces.end());
+  it.collective = collective;
+  it.collective.counts = it.counts;
+  it.collective.counts_from = it.counts_from;
+  it.collective.pieces = it.pieces;
+  it.deadline = deadline;
+  it.number = ++operations_;
+  it.is_offloaded = it.is_released = it.has_ready = false;
+  it.work.call_at_end(collective.options.on_end, collective.options.on_end_context);
+  it.work.begin();
+  return &it;
+}
+
+void Group::recycle(Operation& operation) {
+  if (!operation.is_offloaded) std::erase(staged_operations_, &operation);
+  if (last_staged_ == &operation) last_staged_ = nullptr;
+  if (last_offloaded_ == &operation) last_offloaded_ = nullptr;
+  free_.push_back(&operation);
+}
+
+/// Until fewer operations than that are under way.
+void Group::drive_down(Lock& lock, std::size_t operations) {
+  const auto has_room = [&] {
+    return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations;
+  };
+  while (!has_room()) {
+    if (is_driven_) {
+      changed_.wait_for(lock, longest_rest);
+    } else {
+      drive(lock, {}, has_room);
+    }
+  }
+  reap();
+}
+
+/// Staged operations that are over, and that nobody asks for.
+void Group::reap() {
+  for (std::size_t i = staged_operations_.size(); i-- > 0;) {
+    Operation& each = *staged_operations_[i];
+    if (each.is_released && each.work.is_over()) recycle(each);
+  }
+}
+
+void Group::finish_offloaded(const Status& status) {
+  Operation& oldest = *offloaded_.front();
+  offloaded_.pop_front();
+  oldest.work.finish(status);
+  if (oldest.is_released) recycle(oldest);
+}
+
+Status Group::order_behind(void* stream, const Event& event, void* other) {
+  Status status = runtime_.check(runtime_->record(event.get(), other), "recording an event");
+  if (!status.ok()) return status;
+  return runtime_.check(runtime_->wait_for_event(stream, event.get()),
+                        "waiting for an event in a stream");
+}
+
+Status Group::launch(Operation& operation, Order order) {
+  const std::optional<Stream>& users = operation.collective.options.stream;
+  const bool is_beside = !users || order == Order::beside;
+  void* const stream = is_beside ? stream_.get() : users->handle;
+  if (users && is_beside) {
+    Status status = order_behind(stream, operation.ready, users->handle);
+    if (!status.ok()) return status;
+  }
+  if (last_staged_ != nullptr && !last_staged_->work.is_over()) {
+    if (Status status = staged_->hold(stream, *last_staged_); !status.ok()) return status;
+  }
+  Status status = way_.offload->launch(operation.collective, stream, operation.deadline);
+  if (!status.ok()) return status;
+  status = runtime_.check(runtime_->record(operation.done.get(), stream), "recording an event");
+  if (!status.ok()) return status;
+  operation.is_offloaded = true;
+  operation.stream = stream;
+  operation.way = options_.offload->name;
+  offloaded_.push_back(&operation);
+  last_offloaded_ = &operation;
+  return {};
+}
+
+Status Group::stage(Operation& operation) {
+  if (staged_ == nullptr) {
+    auto made = Staged::make(runtime_, host_, options_.seat, options_.slot_bytes);
+    if (!made.ok()) return made.status();
+    staged_ = std::move(*made);
+  }
+  operation.way = "staging";
+  if (const auto& users = operation.collective.options.stream) {
+    Status status = order_behind(stream_.get(), operation.ready, users->handle);
+    if (!status.ok()) return status;
+    operation.has_ready = true;
+  }
+  if (last_offloaded_ != nullptr) {
+    Status status = runtime_.check(
+        runtime_->wait_for_event(stream_.get(), last_offloaded_->done.get()), "ordering streams");
+    if (!status.ok()) return status;
+    operation.has_ready = true;
+  }
+  if (operation.has_ready) {
+    Status status = runtime_.check(runtime_->record(operation.ready.get(), stream_.get()),
+                                   "recording an event");
+    if (!status.ok()) return status;
+  }
+  staged_->push(operation);
+  staged_operations_.push_back(&operation);
+  last_staged_ = &operation;
+  return {};
+}
+
+Status Group::make_wait(Operation& operation, void* stream) {
+  const Lock lock(mutex_);
+  const bool is_behind = operation.is_offloaded && operation.stream == stream;
+  if (is_behind || operation.work.is_over()) return {};
+  const OnDevice here(runtime_, device_);
+  if (!operation.is_offloaded) return staged_->hold(stream, operation);
+  return runtime_.check(runtime_->wait_for_event(stream, operation.done.get()),
+                        "making a stream wait for an operation");
+}
+
+bool Group::wait(Operation& operation, Deadline deadline) {
+  if (operation.work.is_over()) return true;
+  Lock lock(mutex_);
+  ++wanting_;
+  if (is_driven_) ring(Urgency::soon);
+  while (!operation.work.is_over() && !deadline.passed(monotonic_clock().now())) {
+    if (!is_driven_) {
+      drive(lock, deadline, [&] { return operation.work.is_over(); });
+    } else {
+      changed_.wait_for(lock, longest_rest);
+    }
+  }
+  --wanting_;
+  if (!is_idle()) ring(Urgency::soon);
+  return operation.work.is_over();
+}
+
+bool Group::test(Operation& operation) {
+  if (operation.work.is_over()) return true;
+  Lock lock(mutex_, std::try_to_lock);
+  if (lock && !is_driven_) {
+    const OnDevice here(runtime_, device_);
+    progress();
+  }
+  return operation.work.is_over();
+}
+
+void Group::release(Operation& operation) {
+  const Lock lock(mutex_);
+  operation.is_released = true;
+  if (operation.work.is_over()) recycle(operation);
+}
+
+Status Group::split(int color, int key, Group* child, Deadline deadline) {
+  Lock lock(mutex_);
+  if (way_.offload == nullptr || device_ < 0) return {};
+  drive_down(lock, 1);
+  if (!failure_.ok()) return failure_;
+  const OnDevice here(runtime_, device_);
+  const Seat seat = child != nullptr ? child->options_.seat : Seat{};
+  auto part = way_.offload->split(color, key, seat, deadline);
+  if (!part.ok()) {
+    fail(part.status());
+    return failure_;
+  }
+  if (child == nullptr) return {};
+  child->way_.offload = std::move(*part);
+  child->split_on_ = device_;
+  return {};
+}
+
+void* Group::announce(void* memory, std::size_t bytes) {
+  const Lock lock(mutex_);
+  if (way_.offload == nullptr || !failure_.ok()) return nullptr;
+  const OnDevice here(runtime_, device_);
+  return way_.offload->announce(memory, bytes);
+}
+
+void Group::forget(void* announced) {
+  const Lock lock(mutex_);
+  if (announced == nullptr || way_.offload == nullptr || !failure_.ok()) return;
+  const OnDevice here(runtime_, device_);
+  way_.offload->forget(announced);
+}
+
+bool Group::progress() {
+  const Instant now = monotonic_clock().now();
+  const bool seen = watch(now);
+  const bool moved = staged_ != nullptr && staged_->progress(now);
+  if (moved && !staged_->failure().ok()) fail(Status(staged_->failure()));
+  return seen || moved;
+}
+
+/// Offloaded operations: those that are over, and whether the others still can be.
+bool Group::watch(Instant now) {
+  bool moved = false;
+  while (!offloaded_.empty()) {
+    const auto over = is_over(runtime_, offloaded_.front()->done);
+    if (!over.ok()) {
+      fail(over.status());
+      return true;
+    }
+    if (!*over) break;
+    finish_offloaded({});
+    moved = true;
+  }
+  if (offloaded_.empty() || now < next_check_) return moved;
+  next_check_ = now + check_interval;
+  const Status status = check(now);
+  if (status.ok()) return moved;
+  fail(status);
+  return true;
+}
+
+/// Whether what is offloaded can still end well.
+Status Group::check(Instant now) {
+  if (Status status = way_.offload->check(); !status.ok()) return status;
+  if (offloaded_.front()->deadline.passed(now)) {
+    return Status(StatusCode::timeout, "its kernels were not over in time")
+        .with_hint("a rank may not have called it, or the stream may be held up");
+  }
+  Status loss = host_.loss();
+  if (loss.ok()) return {};
+  lost_since_ = std::min(lost_since_, now);
+  return now - lost_since_ < loss_grace ? Status() : loss;
+}
+
+/// Not before the others are done: to them, a rank that is gone is one that failed.
+void Group::leave() {
+  if (way_.offload == nullptr || !failure_.ok()) return;
+  engine::Work work;
+  work.begin();
+  const Deadline deadline = Deadline::after(monotonic_clock(), farewell);
+  const Status status = host_.start({.kind = CollectiveKind::barrier}, 0, work, deadline);
+  if (status.ok()) host_.engine().wait(work);
+}
+
+void Group::fail(const Status& why) {
+  if (!failure_.ok()) return;
+  failure_ = why;
+  if (way_.offload != nullptr) way_.offload->abort();
+  while (!offloaded_.empty()) finish_offloaded(failure_);
+  if (staged_ != nullptr) staged_->fail(why, monotonic_clock().now());
+  host_.fail(why);
+}
+
+/// Until `is_over` says so, or the deadline. Begins and ends with the lock, rests without.
+template <class IsOver>
+void Group::drive(Lock& lock, Deadline deadline, IsOver&& is_over) {
+  is_driven_ = true;
+  {
+    const OnDevice here(runtime_, device_);
+    Instant idle_since = Instant::max();
+    while (!is_over()) {
+      if (progress()) {
+        idle_since = Instant::max();
+        host_.engine().wake();
+        changed_.notify_all();
+        continue;
+      }
+      const Instant now = monotonic_clock().now();
+      if (deadline.passed(now)) break;
+      idle_since = std::min(idle_since, now);
+      rest(lock, idle_since, deadline);
+    }
+  }
+  is_driven_ = false;
+  changed_.notify_all();
+}
+
+/// Longer and longer, while nothing happens.
+void Group::rest(Lock& lock, Instant idle_since, Deadline deadline) {
+  const Instant now = monotonic_clock().now();
+  const engine::Work* const hosts = staged_ == nullptr ? nullptr : staged_->waits_for();
+  if (hosts != nullptr && offloaded_.empty()) {
+    bell_.begin();
+    lock.unlock();
+    const std::array<const engine::Work*, 2> works = {hosts, &bell_};
+    host_.engine().wait_any(works, deadline);
+    lock.lock();
+    if (!bell_.is_over()) bell_.finish({});
+    return;
+  }
+  const Duration idle = now - idle_since;
+  lock.unlock();
+  if (idle < spin) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(std::clamp(idle / 32, shortest_rest, longest_rest));
+  }
+  lock.lock();
+}
+
+/// There is something to do, or another thread wants to do it. To wake the background takes longer
+/// than to launch a kernel: so it rests for a while before it sleeps.
+void Group::ring(Urgency urgency) {
+  if (!bell_.is_over()) {
+    bell_.finish({});
+    host_.engine().wake();
+  }
+  busy_until_ = monotonic_clock().now() + background_linger;
+  if (background_state_ == Background::absent) {
+    background_state_ = Background::awake;
+    background_ = std::thread([this] { run_in_background(); });
+  } else if (background_state_ == Background::asleep ||
+             (background_state_ == Background::resting && urgency == Urgency::soon)) {
+    background_bell_.notify_one();
+  }
+}
+
+void Group::run_in_background() {
+  Lock lock(mutex_);
+  const auto is_staging = [&] { return staged_ != nullptr && !staged_->is_idle(); };
+  while (!is_ending_) {
+    if (is_staging() && !is_driven_ && wanting_ == 0) {
+      drive(lock, {}, [&] { return is_ending_ || wanting_ > 0 || !is_staging(); });
+      continue;
+    }
+    if (is_idle() && monotonic_clock().now() > busy_until_) {
+      background_state_ = Background::asleep;
+      background_bell_.wait(lock);
+    } else {
+      background_state_ = Background::resting;
+      background_bell_.wait_for(lock, background_interval);
+    }
+    background_state_ = Background::awake;
+    if (is_driven_ || offloaded_.empty()) continue;
+    const OnDevice here(runtime_, device_);
+    if (progress()) host_.engine().wake();
+  }
+}
+
+}  // namespace hocket::device

@@ -1,0 +1,39 @@
+// The hosts of a communicator's ranks, as its staged operations use them.
+#pragma once
+
+#include <cstddef>
+
+#include "hocket/collective.hpp"
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "engine/engine.hpp"
+#include "engine/work.hpp"
+
+namespace hocket::device {
+
+class HostSide {
+ public:
+  HostSide() = default;
+  HostSide(const HostSide&) = delete;
+  HostSide& operator=(const HostSide&) = delete;
+  virtual ~HostSide() = default;
+
+  [[nodiscard]] virtual engine::Engine& engine() = 0;
+
+  /// Begins a collective on memory of the host, behind those that were begun before. The caller
+  /// waits for its work and moves the engine. `place`: a small number that no other one under way
+  /// has.
+  [[nodiscard]] virtual Status start(const Collective& collective, std::size_t place,
+                                     engine::Work& work, Deadline deadline) = 0;
+
+  /// From now on loss() knows when other ranks are gone.
+  [[nodiscard]] virtual Status watch() = 0;
+  /// Of a rank that died, or failed, or left; success while there is none.
+  [[nodiscard]] virtual Status loss() = 0;
+
+  /// Ends all operations of the communicator, these and the user's, here and at other ranks.
+  virtual void fail(const Status& why) = 0;
+};
+
+}  // namespace hocket::device

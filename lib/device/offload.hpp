@@ -1,0 +1,75 @@
+// A library that does whole collectives on device memory, in streams: NCCL. It is found when the
+// program runs.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "hocket/collective.hpp"
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "device/runtime.hpp"
+#include "device/windows.hpp"
+
+namespace hocket::device {
+
+/// A communicator's presence in the library, on one device. One thread at a time, but abort().
+class OffloadGroup {
+ public:
+  OffloadGroup() = default;
+  OffloadGroup(const OffloadGroup&) = delete;
+  OffloadGroup& operator=(const OffloadGroup&) = delete;
+  /// Its operations are over, or it was aborted.
+  virtual ~OffloadGroup() = default;
+
+  /// Whether it can do it; the same on all ranks.
+  [[nodiscard]] virtual bool can(const Collective& collective) const = 0;
+
+  /// Puts a collective that it can do into a stream, behind what is there.
+  [[nodiscard]] virtual Status launch(const Collective& collective, void* stream,
+                                      Deadline deadline) = 0;
+
+  /// What went wrong meanwhile, if anything.
+  [[nodiscard]] virtual Status check() = 0;
+
+  /// Ends all operations; they don't touch memory any more when it returns. Any thread.
+  virtual void abort() = 0;
+
+  /// As Communicator::split: all ranks call it, when no operation is being launched. Null for a
+  /// color below zero.
+  [[nodiscard]] virtual Result<std::unique_ptr<OffloadGroup>> split(int color, int key,
+                                                                    const Seat& seat,
+                                                                    Deadline deadline) = 0;
+
+  /// Tells it of memory that is used again and again, which may make that faster. Null where it
+  /// has no use for it.
+  [[nodiscard]] virtual void* announce(void* memory, std::size_t bytes) = 0;
+  virtual void forget(void* announced) = 0;
+};
+
+struct OffloadOptions {
+  Seat seat = {};
+  Runtime runtime;
+  int device = 0;
+  Deadline deadline = {};
+};
+
+struct OffloadKind {
+  std::string_view name;     // "nccl"
+  std::string_view summary;  // for people, in one line
+  /// The version of the library that is here, as all ranks must have it; else what is missing, and
+  /// what would help.
+  Result<std::string> (*version)();
+  /// What one rank makes and all must have for make().
+  Result<std::string> (*make_id)();
+  /// All ranks call it, and wait for each other.
+  Result<std::unique_ptr<OffloadGroup>> (*make)(const OffloadOptions& options, std::string_view id);
+};
+
+/// Of this build; null for none.
+[[nodiscard]] const OffloadKind* built_in_offload() noexcept;
+
+}  // namespace hocket::device

@@ -1,0 +1,185 @@
+#include "device/windows.hpp"
+
+#include <algorithm>
+
+namespace hocket::device {
+namespace {
+
+std::byte* bytes_of(const void* memory) noexcept {
+  return static_cast<std::byte*>(const_cast<void*>(memory));
+}
+
+bool has_parts(CollectiveKind kind) noexcept {
+  return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
+/// Writes one window.
+class Cutter {
+ public:
+  Cutter(const Collective& whole, const Seat& seat, std::size_t begin, std::size_t elements,
+         Window& window)
+      : whole_(whole), seat_(seat), begin_(begin), elements_(elements), window_(window) {}
+
+  void cut(std::size_t slot_bytes) {
+    Window& to = window_;
+    to.down.clear();
+    to.up.clear();
+    to.counts.clear();
+    to.counts_from.clear();
+    to.in_offset = to.out_offset = 0;
+    to.has_in = to.has_out = true;
+    to.collective = whole_;
+    to.collective.pieces = {};
+    to.collective.options = {};
+    to.collective.count = length(whole_.count);
+    for (const std::size_t each : whole_.counts) to.counts.push_back(length(each));
+    for (const std::size_t each : whole_.counts_from) to.counts_from.push_back(length(each));
+    if (has_parts(whole_.kind)) {
+      cut_parts(slot_bytes);
+    } else if (whole_.kind != CollectiveKind::barrier) {
+      cut_vector();
+    }
+    to.collective.counts = to.counts;
+    to.collective.counts_from = to.counts_from;
+  }
+
+ private:
+  [[nodiscard]] bool is_root() const noexcept {
+    return seat_.rank == static_cast<std::uint32_t>(whole_.root);
+  }
+  [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(whole_.type); }
+  /// Of a part of so many elements, how many the window has.
+  [[nodiscard]] std::size_t length(std::size_t part) const noexcept {
+    return part > begin_ ? std::min(part - begin_, elements_) : 0;
+  }
+
+  void cut_vector() {
+    const CollectiveKind kind = whole_.kind;
+    const bool gives = kind != CollectiveKind::broadcast || is_root();
+    const bool gets = (kind != CollectiveKind::reduce || is_root()) &&
+                      (kind != CollectiveKind::exscan || seat_.rank > 0);
+    if (!whole_.pieces.empty()) return cut_pieces(gives);
+    const Block block = {.slot_offset = 0, .row_bytes = length(whole_.count) * element_bytes()};
+    if (block.row_bytes == 0) return;
+    if (gives) add(window_.down, block, bytes_of(whole_.in) + begin_ * element_bytes());
+    const bool is_there = kind == CollectiveKind::broadcast && gives && whole_.in == whole_.out;
+    if (gets && !is_there) {
+      add(window_.up, block, bytes_of(whole_.out) + begin_ * element_bytes());
+    }
+    window_.has_out = gets;
+  }
+
+  void cut_pieces(bool gives) {
+    const bool gets = whole_.kind == CollectiveKind::all_reduce || !gives;
+    std::size_t first = 0;  // of the piece, in the vector
+    const std::size_t end = begin_ + length(whole_.count);
+    for (const Piece& each : whole_.pieces) {
+      const std::size_t from = std::max(first, begin_);
+      const std::size_t to = std::min(first + each.count, end);
+      if (from < to) {
+        const Block block = {.slot_offset = (from - begin_) * element_bytes(),
+                             .row_bytes = (to - from) * element_bytes()};
+        std::byte* const user = bytes_of(each.data) + (from - first) * element_bytes();
+        if (gives) add(window_.down, block, user);
+        if (gets) add(window_.up, block, user);
+      }
+      first += each.count;
+    }
+  }
+
+  void cut_parts(std::size_t slot_bytes) {
+    const CollectiveKind kind = whole_.kind;
+    const bool is_rooted = kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+    const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::gather;
+    if (kind == CollectiveKind::all_to_all) {
+      window_.out_offset = slot_bytes / 2;
+      add_parts(window_.down, whole_.in, whole_.counts, 0);
+      add_parts(window_.up, whole_.out, whole_.counts_from, window_.out_offset);
+      return;
+    }
+    const bool has_all = !is_rooted || is_root();
+    const std::size_t own_offset = has_all ? offset_in_slot(seat_.rank) : 0;
+    const std::size_t own = whole_.counts.empty() ? whole_.count : whole_.counts[seat_.rank];
+    const Block part = {.slot_offset = own_offset, .row_bytes = length(own) * element_bytes()};
+    std::vector<Block>& parts = gathers ? window_.up : window_.down;
+    std::vector<Block>& single = gathers ? window_.down : window_.up;
+    const void* const larger = gathers ? whole_.out : whole_.in;
+    const void* const smaller = gathers ? whole_.in : whole_.out;
+    if (has_all) add_parts(parts, larger, whole_.counts, 0);
+    if (part.row_bytes > 0) add(single, part, bytes_of(smaller) + begin_ * element_bytes());
+    (gathers ? window_.in_offset : window_.out_offset) = own_offset;
+    (gathers ? window_.has_out : window_.has_in) = has_all;
+  }
+
+  [[nodiscard]] std::size_t offset_in_slot(std::uint32_t rank) const noexcept {
+    if (whole_.counts.empty()) return rank * length(whole_.count) * element_bytes();
+    std::size_t before = 0;
+    for (std::uint32_t i = 0; i < rank; ++i) before += length(whole_.counts[i]);
+    return before * element_bytes();
+  }
+
+  /// Of every rank.
+  void add_parts(std::vector<Block>& to, const void* user, std::span<const std::size_t> counts,
+                 std::size_t slot_offset) {
+    std::byte* from = bytes_of(user) + begin_ * element_bytes();
+    if (counts.empty()) {
+      const Block rows = {.user_pitch = whole_.count * element_bytes(),
+                          .slot_offset = slot_offset,
+                          .row_bytes = length(whole_.count) * element_bytes(),
+                          .rows = seat_.size};
+      if (rows.row_bytes > 0) add(to, rows, from);
+      return;
+    }
+    for (const std::size_t count : counts) {
+      const std::size_t bytes = length(count) * element_bytes();
+      if (bytes > 0) add(to, {.slot_offset = slot_offset, .row_bytes = bytes}, from);
+      slot_offset += bytes;
+      from += count * element_bytes();
+    }
+  }
+
+  static void add(std::vector<Block>& to, Block block, std::byte* user) {
+    block.user = user;
+    if (block.rows > 1 && block.user_pitch == block.row_bytes) {
+      block.row_bytes *= block.rows;
+      block.rows = 1;
+    }
+    to.push_back(block);
+  }
+
+  const Collective& whole_;
+  const Seat seat_;
+  const std::size_t begin_;
+  const std::size_t elements_;
+  Window& window_;
+};
+
+}  // namespace
+
+std::size_t window_elements(const Collective& whole, const Seat& seat,
+                            std::size_t slot_bytes) noexcept {
+  std::size_t bytes = slot_bytes / size_of(whole.type);
+  if (has_parts(whole.kind)) bytes /= seat.size;
+  if (whole.kind == CollectiveKind::all_to_all) bytes /= 2;
+  return std::max<std::size_t>(bytes, 1);
+}
+
+std::size_t largest_part(const Collective& whole) noexcept {
+  std::size_t most = whole.counts.empty() ? whole.count : 0;
+  for (const std::size_t each : whole.counts) most = std::max(most, each);
+  for (const std::size_t each : whole.counts_from) most = std::max(most, each);
+  return most;
+}
+
+bool is_largest_part_private(const Collective& whole) noexcept {
+  return whole.kind == CollectiveKind::all_to_all && !whole.counts.empty();
+}
+
+void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
+                  std::size_t elements, std::size_t slot_bytes, Window& to) {
+  Cutter(whole, seat, begin, elements, to).cut(slot_bytes);
+}
+
+}  // namespace hocket::device

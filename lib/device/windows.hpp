@@ -1,0 +1,55 @@
+// How a collective on device memory is cut into collectives on slots of the host.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hocket/collective.hpp"
+
+namespace hocket::device {
+
+/// A rank's place in its communicator.
+struct Seat {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+};
+
+/// Rows of the user's memory that go to a slot, or come from it, where they lie behind each other.
+struct Block {
+  std::byte* user = nullptr;
+  std::size_t user_pitch = 0;  // from row to row
+  std::size_t slot_offset = 0;
+  std::size_t row_bytes = 0;
+  std::size_t rows = 1;
+};
+
+/// One of the collectives. Its memory is used again.
+struct Window {
+  std::vector<Block> down = {};  // to the slot, before
+  std::vector<Block> up = {};    // from it, behind
+  Collective collective = {};    // all but in and out, which lie in the slot
+  bool has_in = false;
+  bool has_out = false;
+  std::size_t in_offset = 0;
+  std::size_t out_offset = 0;
+  std::vector<std::size_t> counts = {};
+  std::vector<std::size_t> counts_from = {};
+};
+
+/// Elements of one part that a window has room for; the same on all ranks.
+[[nodiscard]] std::size_t window_elements(const Collective& whole, const Seat& seat,
+                                          std::size_t slot_bytes) noexcept;
+
+/// Elements of the largest part, as far as this rank knows.
+[[nodiscard]] std::size_t largest_part(const Collective& whole) noexcept;
+
+/// Whether ranks may know of different largest parts, and must tell each other.
+[[nodiscard]] bool is_largest_part_private(const Collective& whole) noexcept;
+
+/// The window with elements [begin, begin + elements) of each part, of a collective that is right.
+/// The window borrows from `whole`.
+void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
+                  std::size_t elements, std::size_t slot_bytes, Window& to);
+
+}  // namespace hocket::device

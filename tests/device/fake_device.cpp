@@ -1,0 +1,332 @@
+#include "fake_device.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/clock.hpp"
+#include "base/environment.hpp"
+#include "device/table.hpp"
+
+namespace hocket::fake {
+namespace {
+
+// Those of MemoryKind.
+constexpr std::int32_t host_kind = 1;
+constexpr std::int32_t device_kind = 3;
+
+constexpr int wrong_value = 1;
+constexpr int copy_failed = 700;
+
+struct Allocation {
+  std::size_t bytes = 0;
+  std::int32_t kind = 0;
+  std::byte* alias = nullptr;  // of device memory: where it may be touched
+};
+
+struct Memories {
+  std::mutex mutex;
+  std::map<const std::byte*, Allocation> by_address;
+
+  /// The allocation that a pointer is in, and where that begins.
+  std::pair<const std::byte*, Allocation> find(const void* memory) {
+    const std::lock_guard lock(mutex);
+    const auto* const at = static_cast<const std::byte*>(memory);
+    auto found = by_address.upper_bound(at);
+    if (found == by_address.begin()) return {};
+    --found;
+    if (at >= found->first + found->second.bytes) return {};
+    return {found->first, found->second};
+  }
+};
+
+Memories& memories() {
+  static Memories& all = *new Memories;
+  return all;
+}
+
+std::atomic<double> copy_speed = 0;
+std::atomic<unsigned> copies_left = 0;  // until they fail; 0: never
+std::atomic<bool> copies_fail = false;
+std::atomic<unsigned> allocated = 0;
+
+class Stream {
+ public:
+  Stream() : thread_([this] { run(); }) {}
+  ~Stream() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+      changed_.notify_all();
+    }
+    thread_.join();
+  }
+  void push(std::unique_ptr<Task> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_all();
+  }
+
+ private:
+  void run() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      changed_.wait(lock, [&] { return is_ending_ || !tasks_.empty(); });
+      if (tasks_.empty()) return;
+      std::unique_ptr<Task> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      while (!task->is_over()) {
+        if (is_ending_) return;
+        std::this_thread::sleep_for(std::chrono::microseconds(20));
+      }
+      task = nullptr;
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::unique_ptr<Task>> tasks_;
+  std::atomic<bool> is_ending_ = false;
+  std::thread thread_;
+};
+
+Stream& stream_of(void* handle) {
+  static Stream& default_stream = *new Stream;
+  return handle == nullptr ? default_stream : *static_cast<Stream*>(handle);
+}
+
+/// A record is a number; the event is over when its last record is.
+struct Event {
+  std::atomic<std::uint64_t> recorded = 0;
+  std::atomic<std::uint64_t> done = 0;
+  std::atomic<std::int64_t> nanoseconds = 0;
+};
+
+struct Record final : Task {
+  explicit Record(std::shared_ptr<Event> of) : event(std::move(of)), number(++event->recorded) {}
+  bool is_over() override {
+    event->nanoseconds = monotonic_clock().now().time_since_epoch().count();
+    event->done = number;
+    return true;
+  }
+  std::shared_ptr<Event> event;
+  std::uint64_t number;
+};
+
+struct WaitForEvent final : Task {
+  explicit WaitForEvent(std::shared_ptr<Event> of)
+      : event(std::move(of)), number(event->recorded) {}
+  bool is_over() override { return event->done >= number; }
+  std::shared_ptr<Event> event;
+  std::uint64_t number;
+};
+
+struct Hold final : Task {
+  Hold(std::uint32_t* of, std::uint32_t least) : word(of), value(least) {}
+  bool is_over() override {
+    const std::uint32_t now = std::atomic_ref(*word).load(std::memory_order_acquire);
+    return static_cast<std::int32_t>(now - value) >= 0;
+  }
+  std::uint32_t* word;
+  std::uint32_t value;
+};
+
+struct Copy final : Task {
+  bool is_over() override {
+    if (const double speed = copy_speed; speed > 0) {
+      const double seconds = static_cast<double>(row_bytes * rows) / speed;
+      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    }
+    for (std::size_t i = 0; i < rows; ++i) {
+      std::memcpy(to + i * to_pitch, from + i * from_pitch, row_bytes);
+    }
+    return true;
+  }
+  std::byte* to = nullptr;
+  std::size_t to_pitch = 0;
+  const std::byte* from = nullptr;
+  std::size_t from_pitch = 0;
+  std::size_t row_bytes = 0;
+  std::size_t rows = 1;
+};
+
+using EventHandle = std::shared_ptr<Event>;
+EventHandle& event_of(void* handle) { return *static_cast<EventHandle*>(handle); }
+
+int available(char* why, std::size_t bytes) {
+  if (process_environment().get("FAKE_DEVICE") != "none") return 0;
+  std::snprintf(why, bytes, "there is no fake driver");
+  return 1;
+}
+void describe(char* text, std::size_t bytes) { std::snprintf(text, bytes, "1 of Fake"); }
+const char* error_text(int error) {
+  return error == copy_failed ? "an illegal address" : "an invalid value";
+}
+int get_device(int* device) {
+  *device = 0;
+  return 0;
+}
+int set_device(int device) { return device == 0 ? 0 : wrong_value; }
+/// As if each process had one of its own.
+int identify(int /*device*/, char* text, std::size_t bytes) {
+  std::snprintf(text, bytes, "fake:%d", static_cast<int>(getpid()));
+  return 0;
+}
+
+int facts_of(const void* memory, device::MemoryFacts* facts) {
+  const auto [begin, allocation] = memories().find(memory);
+  facts->kind = begin == nullptr ? host_kind : allocation.kind;
+  facts->device = begin == nullptr ? -1 : 0;
+  return 0;
+}
+
+/// Device memory is mapped twice: where the user has it, nobody may touch it.
+int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
+  if (kind == host_kind) return wrong_value;
+  ++allocated;
+  const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
+  if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return wrong_value;
+  const bool is_hidden = kind == device_kind;
+  void* const seen =
+      ::mmap(nullptr, bytes, is_hidden ? PROT_NONE : PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  void* const alias =
+      is_hidden ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : seen;
+  ::close(file);
+  if (seen == MAP_FAILED || alias == MAP_FAILED) return wrong_value;
+  const std::lock_guard lock(memories().mutex);
+  memories().by_address[static_cast<const std::byte*>(seen)] = {
+      .bytes = bytes, .kind = kind, .alias = static_cast<std::byte*>(alias)};
+  *memory = seen;
+  return 0;
+}
+
+int release(std::int32_t /*kind*/, void* memory) {
+  const std::lock_guard lock(memories().mutex);
+  const auto found = memories().by_address.find(static_cast<std::byte*>(memory));
+  if (found == memories().by_address.end()) return wrong_value;
+  const Allocation it = found->second;
+  if (it.alias != memory) ::munmap(it.alias, it.bytes);
+  ::munmap(memory, it.bytes);
+  memories().by_address.erase(found);
+  return 0;
+}
+
+int make_stream(void** stream) {
+  *stream = new Stream;
+  return 0;
+}
+int destroy_stream(void* stream) {
+  delete static_cast<Stream*>(stream);
+  return 0;
+}
+int make_event(int /*is_timed*/, void** event) {
+  *event = new EventHandle(std::make_shared<Event>());
+  return 0;
+}
+int destroy_event(void* event) {
+  delete static_cast<EventHandle*>(event);
+  return 0;
+}
+int record(void* event, void* stream) {
+  stream_of(stream).push(std::make_unique<Record>(event_of(event)));
+  return 0;
+}
+int wait_for_event(void* stream, void* event) {
+  stream_of(stream).push(std::make_unique<WaitForEvent>(event_of(event)));
+  return 0;
+}
+int query(void* event, int* is_over) {
+  const Event& it = *event_of(event);
+  *is_over = it.done >= it.recorded ? 1 : 0;
+  return 0;
+}
+int elapsed(void* begin, void* end, float* milliseconds) {
+  const std::int64_t time = event_of(end)->nanoseconds - event_of(begin)->nanoseconds;
+  *milliseconds = static_cast<float>(time) * 1e-6F;
+  return 0;
+}
+
+int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
+              std::size_t row_bytes, std::size_t rows, void* stream) {
+  if (copies_left > 0 && --copies_left == 0) copies_fail = true;
+  if (copies_fail) return copy_failed;
+  auto task = std::make_unique<Copy>();
+  task->to = as_device(to);
+  task->to_pitch = to_pitch;
+  task->from = as_device(from);
+  task->from_pitch = from_pitch;
+  task->row_bytes = row_bytes;
+  task->rows = rows;
+  if (task->to == nullptr || task->from == nullptr) return wrong_value;
+  if (rows > 1 && (to_pitch < row_bytes || from_pitch < row_bytes)) return wrong_value;
+  stream_of(stream).push(std::move(task));
+  return 0;
+}
+int copy(void* to, const void* from, std::size_t bytes, void* stream) {
+  return copy_rows(to, bytes, from, bytes, bytes, 1, stream);
+}
+int hold(void* stream, std::uint32_t* word, std::uint32_t value) {
+  stream_of(stream).push(std::make_unique<Hold>(word, value));
+  return 0;
+}
+
+constexpr device::Table table = {
+    .version = device::table_version,
+    .name = "fake",
+    .available = available,
+    .describe = describe,
+    .error_text = error_text,
+    .get_device = get_device,
+    .set_device = set_device,
+    .identify = identify,
+    .facts_of = facts_of,
+    .allocate = allocate,
+    .release = release,
+    .make_stream = make_stream,
+    .destroy_stream = destroy_stream,
+    .make_event = make_event,
+    .destroy_event = destroy_event,
+    .record = record,
+    .wait_for_event = wait_for_event,
+    .query = query,
+    .elapsed = elapsed,
+    .copy = copy,
+    .copy_rows = copy_rows,
+    .hold = hold,
+};
+
+}  // namespace
+
+std::byte* as_device(const void* memory) {
+  const auto* const at = static_cast<const std::byte*>(memory);
+  const auto [begin, allocation] = memories().find(memory);
+  if (begin == nullptr) return const_cast<std::byte*>(at);
+  return allocation.alias + (at - begin);
+}
+
+void enqueue(void* stream, Task* task) { stream_of(stream).push(std::unique_ptr<Task>(task)); }
+void set_copy_speed(double bytes_per_second) { copy_speed = bytes_per_second; }
+void fail_copy(unsigned n) {
+  copies_left = n;
+  copies_fail = false;
+}
+unsigned allocations() { return allocated; }
+
+}  // namespace hocket::fake
+
+extern "C" FAKE_DEVICE_API const hocket::device::Table* hocket_device_v0() {
+  return &hocket::fake::table;
+}

@@ -1,0 +1,34 @@
+// A device that is not there: streams are threads, and its memory can't be touched but by copies in
+// a stream, as that of a real one. The library is a module (HOCKET_DEVICE_MODULE) as much as a part
+// of the fake NCCL and of tests, which say by these functions how it is to behave.
+//
+// FAKE_DEVICE in the environment: "none" for a machine without a driver.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#define FAKE_DEVICE_API __attribute__((visibility("default")))
+
+namespace hocket::fake {
+
+/// The memory behind a pointer of device or managed memory, as a stream sees it; any other pointer
+/// itself. Null for device memory that is not allocated.
+FAKE_DEVICE_API std::byte* as_device(const void* memory);
+
+/// Work of a stream: called again and again until it says that it is over.
+struct Task {
+  virtual ~Task() = default;
+  virtual bool is_over() = 0;
+};
+/// Takes it. The stream is null for the default one.
+FAKE_DEVICE_API void enqueue(void* stream, Task* task);
+
+/// Bytes per second that each stream copies; 0: as fast as it can.
+FAKE_DEVICE_API void set_copy_speed(double bytes_per_second);
+/// The n-th copy from now on, and all behind it, fail as they are called; 0: none.
+FAKE_DEVICE_API void fail_copy(unsigned n);
+/// How often something was called that waits for the whole device, or allocates.
+FAKE_DEVICE_API unsigned allocations();
+
+}  // namespace hocket::fake

@@ -1,0 +1,14 @@
+#!/bin/bash
+# The GPU suite, of a build folder: bounded to 8 minutes, a table last. Where a device or NCCL is
+# missing, each test that needs it is skipped by name, with the reason; without any it exits 77.
+#
+#   tests/gpu/run.sh [BUILD]        BUILD is made if it is not there
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${1:-$root/build-gpu}
+if [[ ! -e $build/build.ninja ]]; then
+  meson setup "$build" "$root" -Dbuildtype=release -Dcuda=enabled -Dnccl=enabled -Dtests=enabled
+fi
+ninja -C "$build" tools/hocket bench/hocket-bench bench/nccl_direct devices/hocket_cuda.so \
+  tests/device/device tests/device/device_troubles
+exec timeout -k 10 480 python3 "$root/tests/gpu/suite.py" "$build"

@@ -1,0 +1,150 @@
+// Windows of collectives on device memory: each element goes to a slot once, and comes back once.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "hocket/collective.hpp"
+
+#include "device/windows.hpp"
+#include "support/catch.hpp"
+
+namespace hocket::device {
+namespace {
+
+constexpr std::size_t slot_bytes = 256;
+
+/// How often the windows touch each element of the user's memory.
+struct Touched {
+  std::vector<int> in;
+  std::vector<int> out;
+};
+
+struct Shape {
+  std::size_t in = 0;  // elements
+  std::size_t out = 0;
+};
+
+void count(const std::vector<Block>& blocks, std::byte* memory, std::vector<int>& touched) {
+  for (const Block& each : blocks) {
+    REQUIRE(each.slot_offset + each.row_bytes * each.rows <= slot_bytes);
+    for (std::size_t row = 0; row < each.rows; ++row) {
+      const auto first = static_cast<std::size_t>(each.user - memory) + row * each.user_pitch;
+      REQUIRE(first % 4 == 0);
+      for (std::size_t i = 0; i < each.row_bytes / 4; ++i) ++touched.at(first / 4 + i);
+    }
+  }
+}
+
+Touched touch(Collective whole, const Seat& seat, const Shape& shape, std::size_t largest) {
+  std::vector<std::byte> in(shape.in * 4 + 4);
+  std::vector<std::byte> out(shape.out * 4 + 4);
+  whole.in = shape.in == 0 ? nullptr : in.data();
+  whole.out = shape.out == 0 ? nullptr : out.data();
+  Touched touched = {std::vector<int>(shape.in), std::vector<int>(shape.out)};
+  const std::size_t elements = window_elements(whole, seat, slot_bytes);
+  Window window;
+  for (std::size_t begin = 0; begin < largest; begin += elements) {
+    write_window(whole, seat, begin, elements, slot_bytes, window);
+    count(window.down, in.data(), touched.in);
+    count(window.up, out.data(), touched.out);
+  }
+  return touched;
+}
+
+bool is_once(const std::vector<int>& touched) {
+  return std::ranges::all_of(touched, [](int times) { return times == 1; });
+}
+
+void check(const Collective& whole, const Seat& seat, const Shape& shape) {
+  const Touched touched = touch(whole, seat, shape, largest_part(whole));
+  CHECK(is_once(touched.in));
+  CHECK(is_once(touched.out));
+}
+
+Collective of(CollectiveKind kind, std::size_t count) {
+  return {.kind = kind, .type = DataType::f32, .count = count, .root = 1};
+}
+
+TEST_CASE("windows of vectors hold each element once", "[device]") {
+  for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 1000U}) {
+    for (const std::uint32_t rank : {0U, 1U, 2U}) {
+      const bool is_root = rank == 1;
+      const Seat seat = {.rank = rank, .size = 3};
+      check(of(CollectiveKind::all_reduce, count), seat, {count, count});
+      check(of(CollectiveKind::scan, count), seat, {count, count});
+      check(of(CollectiveKind::exscan, count), seat, {count, rank > 0 ? count : 0});
+      check(of(CollectiveKind::reduce, count), seat, {count, is_root ? count : 0});
+      check(of(CollectiveKind::broadcast, count), seat, {is_root ? count : 0, count});
+    }
+  }
+}
+
+TEST_CASE("windows of parts hold each element once", "[device]") {
+  for (const std::size_t count : {0U, 1U, 21U, 22U, 500U}) {
+    for (const std::uint32_t rank : {0U, 1U, 2U}) {
+      const bool is_root = rank == 1;
+      const Seat seat = {.rank = rank, .size = 3};
+      const std::size_t all = count * 3;
+      check(of(CollectiveKind::all_gather, count), seat, {count, all});
+      check(of(CollectiveKind::reduce_scatter, count), seat, {all, count});
+      check(of(CollectiveKind::gather, count), seat, {count, is_root ? all : 0});
+      check(of(CollectiveKind::scatter, count), seat, {is_root ? all : 0, count});
+      check(of(CollectiveKind::all_to_all, count), seat, {all, all});
+    }
+  }
+}
+
+TEST_CASE("windows of uneven parts hold each element once", "[device]") {
+  const std::vector<std::size_t> counts = {70, 0, 5};
+  const std::vector<std::size_t> from = {1, 90, 0};
+  for (const std::uint32_t rank : {0U, 1U, 2U}) {
+    const Seat seat = {.rank = rank, .size = 3};
+    Collective it = of(CollectiveKind::all_gather, 0);
+    it.counts = counts;
+    check(it, seat, {counts[rank], 75});
+    it.kind = CollectiveKind::reduce_scatter;
+    check(it, seat, {75, counts[rank]});
+    it.kind = CollectiveKind::all_to_all;
+    it.counts_from = from;
+    CHECK(is_largest_part_private(it));
+    check(it, seat, {75, 91});
+  }
+}
+
+TEST_CASE("windows of a batch hold each piece once", "[device]") {
+  std::vector<std::byte> memory(4000);
+  std::vector<Piece> pieces;
+  std::size_t at = 0;
+  for (const std::size_t count : {3U, 0U, 200U, 61U, 1U}) {
+    pieces.push_back({memory.data() + at * 4, count});
+    at += count;
+  }
+  Collective it = of(CollectiveKind::all_reduce, at);
+  it.pieces = pieces;
+  const Seat seat = {.rank = 0, .size = 2};
+  std::vector<int> down(at);
+  std::vector<int> up(at);
+  Window window;
+  const std::size_t elements = window_elements(it, seat, slot_bytes);
+  for (std::size_t begin = 0; begin < at; begin += elements) {
+    write_window(it, seat, begin, elements, slot_bytes, window);
+    count(window.down, memory.data(), down);
+    count(window.up, memory.data(), up);
+  }
+  CHECK(is_once(down));
+  CHECK(is_once(up));
+}
+
+TEST_CASE("windows are as large on every rank", "[device]") {
+  Collective it = of(CollectiveKind::all_to_all, 7);
+  CHECK(window_elements(it, {.rank = 0, .size = 4}, slot_bytes) == 8);
+  it.kind = CollectiveKind::all_gather;
+  CHECK(window_elements(it, {.rank = 3, .size = 4}, slot_bytes) == 16);
+  it.kind = CollectiveKind::all_reduce;
+  CHECK(window_elements(it, {.rank = 3, .size = 4}, slot_bytes) == 64);
+  CHECK(window_elements(it, {.rank = 3, .size = 4}, 1) == 1);
+}
+
+}  // namespace
+}  // namespace hocket::device

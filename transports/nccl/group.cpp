@@ -1,0 +1,146 @@
+#include "transports/nccl/group.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/clock.hpp"
+#include "base/limits.hpp"
+#include "transports/nccl/calls.hpp"
+
+namespace hocket::nccl {
+namespace {
+
+constexpr Duration look = std::chrono::microseconds(20);
+/// For the other ranks to leave, too.
+constexpr Duration farewell = std::chrono::seconds(2);
+
+Status too_late(std::string_view what) {
+  return Status(StatusCode::timeout, fmt::format("{} was not over in time", what))
+      .with_hint("a rank may be missing; or raise the timeout");
+}
+
+}  // namespace
+
+Result<std::unique_ptr<device::OffloadGroup>> Group::make(const device::OffloadOptions& options,
+                                                          std::string_view id) {
+  const Result<Functions>& functions = library();
+  if (!functions.ok()) return functions.status();
+  std::unique_ptr<Group> group(new Group(*functions, options.runtime, options.seat));
+  if (Status status = group->prepare(); !status.ok()) return status;
+  UniqueId unique = {};
+  std::memcpy(unique.bytes.data(), id.data(), std::min(id.size(), unique.bytes.size()));
+  Config config = {};
+  config.blocking = 0;
+  const Outcome outcome = group->functions_.ncclCommInitRankConfig(
+      &group->comm_, static_cast<int>(options.seat.size), unique,
+      static_cast<int>(options.seat.rank), &config);
+  Status status = group->settle(outcome, "ncclCommInitRankConfig", options.deadline);
+  if (!status.ok()) {
+    group->abort();
+    return status;
+  }
+  return std::unique_ptr<device::OffloadGroup>(std::move(group));
+}
+
+Status Group::prepare() {
+  auto token = device::Memory::make(runtime_, MemoryKind::device, 1);
+  if (!token.ok()) return token.status();
+  token_ = std::move(*token);
+  return {};
+}
+
+Group::~Group() {
+  if (comm_ == nullptr) return;
+  const Deadline deadline = Deadline::after(monotonic_clock(), farewell);
+  if (settle(functions_.ncclCommFinalize(comm_), "ncclCommFinalize", deadline).ok()) {
+    (void)functions_.ncclCommDestroy(comm_);
+  } else {
+    abort();
+  }
+}
+
+bool Group::can(const Collective& collective) const {
+  return nccl::can(collective, functions_.version);
+}
+
+Status Group::launch(const Collective& collective, void* stream, Deadline deadline) {
+  const Outcome outcome = call(functions_, collective, seat_, comm_, stream, token_.data());
+  if (outcome == success) return {};
+  return settle(outcome, name(collective.kind), deadline);
+}
+
+Status Group::settle(Outcome outcome, std::string_view what, Deadline deadline) {
+  while (outcome == success || outcome == in_progress) {
+    if (comm_ == nullptr) return functions_.failure(internal_error, what, nullptr);
+    Outcome state = success;
+    outcome = functions_.ncclCommGetAsyncError(comm_, &state);
+    if (outcome != success) break;
+    if (state == success) return {};
+    outcome = state;
+    if (state != in_progress) break;
+    if (deadline.passed(monotonic_clock().now())) return too_late(what);
+    std::this_thread::sleep_for(look);
+  }
+  return functions_.failure(outcome, what, comm_);
+}
+
+Status Group::check() {
+  Outcome state = success;
+  const Outcome outcome = functions_.ncclCommGetAsyncError(comm_, &state);
+  if (outcome != success) return functions_.failure(outcome, "ncclCommGetAsyncError", comm_);
+  if (state == success || state == in_progress) return {};
+  return functions_.failure(state, "kernels under way", comm_);
+}
+
+void Group::abort() {
+  if (comm_ == nullptr) return;
+  (void)functions_.ncclCommAbort(comm_);
+  comm_ = nullptr;
+}
+
+/// The new handle may be written by a thread of NCCL's own.
+Result<std::unique_ptr<device::OffloadGroup>> Group::split(int color, int key,
+                                                           const device::Seat& seat,
+                                                           Deadline deadline) {
+  std::unique_ptr<Group> part(new Group(functions_, runtime_, seat));
+  if (Status status = part->prepare(); !status.ok()) return status;
+  const bool is_member = color >= 0;
+  const Outcome outcome =
+      functions_.ncclCommSplit(comm_, is_member ? color : no_color, key, &part->comm_, nullptr);
+  if (Status status = settle(outcome, "ncclCommSplit", deadline); !status.ok()) {
+    // It may still write the handle.
+    (void)part.release();
+    return status;
+  }
+  if (!is_member) return std::unique_ptr<device::OffloadGroup>();
+  while (std::atomic_ref(part->comm_).load() == nullptr) {
+    if (deadline.passed(monotonic_clock().now())) {
+      (void)part.release();
+      return too_late("ncclCommSplit");
+    }
+    std::this_thread::sleep_for(look);
+  }
+  if (Status status = part->settle(in_progress, "ncclCommSplit", deadline); !status.ok()) {
+    part->abort();
+    return status;
+  }
+  return std::unique_ptr<device::OffloadGroup>(std::move(part));
+}
+
+void* Group::announce(void* memory, std::size_t bytes) {
+  void* handle = nullptr;
+  if (functions_.ncclCommRegister == nullptr || memory == nullptr || bytes == 0) return nullptr;
+  // A library that can't is a library that goes without.
+  return functions_.ncclCommRegister(comm_, memory, bytes, &handle) == success ? handle : nullptr;
+}
+
+void Group::forget(void* announced) {
+  if (comm_ != nullptr) (void)functions_.ncclCommDeregister(comm_, announced);
+}
+
+}  // namespace hocket::nccl
