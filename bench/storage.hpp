@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -14,9 +13,9 @@
 namespace hocket::bench {
 
 /// The device of this process, and a stream on it. Throws where there is none.
-class Bench {
+class DeviceStream {
  public:
-  Bench();
+  DeviceStream();
 
   [[nodiscard]] const device::Runtime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] Stream stream() const noexcept { return {stream_.get()}; }
@@ -39,8 +38,8 @@ class Bench {
 class Storage {
  public:
   Storage() = default;
-  /// The bench is null for memory of the host, and else outlives it.
-  Storage(const Bench* bench, MemoryKind kind, std::size_t bytes);
+  /// `on` is null for memory of the host, and else outlives it.
+  Storage(const DeviceStream* on, MemoryKind kind, std::size_t bytes);
 
   /// What a collective gets.
   [[nodiscard]] std::byte* data() noexcept { return is_host() ? copy_.data() : memory_.data(); }
@@ -50,9 +49,9 @@ class Storage {
   void read();
 
  private:
-  [[nodiscard]] bool is_host() const noexcept { return bench_ == nullptr; }
+  [[nodiscard]] bool is_host() const noexcept { return device_ == nullptr; }
 
-  const Bench* bench_ = nullptr;
+  const DeviceStream* device_ = nullptr;
   std::vector<std::byte> copy_;
   device::Memory memory_;
 };

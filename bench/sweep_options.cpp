@@ -145,7 +145,9 @@ void add_work_options(CLI::App& parser, SweepOptions& options) {
   parser.add_flag("--in-place", options.in_place, "Results go where the data came from");
   parser.add_flag("--async", options.is_started,
                   "Start each call in the background and wait for it");
-  parser.add_option("--memory", options.memory, "Where the data lies; times are then of a stream")
+  parser
+      .add_option("--memory", options.memory,
+                  "Where the data lies; unless host, times are of a stream")
       ->check(CLI::IsMember({"host", "pinned", "device", "managed"}))
       ->capture_default_str();
   parser.add_flag("--prepared", options.is_prepared, "Plan once, call often");

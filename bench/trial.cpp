@@ -59,7 +59,7 @@ std::uint64_t bytes_of(const Case& what, std::size_t count, int ranks) noexcept 
 
 Trial::Trial(Communicator& world, const Case& what, std::size_t count)
     : world_(world), what_(what), count_(count), rank_(world.rank()), size_(world.size()) {
-  if (what.memory != MemoryKind::host) bench_ = std::make_unique<Bench>();
+  if (what.memory != MemoryKind::host) device_ = std::make_unique<DeviceStream>();
   place();
   Storage& outs = what.in_place ? memory_ : memory_apart_;
   const auto given = [](Storage& storage, std::span<std::byte> part) -> std::byte* {
@@ -74,14 +74,14 @@ Trial::Trial(Communicator& world, const Case& what, std::size_t count)
                  .root = what.root};
   collective_.reduction.factor = what.op == ReduceOp::premul_sum ? Pattern::factor : 1;
   collective_.options.memory = what.memory;
-  if (bench_) collective_.options.stream = bench_->stream();
+  if (device_) collective_.options.stream = device_->stream();
   if (what.is_prepared) prepared_.emplace(world.prepare(collective_));
 }
 
 Work Trial::start() { return prepared_ ? prepared_->start() : world_.start(collective_); }
 
 void Trial::call() {
-  if (what_.is_started && bench_) return start().wait(bench_->stream());
+  if (what_.is_started && device_) return start().wait(device_->stream());
   if (what_.is_started) return start().wait();
   prepared_ ? prepared_->run() : world_.run(collective_);
 }
@@ -126,13 +126,13 @@ void Trial::place() {
   const std::size_t in_bytes = elements_in() * element_bytes;
   const std::size_t out_bytes = elements_out() * element_bytes;
   if (!what_.in_place) {
-    memory_ = Storage(bench_.get(), what_.memory, in_bytes);
-    memory_apart_ = Storage(bench_.get(), what_.memory, out_bytes);
+    memory_ = Storage(device_.get(), what_.memory, in_bytes);
+    memory_apart_ = Storage(device_.get(), what_.memory, out_bytes);
     in_ = memory_.copy();
     out_ = memory_apart_.copy();
     return;
   }
-  memory_ = Storage(bench_.get(), what_.memory, std::max(in_bytes, out_bytes));
+  memory_ = Storage(device_.get(), what_.memory, std::max(in_bytes, out_bytes));
   const std::size_t before = has_parts(what_.kind) && in_bytes != out_bytes
                                  ? static_cast<std::size_t>(rank_) * count_ * element_bytes
                                  : 0;
@@ -152,7 +152,7 @@ void Trial::call_and_read() {
   memory_.write_back();
   memory_apart_.write_back();
   call();
-  if (bench_) bench_->wait();
+  if (device_) device_->wait();
   memory_.read();
   memory_apart_.read();
 }
@@ -221,7 +221,7 @@ bool Trial::differs() {
 }
 
 std::vector<Duration> Trial::time(std::size_t calls) {
-  if (bench_) return time_in_stream(calls);
+  if (device_) return time_in_stream(calls);
   const Clock& clock = monotonic_clock();
   std::vector<Duration> times(calls);
   world_.barrier();
@@ -238,16 +238,16 @@ std::vector<Duration> Trial::time(std::size_t calls) {
 /// A mark between any two calls, so that the stream is never empty.
 std::vector<Duration> Trial::time_in_stream(std::size_t calls) {
   std::vector<device::Event> marks;
-  while (marks.size() <= calls) marks.push_back(bench_->make_mark());
+  while (marks.size() <= calls) marks.push_back(device_->make_mark());
   world_.barrier();
-  bench_->mark(marks[0]);
+  device_->mark(marks[0]);
   for (std::size_t i = 0; i < calls; ++i) {
     call();
-    bench_->mark(marks[i + 1]);
+    device_->mark(marks[i + 1]);
   }
-  bench_->wait();
+  device_->wait();
   std::vector<Duration> times(calls);
-  for (std::size_t i = 0; i < calls; ++i) times[i] = bench_->between(marks[i], marks[i + 1]);
+  for (std::size_t i = 0; i < calls; ++i) times[i] = device_->between(marks[i], marks[i + 1]);
   return times;
 }
 

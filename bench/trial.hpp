@@ -75,9 +75,9 @@ class Trial {
   const std::size_t count_;
   const int rank_;
   const int size_;
-  std::unique_ptr<Bench> bench_;  // but for memory of the host
-  Storage memory_;                // of in; in place, of both
-  Storage memory_apart_;          // of out, when not in place
+  std::unique_ptr<DeviceStream> device_;  // but for memory of the host
+  Storage memory_;                        // of in; in place, of both
+  Storage memory_apart_;                  // of out, when not in place
   // Copies that the processor can touch.
   std::span<std::byte> in_;
   std::span<std::byte> out_;

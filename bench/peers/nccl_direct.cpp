@@ -1,5 +1,5 @@
 // The work of hocket-bench by NCCL alone, for what Hocket adds to it. Hocket only brings the ranks
-// together: under `hocket run`, or alone for one rank. Prints JSON.
+// together: under `hocket run`. Prints JSON.
 //
 //   nccl_direct all_reduce|all_gather|reduce_scatter|broadcast SIZE[,SIZE…] [CALLS]
 //
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,7 +28,8 @@
 
 namespace {
 
-using hocket::bench::Bench;
+using hocket::CollectiveKind;
+using hocket::bench::DeviceStream;
 using hocket::bench::Storage;
 namespace nccl = hocket::nccl;
 
@@ -48,29 +50,30 @@ class Direct {
   ~Direct() { (void)f_.ncclCommDestroy(comm_); }
 
   /// The mean and the median of so many calls, in seconds, of the slowest rank.
-  std::pair<double, double> measure(std::string_view collective, std::size_t bytes, int calls) {
+  std::pair<double, double> measure(CollectiveKind collective, std::size_t bytes,
+                                    std::int64_t calls) {
     const auto size = static_cast<std::size_t>(world_.size());
-    Storage in(&bench_, hocket::MemoryKind::device, std::max<std::size_t>(bytes, 4));
-    Storage out(&bench_, hocket::MemoryKind::device, std::max<std::size_t>(bytes, 4));
+    Storage in(&device_, hocket::MemoryKind::device, std::max<std::size_t>(bytes, 4));
+    Storage out(&device_, hocket::MemoryKind::device, std::max<std::size_t>(bytes, 4));
     const std::size_t count = std::max<std::size_t>(bytes / 4, 1);
     const std::size_t part = std::max<std::size_t>(count / size, 1);
-    void* const stream = bench_.stream().handle;
+    void* const stream = device_.stream().handle;
     const auto call = [&] {
-      if (collective == "all_reduce") {
-        return f_.ncclAllReduce(in.data(), out.data(), count, nccl::float32, nccl::sum, comm_,
-                                stream);
+      switch (collective) {
+        case CollectiveKind::all_gather:
+          return f_.ncclAllGather(in.data(), out.data(), part, nccl::float32, comm_, stream);
+        case CollectiveKind::reduce_scatter:
+          return f_.ncclReduceScatter(in.data(), out.data(), part, nccl::float32, nccl::sum, comm_,
+                                      stream);
+        case CollectiveKind::broadcast:
+          return f_.ncclBroadcast(in.data(), out.data(), count, nccl::float32, 0, comm_, stream);
+        default:  // of those that are measured, all_reduce
+          return f_.ncclAllReduce(in.data(), out.data(), count, nccl::float32, nccl::sum, comm_,
+                                  stream);
       }
-      if (collective == "all_gather") {
-        return f_.ncclAllGather(in.data(), out.data(), part, nccl::float32, comm_, stream);
-      }
-      if (collective == "reduce_scatter") {
-        return f_.ncclReduceScatter(in.data(), out.data(), part, nccl::float32, nccl::sum, comm_,
-                                    stream);
-      }
-      return f_.ncclBroadcast(in.data(), out.data(), count, nccl::float32, 0, comm_, stream);
     };
-    for (int i = 0; i < 5; ++i) check(call(), collective);
-    bench_.wait();
+    for (int i = 0; i < 5; ++i) check(call(), name(collective));
+    device_.wait();
     return time(call, calls);
   }
 
@@ -82,20 +85,20 @@ class Direct {
   }
 
   template <class Call>
-  std::pair<double, double> time(Call&& call, int calls) {
+  std::pair<double, double> time(Call&& call, std::int64_t calls) {
     std::vector<hocket::device::Event> marks;
-    for (int i = 0; i <= calls; ++i) marks.push_back(bench_.make_mark());
+    for (std::int64_t i = 0; i <= calls; ++i) marks.push_back(device_.make_mark());
     world_.barrier();
-    bench_.mark(marks.front());
+    device_.mark(marks.front());
     for (std::size_t i = 1; i < marks.size(); ++i) {
       check(call(), "a call");
-      bench_.mark(marks[i]);
+      device_.mark(marks[i]);
     }
-    bench_.wait();
+    device_.wait();
     std::vector<double> times;
     for (std::size_t i = 1; i < marks.size(); ++i) {
       times.push_back(
-          std::chrono::duration<double>(bench_.between(marks[i - 1], marks[i])).count());
+          std::chrono::duration<double>(device_.between(marks[i - 1], marks[i])).count());
     }
     std::ranges::sort(times);
     std::array<double, 2> both = {
@@ -107,46 +110,81 @@ class Direct {
 
   hocket::Communicator world_;
   const nccl::Functions& f_;
-  Bench bench_;
+  DeviceStream device_;
   nccl::Handle comm_ = nullptr;
 };
 
-int run(std::string_view collective, std::string_view sizes, int calls) {
+constexpr std::array measured = {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                 CollectiveKind::reduce_scatter, CollectiveKind::broadcast};
+
+struct Wanted {
+  CollectiveKind collective = CollectiveKind::all_reduce;
+  std::vector<std::size_t> sizes = {};
+  std::int64_t calls = 200;
+};
+
+/// Else what is wrong is told.
+std::optional<Wanted> parse(std::span<char*> arguments) {
+  if (arguments.size() < 2 || arguments.size() > 3) {
+    std::fputs("usage: nccl_direct COLLECTIVE SIZE[,SIZE...] [CALLS]\n", stderr);
+    return std::nullopt;
+  }
+  Wanted wanted;
+  const auto* const kind = std::ranges::find_if(
+      measured, [&](CollectiveKind each) { return hocket::name(each) == arguments[0]; });
+  if (kind == measured.end()) {
+    fmt::print(stderr,
+               "nccl_direct: {} is not measured: all_reduce, all_gather, reduce_scatter and "
+               "broadcast are\n",
+               arguments[0]);
+    return std::nullopt;
+  }
+  wanted.collective = *kind;
+  for (std::string_view left = arguments[1]; !left.empty();) {
+    const std::string_view word = hocket::take_until(left, ",");
+    const auto bytes = hocket::parse_size(word);
+    if (!bytes) {
+      fmt::print(stderr, "nccl_direct: {} is no size\n", word);
+      return std::nullopt;
+    }
+    wanted.sizes.push_back(*bytes);
+  }
+  if (arguments.size() == 2) return wanted;
+  const auto calls = hocket::parse_integer(arguments[2]);
+  if (!calls || *calls < 1) {
+    fmt::print(stderr, "nccl_direct: {} is no number of calls\n", arguments[2]);
+    return std::nullopt;
+  }
+  wanted.calls = *calls;
+  return wanted;
+}
+
+void run(const Wanted& wanted) {
   const auto& functions = nccl::library();
   if (!functions.ok()) throw_error(functions.status());
   Direct direct(hocket::join(), *functions);
   std::string rows;
-  while (!sizes.empty()) {
-    const std::string_view word = sizes.substr(0, sizes.find(','));
-    sizes.remove_prefix(std::min(word.size() + 1, sizes.size()));
-    const auto bytes = hocket::parse_size(word);
-    if (!bytes) {
-      fmt::print(stderr, "nccl_direct: {} is no size\n", word);
-      return 2;
-    }
-    const auto [mean, median] = direct.measure(collective, *bytes, calls);
+  for (const std::size_t bytes : wanted.sizes) {
+    const auto [mean, median] = direct.measure(wanted.collective, bytes, wanted.calls);
     rows += fmt::format("{}{{\"bytes\": {}, \"time_s\": {}, \"p50_s\": {}}}",
-                        rows.empty() ? "" : ", ", *bytes, mean, median);
+                        rows.empty() ? "" : ", ", bytes, mean, median);
   }
   if (direct.is_first()) {
-    fmt::print("{{\"benchmark\": \"{}\", \"nccl\": \"{}\", \"rows\": [{}]}}\n", collective,
-               nccl::version_text((*functions).version), rows);
+    fmt::print("{{\"benchmark\": \"{}\", \"nccl\": \"{}\", \"rows\": [{}]}}\n",
+               name(wanted.collective), nccl::version_text((*functions).version), rows);
   }
-  return 0;
 }
 
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count < 3) {
-    std::fputs("usage: nccl_direct COLLECTIVE SIZE[,SIZE...] [CALLS]\n", stderr);
-    return 2;
-  }
+  const auto wanted = parse(std::span(arguments, static_cast<std::size_t>(count)).subspan(1));
+  if (!wanted) return 2;
   try {
-    const auto calls = count > 3 ? hocket::parse_integer(arguments[3]) : 200;
-    return run(arguments[1], arguments[2], static_cast<int>(calls.value_or(200)));
+    run(*wanted);
   } catch (const hocket::Error& error) {
     fmt::print(stderr, "nccl_direct: {}\n", error.what());
     return 1;
   }
+  return 0;
 }
