@@ -101,7 +101,11 @@ class HOCKET_API Communicator {
 
   // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
   // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
-  /// Of an operation with a stream (Options): puts it into the stream, and returns at once.
+  // A communicator's first operation on device memory waits in run and start, until all ranks have
+  // come to it.
+  /// Until it is over; throws if it failed. Of an operation with a stream (Options): puts it into
+  /// the stream, and returns at once. A failure does not stop the stream; it is what the
+  /// communicator's next operation throws.
   void run(const Collective& operation);
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);
@@ -109,6 +113,8 @@ class HOCKET_API Communicator {
   // Messages from rank to rank, in any order with the operations above, and apart from those of
   // other communicators.
   /// Of a send, what was sent.
+  /// Of an operation with a stream: it begins behind what the stream has. What is put into the
+  /// stream later does not wait for it, but by Work::wait(Stream).
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 

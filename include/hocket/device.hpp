@@ -24,10 +24,13 @@ enum class MemoryKind : std::int32_t {
 [[nodiscard]] HOCKET_API std::optional<MemoryKind> parse_memory_kind(
     std::string_view text) noexcept;
 
-/// Where the memory lies; host without a runtime of a device.
+/// Where the memory lies; host without a runtime of a device, and of null. Throws where the runtime
+/// can't say.
 [[nodiscard]] HOCKET_API MemoryKind memory_kind(const void* memory);
 
-/// A stream of the device's runtime: a cudaStream_t, of which null is the default stream.
+/// A stream of the device's runtime: a cudaStream_t. Null is the legacy default stream, also in a
+/// program that is compiled for one per thread. Never cudaStreamPerThread: it is another stream in
+/// each thread, and NCCL's kernels are launched by threads of its own.
 struct Stream {
   void* handle = nullptr;
 

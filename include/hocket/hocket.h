@@ -164,7 +164,8 @@ enum {
   HOCKET_MANAGED = 4
 };
 
-/* Where the memory lies: HOCKET_HOST without a runtime of a device. */
+/* Where the memory lies: HOCKET_HOST without a runtime of a device, and of NULL. Fails where the
+ * runtime can't say. */
 HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind);
 
 /* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */
@@ -202,8 +203,8 @@ typedef struct hocket_collective {
       pieces; /* of all_reduce and broadcast: in place of in, out and count; or NULL */
   size_t piece_count;
   hocket_memory memory; /* of what kind it is, when you know */
-  int32_t has_stream;   /* whether it begins behind what is in: */
-  void* stream;         /* a cudaStream_t; NULL is the default stream */
+  int32_t has_stream;   /* nonzero: it begins behind what `stream` has */
+  void* stream;         /* a cudaStream_t, not cudaStreamPerThread; NULL: the legacy default */
 } hocket_collective;
 
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);

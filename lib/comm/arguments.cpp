@@ -141,9 +141,17 @@ Status check(const Collective& c, const Place& place) {
   if (c.root < 0 || static_cast<std::uint32_t>(c.root) >= place.size) {
     return wrong(fmt::format("root {} is none of {} ranks", c.root, place.size));
   }
-  if (c.options.timeout.count() < 0) return wrong("a timeout below zero");
+  if (Status status = check(c.options); !status.ok()) return status;
   if (Status status = check_counts(c, place); !status.ok()) return status;
   return c.pieces.empty() ? check_memory(c, place) : check_pieces(c);
+}
+
+Status check(const Options& options) {
+  if (options.timeout.count() < 0) return wrong("a timeout below zero");
+  if (options.memory < MemoryKind::detect || options.memory > MemoryKind::managed) {
+    return wrong(fmt::format("unknown kind of memory: {}", static_cast<int>(options.memory)));
+  }
+  return {};
 }
 
 Memories memories_of(const Collective& c, const Place& place) noexcept {

@@ -35,6 +35,8 @@ struct Place {
 
 /// Fails with what is wrong and what it should be; says nothing of other ranks.
 [[nodiscard]] Status check(const Collective& collective, const Place& place);
+/// Likewise, of any operation's.
+[[nodiscard]] Status check(const Options& options);
 
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,

@@ -1,6 +1,7 @@
 #include "comm/device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,9 @@
 namespace hocket::comm {
 namespace {
 
+constexpr Duration loss_interval = std::chrono::milliseconds(5);
+/// For what a rank that is gone has done before to arrive here.
+constexpr Duration loss_grace = std::chrono::milliseconds(50);
 constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;  // of an id: above those of split
 
 Status wrong(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
@@ -32,8 +36,9 @@ class Finder {
   [[nodiscard]] Status look_at(const void* memory) {
     if (memory == nullptr) return {};
     const auto facts = runtime_.facts_of(memory);
-    if (!facts.ok()) return facts.status();
-    const auto kind = static_cast<MemoryKind>(facts->kind);
+    // A device in trouble is not the host's.
+    if (!facts.ok()) unknown_ = facts.status();
+    const auto kind = facts.ok() ? static_cast<MemoryKind>(facts->kind) : MemoryKind::host;
     has_host_ = has_host_ || kind == MemoryKind::host;
     if (kind == MemoryKind::host) return {};
     has_device_ = has_device_ || is_of_device(kind);
@@ -49,7 +54,8 @@ class Finder {
     if (has_host_) {
       return Status(wrong(has_device_ ? "memory of the host and of a device"
                                       : "a stream, and memory of the host that is not pinned"))
-          .with_hint("copy it first, or allocate it pinned");
+          .with_hint("copy it first, or allocate it pinned")
+          .caused_by(unknown_);
     }
     return has_device_ ? device_ : current();
   }
@@ -66,6 +72,7 @@ class Finder {
   bool has_host_ = false;
   bool has_device_ = false;
   int device_ = -1;
+  Status unknown_;  // why the device's runtime does not know of some memory
 };
 
 }  // namespace
@@ -78,6 +85,15 @@ Status Twin::start(const Collective& collective, std::size_t place, engine::Work
   operation.task.deadline = deadline;
   engine().start(operation.task);
   return {};
+}
+
+Status Twin::loss(Instant now) {
+  if (now < next_look_) return {};
+  next_look_ = now + loss_interval;
+  Status loss = engine().loss_of(twin_->engine_group());
+  if (loss.ok()) return {};
+  lost_since_ = std::min(lost_since_, now);
+  return now - lost_since_ < loss_grace ? Status() : loss;
 }
 
 void Twin::fail(const Status& why) {

@@ -25,13 +25,15 @@ class Twin final : public device::HostSide {
   [[nodiscard]] Status start(const Collective& collective, std::size_t place, engine::Work& work,
                              Deadline deadline) override;
   [[nodiscard]] Status watch() override { return twin_->open_watch(); }
-  [[nodiscard]] Status loss() override { return engine().loss_of(twin_->engine_group()); }
+  [[nodiscard]] Status loss(Instant now) override;
   void fail(const Status& why) override;
 
  private:
   Group& users_;
   const std::unique_ptr<Group> twin_;
   std::array<Operation, 8> operations_;  // by place
+  Instant next_look_ = {};               // for a loss
+  Instant lost_since_ = Instant::max();
 };
 
 struct Devices {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "comm/arguments.hpp"
 #include "comm/group.hpp"
 
 namespace hocket::comm {
@@ -36,7 +37,14 @@ Status check(const Message& message, const Place& place) {
     return wrong(fmt::format("rank {} is none of {} ranks", message.peer, place.size));
   }
   if (message.tag < 0 && !(message.tag == any_tag && may_be_any)) return wrong("a tag below zero");
-  if (message.options.timeout.count() < 0) return wrong("a timeout below zero");
+  const Options& options = message.options;
+  if (Status status = comm::check(options); !status.ok()) {
+    return std::move(status).with_operation(describe(message));
+  }
+  const bool is_of_device =
+      options.memory == MemoryKind::device || options.memory == MemoryKind::managed;
+  if (is_of_device) return wrong("messages take memory of the host only");
+  if (options.stream) return wrong("messages take memory of the host only, and no stream");
   return {};
 }
 

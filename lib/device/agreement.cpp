@@ -19,8 +19,9 @@ struct Card {
   std::array<char, 32> version = {};  // of the library; empty: it has none
   std::array<char, 192> device = {};  // and its host
   std::array<char, 160> why_not = {};
-  std::array<char, 128> id = {};  // of rank 0
 };
+
+using Id = std::array<char, 128>;
 
 template <std::size_t bytes>
 void write(std::array<char, bytes>& to, std::string_view text) {
@@ -32,8 +33,8 @@ std::string_view read(const std::array<char, bytes>& from) {
   return {from.data(), ::strnlen(from.data(), bytes)};
 }
 
-Card own_card(const OffloadKind* kind, const Runtime& runtime, int device, const std::string& host,
-              const Seat& seat) {
+Card own_card(const OffloadKind* kind, const Runtime& runtime, int device,
+              const std::string& host) {
   Card card;
   const auto refuse = [&](const Status& why) {
     card.version = {};
@@ -49,10 +50,6 @@ Card own_card(const OffloadKind* kind, const Runtime& runtime, int device, const
   if (!name.ok()) return refuse(name.status());
   write(card.version, *version);
   write(card.device, fmt::format("{} {}", host, *name));
-  if (seat.rank != 0) return card;
-  const auto id = kind->make_id();
-  if (!id.ok()) return refuse(id.status());
-  std::memcpy(card.id.data(), id->data(), std::min(id->size(), card.id.size()));
   return card;
 }
 
@@ -74,39 +71,62 @@ std::string find_obstacle(const std::vector<Card>& cards) {
   return {};
 }
 
+Status run(const Collective& collective, HostSide& side, Deadline deadline) {
+  engine::Work work;
+  work.begin();
+  if (Status status = side.start(collective, 0, work, deadline); !status.ok()) return status;
+  side.engine().wait(work);
+  return work.status();
+}
+
 Result<std::vector<Card>> exchange(const Card& ours, const Seat& seat, HostSide& side,
                                    Deadline deadline) {
   std::vector<Card> cards(seat.size);
-  engine::Work work;
-  work.begin();
-  Status status = side.start({.kind = CollectiveKind::all_gather,
-                              .in = &ours,
-                              .out = cards.data(),
-                              .type = DataType::u8,
-                              .count = sizeof ours},
-                             0, work, deadline);
+  Status status = run({.kind = CollectiveKind::all_gather,
+                       .in = &ours,
+                       .out = cards.data(),
+                       .type = DataType::u8,
+                       .count = sizeof ours},
+                      side, deadline);
   if (!status.ok()) return status;
-  side.engine().wait(work);
-  if (!work.status().ok()) return work.status();
   return cards;
+}
+
+/// Rank 0 makes it once all are known to have use for it: it may keep a thread until they come.
+Result<Id> share_id(const OffloadKind& kind, const Seat& seat, HostSide& side, Deadline deadline) {
+  Id id = {};
+  if (seat.rank == 0) {
+    const auto made = kind.make_id();
+    if (!made.ok()) return made.status();
+    std::memcpy(id.data(), made->data(), std::min(made->size(), id.size()));
+  }
+  Status status = run({.kind = CollectiveKind::broadcast,
+                       .in = id.data(),
+                       .out = id.data(),
+                       .type = DataType::u8,
+                       .count = id.size()},
+                      side, deadline);
+  if (!status.ok()) return status;
+  return id;
 }
 
 }  // namespace
 
 Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
                          const std::string& host, const Seat& seat, HostSide& side,
-                         Deadline deadline) {
-  const auto cards = exchange(own_card(kind, runtime, device, host, seat), seat, side, deadline);
+                         const Limit& limit) {
+  const auto cards = exchange(own_card(kind, runtime, device, host), seat, side, limit.deadline);
   if (!cards.ok()) return cards.status();
   Way way = {.why_not = find_obstacle(*cards)};
   if (!way.why_not.empty()) {
     log::line(log::Level::info, "device memory is staged through the host: {}", way.why_not);
     return way;
   }
-  const std::array<char, 128>& id = (*cards)[0].id;
+  if (Status status = side.watch(); !status.ok()) return status;
+  const auto id = share_id(*kind, seat, side, limit.deadline);
+  if (!id.ok()) return id.status();
   auto offload =
-      kind->make({.seat = seat, .runtime = runtime, .device = device, .deadline = deadline},
-                 {id.data(), id.size()});
+      kind->make({.seat = seat, .runtime = runtime, .limit = limit}, {id->data(), id->size()});
   if (!offload.ok()) return offload.status();
   way.offload = std::move(*offload);
   return way;

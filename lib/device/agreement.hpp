@@ -7,7 +7,6 @@
 
 #include "hocket/status.hpp"
 
-#include "base/clock.hpp"
 #include "device/host_side.hpp"
 #include "device/offload.hpp"
 #include "device/runtime.hpp"
@@ -21,9 +20,10 @@ struct Way {
 };
 
 /// All ranks call it, at their first operation. `host` tells hosts apart. Fails when the ranks
-/// can't be reached, or the library can't begin.
+/// can't be reached, or the library can't begin. The side watches from here on, if there is an
+/// offload.
 [[nodiscard]] Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
                                        const std::string& host, const Seat& seat, HostSide& side,
-                                       Deadline deadline);
+                                       const Limit& limit);
 
 }  // namespace hocket::device

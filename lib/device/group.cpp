@@ -17,9 +17,9 @@ constexpr Duration longest_rest = std::chrono::milliseconds(1);
 constexpr Duration check_interval = std::chrono::milliseconds(5);
 /// Of the background, where only kernels are under way: nobody waits for them.
 constexpr Duration background_interval = std::chrono::milliseconds(5);
-/// For what a rank that is gone has done before to arrive here.
-constexpr Duration loss_grace = std::chrono::milliseconds(50);
-/// For the other ranks to leave a communicator, too.
+/// For an offload to end what is in streams behind something else, once an operation has failed.
+constexpr Duration abort_grace = std::chrono::seconds(1);
+/// For the other ranks to leave a communicator, too, at least.
 constexpr Duration farewell = std::chrono::seconds(2);
 constexpr Duration background_linger = std::chrono::milliseconds(100);
 /// Under way at once: what is started beyond waits.
@@ -33,17 +33,12 @@ Group::Group(const Runtime& runtime, HostSide& host, GroupOptions options)
 Group::~Group() {
   {
     Lock lock(mutex_);
-    while (!is_idle()) {
-      if (is_driven_) {
-        changed_.wait_for(lock, longest_rest);
-      } else {
-        drive(lock, {}, [&] { return is_idle(); });
-      }
-    }
+    drive_until(lock, [&] { return is_idle(); });
     is_ending_ = true;
     background_bell_.notify_all();
   }
   if (background_.joinable()) background_.join();
+  if (aborter_.joinable()) aborter_.join();
   if (device_ < 0) return;
   leave();
   const OnDevice here(runtime_, device_);
@@ -59,14 +54,21 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device);
   if (Status status = settle(device, deadline); !status.ok()) return status;
-  drive_down(lock, operations_max);
+  drive_until(lock, [&] {
+    return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations_max;
+  });
   if (!failure_.ok()) return failure_;
+  reap();
   auto operation = take(collective, deadline);
-  if (!operation.ok()) return operation;
+  if (!operation.ok()) {
+    fail(operation.status());
+    return operation;
+  }
   const bool is_offloaded = way_.offload != nullptr && way_.offload->can((*operation)->collective);
   Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
   if (!status.ok()) {
     fail(status);
+    drive_until(lock, [&] { return has_let_go(); });
     (*operation)->work.finish(status);
     recycle(**operation);
     return status;
@@ -75,7 +77,7 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
   return *operation;
 }
 
-/// At the first operation: which way all ranks take.
+/// On a device, once. What goes wrong is told to the others, which wait for this rank.
 Status Group::settle(int device, Deadline deadline) {
   if (device_ == device) return {};
   const int bound = device_ >= 0 ? device_ : split_on_;
@@ -85,23 +87,22 @@ Status Group::settle(int device, Deadline deadline) {
                               device, bound))
         .with_hint("split the communicator, and use one for each device");
   }
+  device_ = device;
+  Status status = choose_way(deadline);
+  if (!status.ok()) fail(status);
+  return status;
+}
+
+/// At the first operation: the one that all ranks take.
+Status Group::choose_way(Deadline deadline) {
   auto stream = make_stream(runtime_);
   if (!stream.ok()) return stream.status();
   stream_ = std::move(*stream);
-  if (way_.offload == nullptr) {  // else a split has made it
-    auto way = agree_on_way(options_.offload, runtime_, device, options_.host, options_.seat, host_,
-                            deadline);
-    if (!way.ok()) {
-      failure_ = way.status();
-      host_.fail(failure_);
-      return failure_;
-    }
-    way_ = std::move(*way);
-  }
-  if (way_.offload != nullptr) {
-    if (Status status = host_.watch(); !status.ok()) return status;
-  }
-  device_ = device;
+  if (way_.offload != nullptr) return host_.watch();  // a split has made it
+  auto way = agree_on_way(options_.offload, runtime_, device_, options_.host, options_.seat, host_,
+                          {.deadline = deadline, .side = &host_});
+  if (!way.ok()) return way.status();
+  way_ = std::move(*way);
   return {};
 }
 
@@ -140,19 +141,16 @@ void Group::recycle(Operation& operation) {
   free_.push_back(&operation);
 }
 
-/// Until fewer operations than that are under way.
-void Group::drive_down(Lock& lock, std::size_t operations) {
-  const auto has_room = [&] {
-    return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations;
-  };
-  while (!has_room()) {
+/// Whoever drives.
+template <class IsOver>
+void Group::drive_until(Lock& lock, IsOver&& is_over) {
+  while (!is_over()) {
     if (is_driven_) {
       changed_.wait_for(lock, longest_rest);
     } else {
-      drive(lock, {}, has_room);
+      drive(lock, {}, is_over);
     }
   }
-  reap();
 }
 
 /// Staged operations that are over, and that nobody asks for.
@@ -171,10 +169,8 @@ void Group::finish_offloaded(const Status& status) {
 }
 
 Status Group::order_behind(void* stream, const Event& event, void* other) {
-  Status status = runtime_.check(runtime_->record(event.get(), other), "recording an event");
-  if (!status.ok()) return status;
-  return runtime_.check(runtime_->wait_for_event(stream, event.get()),
-                        "waiting for an event in a stream");
+  Status status = record(runtime_, event, other);
+  return status.ok() ? hold_up(runtime_, stream, event) : status;
 }
 
 Status Group::launch(Operation& operation, Order order) {
@@ -188,9 +184,10 @@ Status Group::launch(Operation& operation, Order order) {
   if (last_staged_ != nullptr && !last_staged_->work.is_over()) {
     if (Status status = staged_->hold(stream, *last_staged_); !status.ok()) return status;
   }
-  Status status = way_.offload->launch(operation.collective, stream, operation.deadline);
-  if (!status.ok()) return status;
-  status = runtime_.check(runtime_->record(operation.done.get(), stream), "recording an event");
+  offloaded_until_ = std::max(offloaded_until_, operation.deadline.at());
+  Status status = way_.offload->launch(operation.collective, stream,
+                                       {.deadline = operation.deadline, .side = &host_});
+  if (status.ok()) status = record(runtime_, operation.done, stream);
   if (!status.ok()) return status;
   operation.is_offloaded = true;
   operation.stream = stream;
@@ -213,14 +210,12 @@ Status Group::stage(Operation& operation) {
     operation.has_ready = true;
   }
   if (last_offloaded_ != nullptr) {
-    Status status = runtime_.check(
-        runtime_->wait_for_event(stream_.get(), last_offloaded_->done.get()), "ordering streams");
+    Status status = hold_up(runtime_, stream_.get(), last_offloaded_->done);
     if (!status.ok()) return status;
     operation.has_ready = true;
   }
   if (operation.has_ready) {
-    Status status = runtime_.check(runtime_->record(operation.ready.get(), stream_.get()),
-                                   "recording an event");
+    Status status = record(runtime_, operation.ready, stream_.get());
     if (!status.ok()) return status;
   }
   staged_->push(operation);
@@ -235,13 +230,17 @@ Status Group::make_wait(Operation& operation, void* stream) {
   if (is_behind || operation.work.is_over()) return {};
   const OnDevice here(runtime_, device_);
   if (!operation.is_offloaded) return staged_->hold(stream, operation);
-  return runtime_.check(runtime_->wait_for_event(stream, operation.done.get()),
-                        "making a stream wait for an operation");
+  return hold_up(runtime_, stream, operation.done);
 }
 
 bool Group::wait(Operation& operation, Deadline deadline) {
   if (operation.work.is_over()) return true;
-  Lock lock(mutex_);
+  Lock lock(mutex_, std::try_to_lock);
+  while (!lock) {  // as long as an offload needs to reach other ranks
+    if (deadline.passed(monotonic_clock().now())) return operation.work.is_over();
+    std::this_thread::sleep_for(shortest_rest);
+    (void)lock.try_lock();
+  }
   ++wanting_;
   if (is_driven_) ring(Urgency::soon);
   while (!operation.work.is_over() && !deadline.passed(monotonic_clock().now())) {
@@ -275,11 +274,11 @@ void Group::release(Operation& operation) {
 Status Group::split(int color, int key, Group* child, Deadline deadline) {
   Lock lock(mutex_);
   if (way_.offload == nullptr || device_ < 0) return {};
-  drive_down(lock, 1);
+  drive_until(lock, [&] { return is_idle(); });
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device_);
   const Seat seat = child != nullptr ? child->options_.seat : Seat{};
-  auto part = way_.offload->split(color, key, seat, deadline);
+  auto part = way_.offload->split(color, key, seat, {.deadline = deadline, .side = &host_});
   if (!part.ok()) {
     fail(part.status());
     return failure_;
@@ -298,15 +297,17 @@ void* Group::announce(void* memory, std::size_t bytes) {
 }
 
 void Group::forget(void* announced) {
-  const Lock lock(mutex_);
-  if (announced == nullptr || way_.offload == nullptr || !failure_.ok()) return;
+  if (announced == nullptr) return;
+  Lock lock(mutex_);
+  drive_until(lock, [&] { return offloaded_.empty(); });
+  if (!failure_.ok()) return;
   const OnDevice here(runtime_, device_);
   way_.offload->forget(announced);
 }
 
 bool Group::progress() {
   const Instant now = monotonic_clock().now();
-  const bool seen = watch(now);
+  const bool seen = failure_.ok() ? watch(now) : end_offloaded();
   const bool moved = staged_ != nullptr && staged_->progress(now);
   if (moved && !staged_->failure().ok()) fail(Status(staged_->failure()));
   return seen || moved;
@@ -336,33 +337,51 @@ bool Group::watch(Instant now) {
 /// Whether what is offloaded can still end well.
 Status Group::check(Instant now) {
   if (Status status = way_.offload->check(); !status.ok()) return status;
-  if (offloaded_.front()->deadline.passed(now)) {
-    return Status(StatusCode::timeout, "its kernels were not over in time")
+  for (const Operation* const each : offloaded_) {
+    if (!each->deadline.passed(now)) continue;
+    return Status(StatusCode::timeout,
+                  fmt::format("the kernels of #{} were not over in time", each->number))
         .with_hint("a rank may not have called it, or the stream may be held up");
   }
-  Status loss = host_.loss();
-  if (loss.ok()) return {};
-  lost_since_ = std::min(lost_since_, now);
-  return now - lost_since_ < loss_grace ? Status() : loss;
+  return host_.loss(now);
 }
 
-/// Not before the others are done: to them, a rank that is gone is one that failed.
+/// Not before the others are done: to them, a rank that is gone is one that failed. What this rank
+/// has done may be under way there until its deadline.
 void Group::leave() {
   if (way_.offload == nullptr || !failure_.ok()) return;
   engine::Work work;
   work.begin();
-  const Deadline deadline = Deadline::after(monotonic_clock(), farewell);
+  const Deadline deadline(std::max(offloaded_until_, monotonic_clock().now() + farewell));
   const Status status = host_.start({.kind = CollectiveKind::barrier}, 0, work, deadline);
   if (status.ok()) host_.engine().wait(work);
 }
 
+/// An offload can't end kernels before what they are behind has ended, and that may wait for what
+/// we do next: so that it has a thread.
 void Group::fail(const Status& why) {
   if (!failure_.ok()) return;
   failure_ = why;
-  if (way_.offload != nullptr) way_.offload->abort();
-  while (!offloaded_.empty()) finish_offloaded(failure_);
-  if (staged_ != nullptr) staged_->fail(why, monotonic_clock().now());
+  failed_at_ = monotonic_clock().now();
   host_.fail(why);
+  if (staged_ != nullptr) staged_->fail(why, failed_at_);
+  if (way_.offload == nullptr) return;
+  aborter_ = std::thread([this] {
+    runtime_->set_device(device_);
+    way_.offload->abort();
+    is_aborted_ = true;
+  });
+}
+
+/// Whether what failed touches no memory any more; or will not before long.
+bool Group::has_let_go() const noexcept {
+  return !aborter_.joinable() || is_aborted_ || monotonic_clock().now() - failed_at_ >= abort_grace;
+}
+
+bool Group::end_offloaded() {
+  if (offloaded_.empty() || !has_let_go()) return false;
+  while (!offloaded_.empty()) finish_offloaded(failure_);
+  return true;
 }
 
 /// Until `is_over` says so, or the deadline. Begins and ends with the lock, rests without.
@@ -394,10 +413,11 @@ void Group::rest(Lock& lock, Instant idle_since, Deadline deadline) {
   const Instant now = monotonic_clock().now();
   const engine::Work* const hosts = staged_ == nullptr ? nullptr : staged_->waits_for();
   if (hosts != nullptr && offloaded_.empty()) {
+    const Deadline latest = staged_->deadline();
     bell_.begin();
     lock.unlock();
     const std::array<const engine::Work*, 2> works = {hosts, &bell_};
-    host_.engine().wait_any(works, deadline);
+    host_.engine().wait_any(works, deadline.or_sooner(latest));
     lock.lock();
     if (!bell_.is_over()) bell_.finish({});
     return;
@@ -431,6 +451,8 @@ void Group::ring(Urgency urgency) {
 
 void Group::run_in_background() {
   Lock lock(mutex_);
+  // For good: to go back to what a thread has at first would begin the first device, too.
+  runtime_->set_device(device_);
   const auto is_staging = [&] { return staged_ != nullptr && !staged_->is_idle(); };
   while (!is_ending_) {
     if (is_staging() && !is_driven_ && wanting_ == 0) {

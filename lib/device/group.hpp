@@ -4,6 +4,7 @@
 // waits.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -63,14 +64,17 @@ class Group {
   /// The offload's part of Communicator::split: all ranks call it. `child` goes on with it.
   [[nodiscard]] Status split(int color, int key, Group* child, Deadline deadline);
 
-  /// Memory that is used again and again; null where nobody has use for it.
+  /// Memory that is used again and again; null where nobody has use for it. All ranks announce
+  /// theirs between the same two operations, and forget it so.
   [[nodiscard]] void* announce(void* memory, std::size_t bytes);
+  /// Waits for the operations under way, which may have it.
   void forget(void* announced);
 
  private:
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] Status settle(int device, Deadline deadline);
+  [[nodiscard]] Status choose_way(Deadline deadline);
   [[nodiscard]] Result<Operation*> take(const Collective& collective, Deadline deadline);
   void recycle(Operation& operation);
   [[nodiscard]] Status launch(Operation& operation, Order order);
@@ -80,11 +84,14 @@ class Group {
   bool progress();
   bool watch(Instant now);
   void fail(const Status& why);
+  [[nodiscard]] bool has_let_go() const noexcept;
+  bool end_offloaded();
   [[nodiscard]] Status check(Instant now);
   void leave();
   void reap();
-  void drive_down(Lock& lock, std::size_t operations);
   void finish_offloaded(const Status& status);
+  template <class IsOver>
+  void drive_until(Lock& lock, IsOver&& is_over);
   template <class IsOver>
   void drive(Lock& lock, Deadline deadline, IsOver&& is_over);
   void rest(Lock& lock, Instant idle_since, Deadline deadline);
@@ -109,12 +116,15 @@ class Group {
   Operation* last_offloaded_ = nullptr;
   std::uint64_t operations_ = 0;
   Status failure_;
+  Instant failed_at_ = {};
+  std::thread aborter_;  // once it has failed
+  std::atomic<bool> is_aborted_ = false;
   std::vector<std::unique_ptr<Operation>> all_;
   std::vector<Operation*> free_;
   std::vector<Operation*> staged_operations_;  // under way, or not released yet
   std::deque<Operation*> offloaded_;           // under way, in their order
+  Instant offloaded_until_ = {};               // the last deadline of all so far
   Instant next_check_ = {};                    // of the offload's errors
-  Instant lost_since_ = Instant::max();        // another rank
 
   bool is_driven_ = false;
   std::uint32_t wanting_ = 0;        // threads that want to drive

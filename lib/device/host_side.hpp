@@ -29,8 +29,9 @@ class HostSide {
 
   /// From now on loss() knows when other ranks are gone.
   [[nodiscard]] virtual Status watch() = 0;
-  /// Of a rank that died, or failed, or left; success while there is none.
-  [[nodiscard]] virtual Status loss() = 0;
+  /// Of a rank that died, or failed, or left, once what it had done before has had the time to
+  /// arrive; success while there is none. Looks at intervals, so that it can be asked all the time.
+  [[nodiscard]] virtual Status loss(Instant now) = 0;
 
   /// Ends all operations of the communicator, these and the user's, here and at other ranks.
   virtual void fail(const Status& why) = 0;

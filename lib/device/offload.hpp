@@ -11,10 +11,17 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
+#include "device/host_side.hpp"
 #include "device/runtime.hpp"
 #include "device/windows.hpp"
 
 namespace hocket::device {
+
+/// How long a call may wait for other ranks.
+struct Limit {
+  Deadline deadline = {};
+  HostSide* side = nullptr;  // that knows when one is lost; null where nobody asks
+};
 
 /// A communicator's presence in the library, on one device. One thread at a time, but abort().
 class OffloadGroup {
@@ -30,31 +37,32 @@ class OffloadGroup {
 
   /// Puts a collective that it can do into a stream, behind what is there.
   [[nodiscard]] virtual Status launch(const Collective& collective, void* stream,
-                                      Deadline deadline) = 0;
+                                      const Limit& limit) = 0;
 
   /// What went wrong meanwhile, if anything.
   [[nodiscard]] virtual Status check() = 0;
 
-  /// Ends all operations; they don't touch memory any more when it returns. Any thread.
+  /// Ends all operations; they don't touch memory any more when it returns. That may take as long
+  /// as what is before them in their streams. Any thread, as the last call.
   virtual void abort() = 0;
 
   /// As Communicator::split: all ranks call it, when no operation is being launched. Null for a
   /// color below zero.
   [[nodiscard]] virtual Result<std::unique_ptr<OffloadGroup>> split(int color, int key,
                                                                     const Seat& seat,
-                                                                    Deadline deadline) = 0;
+                                                                    const Limit& limit) = 0;
 
   /// Tells it of memory that is used again and again, which may make that faster. Null where it
-  /// has no use for it.
+  /// has no use for it. An operation has announced memory on all ranks, or on none.
   [[nodiscard]] virtual void* announce(void* memory, std::size_t bytes) = 0;
+  /// No operation that has the memory is under way.
   virtual void forget(void* announced) = 0;
 };
 
 struct OffloadOptions {
   Seat seat = {};
   Runtime runtime;
-  int device = 0;
-  Deadline deadline = {};
+  Limit limit = {};
 };
 
 struct OffloadKind {

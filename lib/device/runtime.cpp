@@ -120,6 +120,15 @@ Result<Event> make_event(const Runtime& runtime, bool is_timed) {
   return Event(runtime, handle);
 }
 
+Status record(const Runtime& runtime, const Event& event, void* stream) {
+  return runtime.check(runtime->record(event.get(), stream), "recording an event");
+}
+
+Status hold_up(const Runtime& runtime, void* stream, const Event& event) {
+  return runtime.check(runtime->wait_for_event(stream, event.get()),
+                       "making a stream wait for an event");
+}
+
 Result<bool> is_over(const Runtime& runtime, const Event& event) {
   int over = 0;
   Status status = runtime.check(runtime->query(event.get(), &over), "asking for an event");

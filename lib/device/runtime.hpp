@@ -94,6 +94,10 @@ using Event = Owned<&Table::destroy_event>;
 
 [[nodiscard]] Result<OwnStream> make_stream(const Runtime& runtime);
 [[nodiscard]] Result<Event> make_event(const Runtime& runtime, bool is_timed = false);
+/// The event becomes what the stream has now.
+[[nodiscard]] Status record(const Runtime& runtime, const Event& event, void* stream);
+/// What comes into the stream from now on waits for the event.
+[[nodiscard]] Status hold_up(const Runtime& runtime, void* stream, const Event& event);
 /// Whether all before it is done.
 [[nodiscard]] Result<bool> is_over(const Runtime& runtime, const Event& event);
 

@@ -116,17 +116,15 @@ bool Staged::begin_next() {
 }
 
 Status Staged::begin(Operation& operation) {
-  const auto wait = [&](const OwnStream& stream, const Event& event) {
-    return runtime_.check(runtime_->wait_for_event(stream.get(), event.get()),
-                          "waiting for an event in a stream");
-  };
   if (up_ > 0) {
-    if (Status status = wait(down_stream_, slot(up_ - 1).up); !status.ok()) return status;
+    Status status = hold_up(runtime_, down_stream_.get(), slot(up_ - 1).up);
+    if (!status.ok()) return status;
   }
   if (operation.has_ready) {
     // Also where nothing goes down: what comes up must not come before it is expected.
     for (const OwnStream* const each : {&down_stream_, &up_stream_}) {
-      if (Status status = wait(*each, operation.ready); !status.ok()) return status;
+      Status status = hold_up(runtime_, each->get(), operation.ready);
+      if (!status.ok()) return status;
     }
   }
   if (is_largest_part_private(operation.collective)) return agree(operation);
@@ -142,9 +140,11 @@ Status Staged::agree(Operation& operation) {
                      .type = DataType::u64,
                      .count = 1,
                      .reduction = ReduceOp::max};
-  is_agreeing_ = true;
   agreement_.begin();
-  return host_.start(most, slots_max, agreement_, operation.deadline);
+  Status status = host_.start(most, slots_max, agreement_, operation.deadline);
+  is_agreeing_ = status.ok();
+  if (!is_agreeing_) agreement_.finish({});
+  return status;
 }
 
 bool Staged::end_agreement() {
@@ -184,8 +184,7 @@ Status Staged::copy_down(Slot& slot) {
     Status status = copy(runtime_, each, slot.memory, true, down_stream_);
     if (!status.ok()) return status;
   }
-  return runtime_.check(runtime_->record(slot.down.get(), down_stream_.get()),
-                        "recording an event");
+  return record(runtime_, slot.down, down_stream_.get());
 }
 
 bool Staged::start_host() {
@@ -224,7 +223,7 @@ Status Staged::copy_up(Slot& slot) {
     Status status = copy(runtime_, each, slot.memory, false, up_stream_);
     if (!status.ok()) return status;
   }
-  return runtime_.check(runtime_->record(slot.up.get(), up_stream_.get()), "recording an event");
+  return record(runtime_, slot.up, up_stream_.get());
 }
 
 bool Staged::retire() {
@@ -255,10 +254,20 @@ bool Staged::has_ended(const Event& event) {
   return over.ok() && *over;
 }
 
-/// Collectives among the hosts look at their deadlines themselves.
+/// Collectives among the hosts, which are of the last that runs, look at their deadline themselves.
+Deadline Staged::deadline() const noexcept {
+  const bool is_among_hosts = up_ < started_ || is_agreeing_;
+  Deadline soonest;
+  for (const Running& each : running_) {
+    if (is_among_hosts && &each == &running_.back()) break;
+    soonest = soonest.or_sooner(each.operation->deadline);
+  }
+  for (const Operation* const each : waiting_) soonest = soonest.or_sooner(each->deadline);
+  return soonest;
+}
+
 void Staged::check_deadline(Instant now) {
-  if (running_.empty() || up_ < started_ || is_agreeing_) return;
-  if (!running_.front().operation->deadline.passed(now)) return;
+  if (!deadline().passed(now)) return;
   fail(Status(StatusCode::timeout, "its copies were not over in time")
            .with_hint("what is before it in its stream may not end; or raise the timeout"),
        now);

@@ -48,6 +48,9 @@ class Staged {
   /// among the hosts.
   [[nodiscard]] const engine::Work* waits_for() const noexcept;
 
+  /// By when progress() must be called again, though what it waits for is not over.
+  [[nodiscard]] Deadline deadline() const noexcept;
+
   /// Why there can be no more operations, if there can't.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   /// Ends all operations as soon as nothing touches their memory any more, and later ones.
@@ -63,7 +66,6 @@ class Staged {
     Event down = {};
     Event up = {};
     Operation* operation = nullptr;
-    Deadline deadline = {};
   };
   /// An operation whose windows are being sent.
   struct Running {

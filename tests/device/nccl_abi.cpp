@@ -101,10 +101,6 @@ HOCKET_SAME(float16, ncclFloat16);
 HOCKET_SAME(float32, ncclFloat32);
 HOCKET_SAME(float64, ncclFloat64);
 HOCKET_SAME(bfloat16, ncclBfloat16);
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
-HOCKET_SAME(float8e4m3, ncclFloat8e4m3);
-HOCKET_SAME(float8e5m2, ncclFloat8e5m2);
-#endif
 HOCKET_SAME(sum, ncclSum);
 HOCKET_SAME(prod, ncclProd);
 HOCKET_SAME(max, ncclMax);

@@ -145,6 +145,41 @@ static void groups(hocket_comm* world) {
   hocket_comm_free(some);
 }
 
+/* Where there is no device, and where there is one that this memory is not of. */
+static void host_memory(hocket_comm* world) {
+  float value = 1;
+  hocket_memory kind = HOCKET_DETECT;
+  expect(hocket_memory_kind(&value, &kind) == HOCKET_OK && kind == HOCKET_HOST, "memory_kind");
+  expect(hocket_memory_kind(NULL, &kind) == HOCKET_OK && kind == HOCKET_HOST, "of no memory");
+  expect(hocket_memory_kind(&value, NULL) == HOCKET_INVALID_ARGUMENT, "nowhere to say it");
+
+  hocket_collective it = {.struct_size = sizeof it,
+                          .kind = HOCKET_ALL_REDUCE,
+                          .dtype = HOCKET_F32,
+                          .in = &value,
+                          .out = &value,
+                          .count = 1,
+                          .op = HOCKET_SUM,
+                          .memory = HOCKET_HOST};
+  hocket_work* work = NULL;
+  expect(hocket_start(world, &it, &work) == HOCKET_OK, "memory that is said to be the host's");
+  expect(hocket_work_wait_stream(work, NULL) == HOCKET_INVALID_ARGUMENT, "a stream that waits");
+  expect(strstr(hocket_last_error(), "a stream can't wait") != NULL, "why it can't");
+  expect(hocket_work_wait(work, -1, NULL) == HOCKET_OK, "its end");
+  expect(value == (float)hocket_comm_size(world), "its value");
+  hocket_work_free(work);
+  expect(hocket_work_wait_stream(NULL, NULL) == HOCKET_INVALID_ARGUMENT, "a stream, and no work");
+
+  it.has_stream = 1;
+  it.memory = HOCKET_DETECT;
+  expect(hocket_run(world, &it) != HOCKET_OK, "a stream for memory of the host");
+  expect(strstr(hocket_last_error(), "a stream, and") != NULL, "why");
+  it.has_stream = 0;
+  it.memory = 99;
+  expect(hocket_run(world, &it) == HOCKET_INVALID_ARGUMENT, "an unknown kind of memory");
+  expect(strstr(hocket_last_error(), "unknown kind of memory: 99") != NULL, "which");
+}
+
 static void refused(hocket_comm* world) {
   struct {
     hocket_collective known;
@@ -175,6 +210,7 @@ int main(void) {
   collectives(world);
   messages(world);
   groups(world);
+  host_memory(world);
   refused(world);
   hocket_barrier(world);
   hocket_comm_free(world);

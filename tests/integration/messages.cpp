@@ -251,6 +251,14 @@ void failing(Communicator& world) {
                                           [&] { world.send<std::uint32_t>(sent, 1, -1); });
   expect_failure<hocket::InvalidArgument>("a rank that is none", -1,
                                           [&] { world.send<std::uint32_t>(sent, 99); });
+  for (const hocket::Options& options :
+       {hocket::Options{.memory = hocket::MemoryKind::device},
+        hocket::Options{.memory = static_cast<hocket::MemoryKind>(5)},
+        hocket::Options{.stream = hocket::Stream{}}}) {
+    expect_failure<hocket::InvalidArgument>("a message that is not of the host's memory", -1, [&] {
+      world.send<std::uint32_t>(sent, 0, 0, options);
+    });
+  }
   world.barrier();
 }
 

@@ -40,8 +40,6 @@ enum Type : int {  // ncclDataType_t
   float32 = 7,
   float64 = 8,
   bfloat16 = 9,
-  float8e4m3 = 10,  // from 2.24 on
-  float8e5m2 = 11,
 };
 
 enum Op : int { sum = 0, prod = 1, max = 2, min = 3, avg = 4 };  // ncclRedOp_t
@@ -53,7 +51,6 @@ constexpr int version_of(int major, int minor, int patch) noexcept {
   return major * 10000 + minor * 100 + patch;
 }
 constexpr int oldest = version_of(2, 18, 0);
-constexpr int first_with_float8 = version_of(2, 24, 0);
 constexpr int no_color = -1;
 
 /// ncclConfig_t as 2.18 has it: a later library gives what is behind it its defaults.

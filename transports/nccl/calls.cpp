@@ -21,8 +21,9 @@ struct Elements {
   std::size_t each = 1;  // of NCCL's for one of ours
 };
 
-/// For arithmetic.
-std::optional<Elements> numbers(DataType type, int version) noexcept {
+/// For arithmetic. Not of 8-bit floats, which NCCL reduces from 2.24 and sm_90 on: to know that,
+/// all ranks would have to know of all devices.
+std::optional<Elements> numbers(DataType type) noexcept {
   switch (type) {
     case DataType::i8:
       return Elements{int8};
@@ -48,10 +49,6 @@ std::optional<Elements> numbers(DataType type, int version) noexcept {
       return Elements{float32, 2};
     case DataType::c128:
       return Elements{float64, 2};
-    case DataType::f8e4m3:
-    case DataType::f8e5m2:
-      if (version < first_with_float8) return std::nullopt;
-      return Elements{type == DataType::f8e4m3 ? float8e4m3 : float8e5m2};
     default:
       return std::nullopt;
   }
@@ -90,12 +87,6 @@ std::array<std::byte, 8> scalar(double factor, Type type) noexcept {
       break;
     case bfloat16:
       put(hocket::bfloat16(static_cast<float>(factor)));
-      break;
-    case float8e4m3:
-      put(hocket::float8_e4m3(static_cast<float>(factor)));
-      break;
-    case float8e5m2:
-      put(hocket::float8_e5m2(static_cast<float>(factor)));
       break;
     default:
       put(static_cast<float>(factor));
@@ -175,7 +166,7 @@ class Caller {
   }
 
   [[nodiscard]] Outcome reduce() {
-    const Elements elements = *numbers(c_.type, f_.version);
+    const Elements elements = *numbers(c_.type);
     Op op = *plain_op(c_.reduction.op);
     const bool is_scaled = c_.reduction.op == ReduceOp::premul_sum;
     if (is_scaled) {
@@ -299,14 +290,14 @@ class Caller {
 
 }  // namespace
 
-bool can(const Collective& collective, int version) noexcept {
+bool can(const Collective& collective) noexcept {
   if (collective.kind == CollectiveKind::scan || collective.kind == CollectiveKind::exscan) {
     return false;
   }
   if (!reduces(collective.kind)) return true;
   const ReduceOp op = collective.reduction.op;
   const bool is_complex = collective.type == DataType::c64 || collective.type == DataType::c128;
-  if (!numbers(collective.type, version) || !plain_op(op)) return false;
+  if (!numbers(collective.type) || !plain_op(op)) return false;
   if (is_complex && (op == ReduceOp::product || op == ReduceOp::min || op == ReduceOp::max)) {
     return false;
   }

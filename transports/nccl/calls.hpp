@@ -8,8 +8,8 @@
 
 namespace hocket::nccl {
 
-/// Whether NCCL of a version can do it. Says the same on all ranks.
-[[nodiscard]] bool can(const Collective& collective, int version) noexcept;
+/// Whether any NCCL can do it, on any device: so that all ranks say the same.
+[[nodiscard]] bool can(const Collective& collective) noexcept;
 
 /// Puts a collective that it can do into a stream. `token`: memory of the device, for a barrier.
 /// What it says may be in_progress.

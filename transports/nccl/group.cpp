@@ -24,6 +24,13 @@ Status too_late(std::string_view what) {
       .with_hint("a rank may be missing; or raise the timeout");
 }
 
+/// Whether a call may still wait.
+Status check_limit(const device::Limit& limit, std::string_view what) {
+  const Instant now = monotonic_clock().now();
+  if (limit.deadline.passed(now)) return too_late(what);
+  return limit.side == nullptr ? Status() : limit.side->loss(now);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<device::OffloadGroup>> Group::make(const device::OffloadOptions& options,
@@ -39,7 +46,7 @@ Result<std::unique_ptr<device::OffloadGroup>> Group::make(const device::OffloadO
   const Outcome outcome = group->functions_.ncclCommInitRankConfig(
       &group->comm_, static_cast<int>(options.seat.size), unique,
       static_cast<int>(options.seat.rank), &config);
-  Status status = group->settle(outcome, "ncclCommInitRankConfig", options.deadline);
+  Status status = group->settle(outcome, "ncclCommInitRankConfig", options.limit);
   if (!status.ok()) {
     group->abort();
     return status;
@@ -56,25 +63,23 @@ Status Group::prepare() {
 
 Group::~Group() {
   if (comm_ == nullptr) return;
-  const Deadline deadline = Deadline::after(monotonic_clock(), farewell);
-  if (settle(functions_.ncclCommFinalize(comm_), "ncclCommFinalize", deadline).ok()) {
+  const device::Limit limit = {.deadline = Deadline::after(monotonic_clock(), farewell)};
+  if (settle(functions_.ncclCommFinalize(comm_), "ncclCommFinalize", limit).ok()) {
     (void)functions_.ncclCommDestroy(comm_);
   } else {
     abort();
   }
 }
 
-bool Group::can(const Collective& collective) const {
-  return nccl::can(collective, functions_.version);
-}
+bool Group::can(const Collective& collective) const { return nccl::can(collective); }
 
-Status Group::launch(const Collective& collective, void* stream, Deadline deadline) {
+Status Group::launch(const Collective& collective, void* stream, const device::Limit& limit) {
   const Outcome outcome = call(functions_, collective, seat_, comm_, stream, token_.data());
   if (outcome == success) return {};
-  return settle(outcome, name(collective.kind), deadline);
+  return settle(outcome, name(collective.kind), limit);
 }
 
-Status Group::settle(Outcome outcome, std::string_view what, Deadline deadline) {
+Status Group::settle(Outcome outcome, std::string_view what, const device::Limit& limit) {
   while (outcome == success || outcome == in_progress) {
     if (comm_ == nullptr) return functions_.failure(internal_error, what, nullptr);
     Outcome state = success;
@@ -83,7 +88,7 @@ Status Group::settle(Outcome outcome, std::string_view what, Deadline deadline) 
     if (state == success) return {};
     outcome = state;
     if (state != in_progress) break;
-    if (deadline.passed(monotonic_clock().now())) return too_late(what);
+    if (Status status = check_limit(limit, what); !status.ok()) return status;
     std::this_thread::sleep_for(look);
   }
   return functions_.failure(outcome, what, comm_);
@@ -106,26 +111,26 @@ void Group::abort() {
 /// The new handle may be written by a thread of NCCL's own.
 Result<std::unique_ptr<device::OffloadGroup>> Group::split(int color, int key,
                                                            const device::Seat& seat,
-                                                           Deadline deadline) {
+                                                           const device::Limit& limit) {
   std::unique_ptr<Group> part(new Group(functions_, runtime_, seat));
   if (Status status = part->prepare(); !status.ok()) return status;
   const bool is_member = color >= 0;
   const Outcome outcome =
       functions_.ncclCommSplit(comm_, is_member ? color : no_color, key, &part->comm_, nullptr);
-  if (Status status = settle(outcome, "ncclCommSplit", deadline); !status.ok()) {
+  if (Status status = settle(outcome, "ncclCommSplit", limit); !status.ok()) {
     // It may still write the handle.
     (void)part.release();
     return status;
   }
   if (!is_member) return std::unique_ptr<device::OffloadGroup>();
   while (std::atomic_ref(part->comm_).load() == nullptr) {
-    if (deadline.passed(monotonic_clock().now())) {
+    if (Status status = check_limit(limit, "ncclCommSplit"); !status.ok()) {
       (void)part.release();
-      return too_late("ncclCommSplit");
+      return status;
     }
     std::this_thread::sleep_for(look);
   }
-  if (Status status = part->settle(in_progress, "ncclCommSplit", deadline); !status.ok()) {
+  if (Status status = part->settle(in_progress, "ncclCommSplit", limit); !status.ok()) {
     part->abort();
     return status;
   }

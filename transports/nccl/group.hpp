@@ -20,12 +20,11 @@ class Group final : public device::OffloadGroup {
 
   [[nodiscard]] bool can(const Collective& collective) const override;
   [[nodiscard]] Status launch(const Collective& collective, void* stream,
-                              Deadline deadline) override;
+                              const device::Limit& limit) override;
   [[nodiscard]] Status check() override;
   void abort() override;
-  [[nodiscard]] Result<std::unique_ptr<device::OffloadGroup>> split(int color, int key,
-                                                                    const device::Seat& seat,
-                                                                    Deadline deadline) override;
+  [[nodiscard]] Result<std::unique_ptr<device::OffloadGroup>> split(
+      int color, int key, const device::Seat& seat, const device::Limit& limit) override;
   [[nodiscard]] void* announce(void* memory, std::size_t bytes) override;
   void forget(void* announced) override;
 
@@ -33,8 +32,8 @@ class Group final : public device::OffloadGroup {
   Group(const Functions& functions, const device::Runtime& runtime, const device::Seat& seat)
       : functions_(functions), runtime_(runtime), seat_(seat) {}
   [[nodiscard]] Status prepare();
-  /// Until NCCL is done with a call that said so much, or the deadline.
-  [[nodiscard]] Status settle(Outcome outcome, std::string_view what, Deadline deadline);
+  /// Until NCCL is done with a call that said so much, or the limit.
+  [[nodiscard]] Status settle(Outcome outcome, std::string_view what, const device::Limit& limit);
 
   const Functions& functions_;
   const device::Runtime runtime_;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/environment.hpp"
 #include "base/log.hpp"
 
 namespace hocket::nccl {
@@ -23,6 +24,11 @@ Result<Library> find_library() {
 }
 
 Result<Functions> load() {
+  if (process_environment().get("NCCL_COMM_BLOCKING") == "1") {
+    return Status(StatusCode::unsupported,
+                  "NCCL_COMM_BLOCKING=1 makes NCCL wait for other ranks without a limit")
+        .with_hint("unset it");
+  }
   const auto found = find_library();
   if (!found.ok()) {
     return Status(StatusCode::unsupported,

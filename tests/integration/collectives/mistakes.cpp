@@ -65,6 +65,11 @@ class Mistakes {
     wrong = of(CollectiveKind::barrier);
     wrong.options.timeout = std::chrono::nanoseconds(-1);
     refused(wrong, "a timeout below zero");
+    for (const int kind : {-1, 5}) {
+      wrong = of(CollectiveKind::all_reduce);
+      wrong.options.memory = static_cast<MemoryKind>(kind);
+      refused(wrong, fmt::format("unknown kind of memory: {}", kind));
+    }
   }
 
   void counts() {
