@@ -1,4 +1,5 @@
 // Device memory by CUDA's runtime: the table of lib/device.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,33 @@ constexpr std::int32_t managed_kind = 4;
 int result(cudaError_t error) {
   if (error != cudaSuccess) (void)cudaGetLastError();
   return error;
+}
+
+/// What another thread captures into a graph fails when this one does what can't be in a graph,
+/// unless it has nothing to do with it.
+class OutsideCaptures {
+ public:
+  OutsideCaptures() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+  OutsideCaptures(const OutsideCaptures&) = delete;
+  OutsideCaptures& operator=(const OutsideCaptures&) = delete;
+  ~OutsideCaptures() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// A function of the driver, which nothing here is linked with; null where there is none.
+template <class Function>
+Function* find_in_driver(const char* name) {
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found = {};
+  const cudaError_t error =
+#if CUDART_VERSION >= 12050
+      cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found);
+#else
+      cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
+#endif
+  return result(error) == 0 ? reinterpret_cast<Function*>(function) : nullptr;
 }
 
 cudaStream_t stream_of(void* handle) { return static_cast<cudaStream_t>(handle); }
@@ -74,29 +102,35 @@ int identify(int device, char* text, std::size_t bytes) {
   return result(cudaDeviceGetPCIBusId(text, static_cast<int>(bytes), device));
 }
 
+using GetAttributes = CUresult(unsigned int count, CUpointer_attribute* attributes, void** values,
+                               CUdeviceptr memory);
+
+/// Asks the driver: the runtime would begin a device for it, which may be full, or another
+/// process's alone, though the memory is the host's.
 int facts_of(const void* memory, device::MemoryFacts* facts) {
-  cudaPointerAttributes attributes = {};
-  const int error = result(cudaPointerGetAttributes(&attributes, memory));
-  if (error != 0) return error;
-  facts->device = attributes.device;
-  switch (attributes.type) {
-    case cudaMemoryTypeHost:
-      facts->kind = pinned_kind;
-      break;
-    case cudaMemoryTypeDevice:
-      facts->kind = device_kind;
-      break;
-    case cudaMemoryTypeManaged:
-      facts->kind = managed_kind;
-      break;
-    default:
-      facts->kind = host_kind;
-      break;
-  }
+  static GetAttributes* const get_attributes =
+      find_in_driver<GetAttributes>("cuPointerGetAttributes");
+  if (get_attributes == nullptr) return cudaErrorNotSupported;
+  unsigned int type = 0;
+  unsigned int is_managed = 0;
+  int device = -1;
+  std::array attributes = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                           CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL};
+  std::array<void*, 3> values = {&type, &is_managed, &device};
+  const CUresult error = get_attributes(attributes.size(), attributes.data(), values.data(),
+                                        reinterpret_cast<CUdeviceptr>(memory));
+  // Before the driver has begun there is no memory of a device.
+  if (error != CUDA_SUCCESS && error != CUDA_ERROR_NOT_INITIALIZED) return static_cast<int>(error);
+  facts->device = device;
+  facts->kind = host_kind;
+  if (type == CU_MEMORYTYPE_HOST) facts->kind = pinned_kind;
+  if (type == CU_MEMORYTYPE_DEVICE) facts->kind = device_kind;
+  if (is_managed != 0) facts->kind = managed_kind;
   return 0;
 }
 
 int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
+  const OutsideCaptures outside;
   switch (kind) {
     case pinned_kind:
       return result(cudaHostAlloc(memory, bytes, cudaHostAllocPortable | cudaHostAllocMapped));
@@ -110,10 +144,12 @@ int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
 }
 
 int release(std::int32_t kind, void* memory) {
+  const OutsideCaptures outside;
   return result(kind == pinned_kind ? cudaFreeHost(memory) : cudaFree(memory));
 }
 
 int make_stream(void** stream) {
+  const OutsideCaptures outside;
   return result(
       cudaStreamCreateWithFlags(reinterpret_cast<cudaStream_t*>(stream), cudaStreamNonBlocking));
 }
@@ -132,6 +168,7 @@ int wait_for_event(void* stream, void* event) {
   return result(cudaStreamWaitEvent(stream_of(stream), event_of(event), 0));
 }
 int query(void* event, int* is_over) {
+  const OutsideCaptures outside;
   const cudaError_t error = cudaEventQuery(event_of(event));
   *is_over = error == cudaSuccess ? 1 : 0;
   return error == cudaErrorNotReady ? (void)cudaGetLastError(), 0 : result(error);
@@ -149,26 +186,11 @@ int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from
                                   cudaMemcpyDefault, stream_of(stream)));
 }
 
-using WaitValue = CUresult (*)(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                               unsigned int flags);
-
-/// Asked of the driver, which nothing here is linked with.
-WaitValue find_wait_value() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found = {};
-  const cudaError_t error =
-#if CUDART_VERSION >= 12050
-      cudaGetDriverEntryPointByVersion("cuStreamWaitValue32", &function, 12000, cudaEnableDefault,
-                                       &found);
-#else
-      cudaGetDriverEntryPoint("cuStreamWaitValue32", &function, cudaEnableDefault, &found);
-#endif
-  if (error != cudaSuccess) (void)cudaGetLastError();
-  return error == cudaSuccess ? reinterpret_cast<WaitValue>(function) : nullptr;
-}
+using WaitValue = CUresult(CUstream stream, CUdeviceptr address, cuuint32_t value,
+                           unsigned int flags);
 
 int hold(void* stream, std::uint32_t* word, std::uint32_t value) {
-  static const WaitValue wait_value = find_wait_value();
+  static WaitValue* const wait_value = find_in_driver<WaitValue>("cuStreamWaitValue32");
   if (wait_value != nullptr) {
     const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(word));
     if (wait_value(stream_of(stream), address, value, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS) {
