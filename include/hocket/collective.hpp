@@ -102,6 +102,7 @@ struct Collective {
   /// Of all_reduce and broadcast, in place of in and out: what lies one behind the other in the
   /// vector of `count` elements. Each is in place, and overlaps no other. They are copied there and
   /// back, so that they should be small; the list of them is needed only until the call returns.
+  /// Of device memory: if one rank has pieces, all have, of the same sizes in the same order.
   std::span<const Piece> pieces = {};
 
   /// out[i] = the values in[i] of all ranks, reduced; on every rank.

@@ -34,7 +34,8 @@ class HOCKET_API Work {
   Work& operator=(Work&& other) noexcept;
   ~Work();
 
-  /// Until it is over. Throws if it failed.
+  /// Until it is over. Throws if it failed. What failed behind something else in a stream may touch
+  /// the memory until the stream is past it.
   void wait();
   /// Of an operation on device memory: whatever is put into the stream from now on waits for it.
   /// Returns at once. From then on ~Work does not wait: the memory is borrowed until the stream is
@@ -64,6 +65,9 @@ HOCKET_API void wait_all(std::span<Work> works);
 
 /// An operation that is planned once and run often, on the same memory, which stays mapped as long
 /// as this or a work of it lives: adapters may know it from now on, and move it without copies.
+/// Of device memory: all ranks prepare the operation and let go of it, as they do operations, in
+/// one order; and while it lives, the memory is in other operations on all ranks or on none. So
+/// that NCCL, too, may know it, which it must on all ranks. ~Prepared waits for what is under way.
 class HOCKET_API Prepared {
  public:
   explicit Prepared(std::unique_ptr<comm::Planned> operation) noexcept;
@@ -81,7 +85,9 @@ class HOCKET_API Prepared {
 /// A handle: copies are the same communicator. Its operations run one after the other, in the order
 /// in which they are begun, which must be the same on all its ranks. Operations of different
 /// communicators never wait for each other, in however many threads they are begun. When one
-/// operation fails, so do all later ones.
+/// operation fails, so do all later ones. Where NCCL has done operations on device memory, the last
+/// copy waits for the other ranks' to go, too, which may need this rank's memory till then: at most
+/// until the last deadline of those operations.
 class HOCKET_API Communicator {
  public:
   Communicator() noexcept;  // of no ranks; only to be assigned to

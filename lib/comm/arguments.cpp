@@ -154,12 +154,6 @@ Status check(const Options& options) {
   return {};
 }
 
-Memories memories_of(const Collective& c, const Place& place) noexcept {
-  if (!c.pieces.empty()) return {};
-  const Elements elements = elements_of(c, place);
-  return {elements.in * size_of(c.type), elements.out * size_of(c.type)};
-}
-
 void write_signature(const Collective& c, Signature& to) {
   to.operation = operation_of(c.kind);
   to.root = plan::has_root(to.operation) ? static_cast<std::uint32_t>(c.root) : 0;

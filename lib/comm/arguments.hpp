@@ -41,12 +41,6 @@ struct Place {
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,
                                                            const Place& place);
-/// What a collective that passed check() reads and writes at this rank.
-struct Memories {
-  std::uint64_t in_bytes = 0;
-  std::uint64_t out_bytes = 0;
-};
-[[nodiscard]] Memories memories_of(const Collective& collective, const Place& place) noexcept;
 
 /// Of a collective that passed check(). Writes into `to`, whose memory it uses again.
 void write_signature(const Collective& collective, Signature& to);

@@ -1,6 +1,5 @@
 // Operations in the background, and prepared ones.
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 #include <vector>
@@ -20,9 +19,7 @@ struct Planned {
   Planned& operator=(const Planned&) = delete;
   ~Planned() {
     for (const RegisteredMemory& each : memory) group->engine().deregister_memory(each);
-    for (void* const each : announced) {
-      if (each != nullptr) group->devices().forget(each);
-    }
+    for (void* const each : announced) group->devices().forget(each);
   }
 
   std::shared_ptr<Group> group = {};
@@ -33,7 +30,7 @@ struct Planned {
   Operation operation = {};
   std::vector<RegisteredMemory> memory = {};
   int device = -1;  // or its memory is of one
-  std::array<void*, 2> announced = {};
+  std::vector<void*> announced = {};
   bool is_announced = false;
 };
 
@@ -101,17 +98,17 @@ Work start_on_device(const std::shared_ptr<comm::Group>& group, const Collective
   return Work(std::move(started));
 }
 
-/// Tells the offload of memory that is used again, once there is one.
+/// Tells the offload of memory that is used again, once there is one. Only where every rank has
+/// some, and as much: an operation has announced memory on all ranks or on none.
 void announce(comm::Planned& planned) {
-  if (planned.is_announced) return;
-  planned.is_announced = true;
-  const Collective& collective = planned.collective;
-  const comm::Memories memories = comm::memories_of(collective, planned.group->place());
-  device::Group& devices = planned.group->devices();
-  planned.announced = {devices.announce(const_cast<void*>(collective.in), memories.in_bytes),
-                       collective.out == collective.in
-                           ? nullptr
-                           : devices.announce(collective.out, memories.out_bytes)};
+  const Collective& it = planned.collective;
+  const bool is_for_root = it.kind == CollectiveKind::reduce || it.kind == CollectiveKind::gather ||
+                           it.kind == CollectiveKind::scatter;
+  if (std::exchange(planned.is_announced, true) || is_for_root || !it.counts.empty()) return;
+  for (const RegisteredMemory& each : comm::lasting_memory(it, planned.group->place())) {
+    auto* const data = const_cast<std::byte*>(each.data);
+    planned.announced.push_back(planned.group->devices().announce(data, each.bytes));
+  }
 }
 
 Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
