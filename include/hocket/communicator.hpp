@@ -113,14 +113,14 @@ class HOCKET_API Communicator {
   /// the stream, and returns at once. A failure does not stop the stream; it is what the
   /// communicator's next operation throws.
   void run(const Collective& operation);
+  /// Of an operation with a stream: it begins behind what the stream has. What is put into the
+  /// stream later does not wait for it, but by Work::wait(Stream).
   [[nodiscard]] Work start(const Collective& operation);
   [[nodiscard]] Prepared prepare(const Collective& operation);
 
   // Messages from rank to rank, in any order with the operations above, and apart from those of
   // other communicators.
   /// Of a send, what was sent.
-  /// Of an operation with a stream: it begins behind what the stream has. What is put into the
-  /// stream later does not wait for it, but by Work::wait(Stream).
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
