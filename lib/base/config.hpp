@@ -203,8 +203,8 @@ inline constexpr Variable<std::string> device_module{{
 inline constexpr Variable<bool> nccl{{
     .name = "HOCKET_NCCL",
     .fallback = "1",
-    .help = "whether NCCL may do collectives on device memory; else the host's transport carries "
-            "them; the same on all ranks",
+    .help = "whether NCCL may do collectives on device memory, if it may on all ranks; else the "
+            "host's transport carries them",
 }};
 inline constexpr Variable<std::string> nccl_library{{
     .name = "HOCKET_NCCL_LIBRARY",

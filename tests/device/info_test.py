@@ -14,7 +14,7 @@ HAS_NCCL = False
 
 
 def info(**variables: str) -> dict:
-    """Of nccl and of the device."""
+    """Of the device and of NCCL."""
     inherited = {
         name: text for name, text in os.environ.items()
         if not name.startswith(("HOCKET_", "FAKE_"))
@@ -24,8 +24,7 @@ def info(**variables: str) -> dict:
         timeout=60, check=True,
     )
     document = json.loads(ran.stdout)
-    (nccl,) = [each for each in document["transports"] if each["name"] == "nccl"]
-    (device,) = document["devices"]
+    device, nccl = document["devices"]
     return {"nccl": nccl, "device": device}
 
 
@@ -60,7 +59,7 @@ class Info(unittest.TestCase):
 
     def test_a_driver_and_no_nccl(self) -> None:
         if not HAS_NCCL:
-            self.skipTest("this build has no NCCL transport")
+            self.skipTest("this build has no NCCL")
         told = info(HOCKET_DEVICE_MODULE=FAKE_DEVICE, HOCKET_NCCL_LIBRARY="/nowhere/libnccl.so.2")
         self.assertTrue(told["device"]["available"])
         reason = told["nccl"]["reason"]
@@ -70,14 +69,14 @@ class Info(unittest.TestCase):
 
     def test_nccl_is_too_old(self) -> None:
         if not HAS_NCCL:
-            self.skipTest("this build has no NCCL transport")
+            self.skipTest("this build has no NCCL")
         told = info(HOCKET_DEVICE_MODULE=FAKE_DEVICE, HOCKET_NCCL_LIBRARY=OLDER_NCCL)
         self.assertIn(f"NCCL 2.17.1 ({OLDER_NCCL}) is too old: 2.18 or later is needed",
                       told["nccl"]["reason"])
 
     def test_all_is_there(self) -> None:
         if not HAS_NCCL:
-            self.skipTest("this build has no NCCL transport")
+            self.skipTest("this build has no NCCL")
         told = info(HOCKET_DEVICE_MODULE=FAKE_DEVICE, HOCKET_NCCL_LIBRARY=NEW_NCCL)
         self.assertTrue(told["device"]["available"] and told["nccl"]["available"])
         self.assertIn("version 2.28.9", told["nccl"]["summary"])

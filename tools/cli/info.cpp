@@ -48,7 +48,8 @@ struct Machine {
   int cpus_usable = 0;  // fewer where this process was bound to some of them
 };
 
-struct TransportState {
+/// Of a transport, of a device, or of what works on one.
+struct Availability {
   std::string name = {};
   std::string summary = {};
   std::string reason = {};  // why it is not available; empty when it is
@@ -91,8 +92,8 @@ std::string sentence(const Status& status) {
 }
 
 /// NCCL, and the devices that it is for: what is missing first.
-TransportState nccl_state() {
-  TransportState state = {.name = "nccl"};
+Availability nccl_state() {
+  Availability state = {.name = "nccl"};
   const device::OffloadKind* const kind = device::built_in_offload();
   if (kind == nullptr) {
     state.reason = "this build of Hocket does not have it";
@@ -109,40 +110,45 @@ TransportState nccl_state() {
 }
 
 /// What reaches device memory, or why nothing does.
-TransportState device_state() {
+Availability device_state() {
   const auto& runtime = device::process_runtime();
   if (!runtime.ok()) return {.name = "cuda", .reason = sentence(runtime.status())};
   return {.name = (*runtime).table().name, .summary = (*runtime).describe()};
 }
 
-std::vector<std::string> row_of(const TransportState& state) {
+std::vector<std::string> row_of(const Availability& state) {
   return {state.name, state.reason.empty() ? fmt::format("yes: {}", state.summary)
                                            : fmt::format("no: {}", state.reason)};
 }
 
-Json json_of(const TransportState& state) {
-  return {{"name", state.name},
-          {"available", state.reason.empty()},
-          {"summary", state.summary},
-          {"reason", state.reason}};
+Json list_of(const std::vector<Availability>& states) {
+  Json list = Json::array();
+  for (const Availability& each : states) {
+    list.push_back({{"name", each.name},
+                    {"available", each.reason.empty()},
+                    {"summary", each.summary},
+                    {"reason", each.reason}});
+  }
+  return list;
 }
 
-std::vector<TransportState> transports() {
-  std::vector<TransportState> states;
+std::vector<Availability> transports() {
+  std::vector<Availability> states;
   for (const TransportKind* kind : found_transports().kinds) {
     const Status status = kind->available();
     states.push_back({.name = std::string(kind->name),
                       .summary = std::string(kind->summary),
                       .reason = status.ok() ? "" : status.to_string()});
   }
-  states.push_back(nccl_state());
   for (const char* name : {"tcp", "shm", "verbs"}) {
-    if (std::ranges::find(states, name, &TransportState::name) == states.end()) {
+    if (std::ranges::find(states, name, &Availability::name) == states.end()) {
       states.push_back({.name = name, .reason = "this build of Hocket does not have it"});
     }
   }
   return states;
 }
+
+std::vector<Availability> devices() { return {device_state(), nccl_state()}; }
 
 std::vector<net::Interface> interfaces() {
   auto listed = net::list_interfaces();
@@ -211,11 +217,13 @@ void print_overview() {
               {"used", fmt::format("{} (HOCKET_SIMD={})", simd_used(), simd_wanted())}});
   page.heading("Transports");
   std::vector<std::vector<std::string>> rows;
-  for (const TransportState& each : transports()) rows.push_back(row_of(each));
+  for (const Availability& each : transports()) rows.push_back(row_of(each));
   for (const std::string& each : found_transports().complaints) rows.push_back({"but", each});
   page.table(rows);
   page.heading("Devices");
-  page.table({row_of(device_state())});
+  rows.clear();
+  for (const Availability& each : devices()) rows.push_back(row_of(each));
+  page.table(rows);
   page.heading("Interfaces");
   rows.clear();
   for (const net::Interface& each : interfaces()) {
@@ -280,8 +288,6 @@ Json launcher_json() {
 void print_json() {
   const Build build;
   const Machine here = machine();
-  Json list = Json::array();
-  for (const TransportState& each : transports()) list.push_back(json_of(each));
   const Json document = {
       {"version", build.version},
       {"c_abi", build.abi_version},
@@ -294,9 +300,9 @@ void print_json() {
         {"cpus", here.cpus},
         {"cpus_usable", here.cpus_usable}}},
       {"simd", {{"available", simd_available()}, {"used", simd_used()}, {"wanted", simd_wanted()}}},
-      {"transports", list},
+      {"transports", list_of(transports())},
       {"transport_complaints", found_transports().complaints},
-      {"devices", Json::array({json_of(device_state())})},
+      {"devices", list_of(devices())},
       {"interfaces", interfaces_json()},
       {"launcher", launcher_json()},
       {"environment", environment_json()},
