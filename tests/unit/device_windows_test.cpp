@@ -1,7 +1,9 @@
 // Windows of collectives on device memory: each element goes to a slot once, and comes back once.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hocket/collective.hpp"
@@ -25,9 +27,17 @@ struct Shape {
   std::size_t out = 0;
 };
 
+/// Of the blocks of one window in one direction, which must lie apart in the slot.
 void count(const std::vector<Block>& blocks, std::byte* memory, std::vector<int>& touched) {
+  std::array<bool, slot_bytes> taken = {};
   for (const Block& each : blocks) {
-    REQUIRE(each.slot_offset + each.row_bytes * each.rows <= slot_bytes);
+    const std::size_t end = each.slot_offset + each.row_bytes * each.rows;
+    REQUIRE(end <= slot_bytes);
+    bool is_free = true;
+    for (std::size_t i = each.slot_offset; i < end; ++i) {
+      is_free = !std::exchange(taken.at(i), true) && is_free;
+    }
+    REQUIRE(is_free);
     for (std::size_t row = 0; row < each.rows; ++row) {
       const auto first = static_cast<std::size_t>(each.user - memory) + row * each.user_pitch;
       REQUIRE(first % 4 == 0);
@@ -136,14 +146,54 @@ TEST_CASE("windows of a batch hold each piece once", "[device]") {
   CHECK(is_once(up));
 }
 
-TEST_CASE("windows are as large on every rank", "[device]") {
-  Collective it = of(CollectiveKind::all_to_all, 7);
-  CHECK(window_elements(it, {.rank = 0, .size = 4}, slot_bytes) == 8);
-  it.kind = CollectiveKind::all_gather;
-  CHECK(window_elements(it, {.rank = 3, .size = 4}, slot_bytes) == 16);
-  it.kind = CollectiveKind::all_reduce;
-  CHECK(window_elements(it, {.rank = 3, .size = 4}, slot_bytes) == 64);
-  CHECK(window_elements(it, {.rank = 3, .size = 4}, 1) == 1);
+TEST_CASE("windows fill the slot, on every rank alike", "[device]") {
+  for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) {
+    const Seat seat = {.rank = rank, .size = 4};
+    Collective it = of(CollectiveKind::all_to_all, 7);
+    CHECK(window_elements(it, seat, slot_bytes) == 8);
+    it.kind = CollectiveKind::all_gather;
+    CHECK(window_elements(it, seat, slot_bytes) == 16);
+    it.kind = CollectiveKind::all_reduce;
+    CHECK(window_elements(it, seat, slot_bytes) == 64);
+    CHECK(window_elements(it, seat, 1) == 1);
+  }
+}
+
+/// Each rank's part is where the collective among the hosts looks for it.
+TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
+  constexpr std::size_t part_bytes = 20;
+  std::vector<std::byte> memory(12 * part_bytes);
+  Window window;
+  for (const std::uint32_t rank : {0U, 1U, 2U}) {
+    const Seat seat = {.rank = rank, .size = 3};
+    Collective it = of(CollectiveKind::all_gather, 9);
+    it.in = it.out = memory.data();
+    write_window(it, seat, 4, 5, slot_bytes, window);
+    CHECK(window.collective.count == 5);
+    CHECK(window.out_offset == 0);
+    CHECK(window.in_offset == rank * part_bytes);
+    REQUIRE(window.down.size() == 1);
+    CHECK(window.down[0].slot_offset == window.in_offset);
+    REQUIRE(window.up.size() == 1);
+    CHECK(window.up[0].slot_offset == 0);
+    CHECK((window.up[0].rows == 3 && window.up[0].row_bytes == part_bytes));
+
+    const std::vector<std::size_t> counts = {5, 1, 7};
+    it.counts = counts;
+    write_window(it, seat, 0, 5, slot_bytes, window);
+    REQUIRE(window.up.size() == 3);
+    for (std::size_t i = 0; i < 3; ++i) {
+      CHECK(window.up[i].slot_offset == std::array<std::size_t, 3>{0, 20, 24}.at(i));
+    }
+    CHECK(window.in_offset == window.up[rank].slot_offset);
+
+    it.kind = CollectiveKind::all_to_all;
+    it.counts_from = counts;
+    write_window(it, seat, 0, 5, slot_bytes, window);
+    CHECK(window.out_offset == slot_bytes / 2);
+    CHECK(window.up.front().slot_offset == window.out_offset);
+    CHECK(window.down.back().slot_offset + window.down.back().row_bytes <= window.out_offset);
+  }
 }
 
 }  // namespace
