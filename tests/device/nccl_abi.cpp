@@ -75,10 +75,22 @@ HOCKET_SAME(ncclScatter);
 #undef HOCKET_SAME
 
 static_assert(sizeof(UniqueId) == sizeof(::ncclUniqueId));
-static_assert(offsetof(Config, blocking) == offsetof(::ncclConfig_t, blocking));
-static_assert(offsetof(Config, cga_cluster_size) == offsetof(::ncclConfig_t, cgaClusterSize));
-static_assert(offsetof(Config, net_name) == offsetof(::ncclConfig_t, netName));
-static_assert(offsetof(Config, split_share) == offsetof(::ncclConfig_t, splitShare));
+
+#define HOCKET_SAME(ours, theirs)                                             \
+  static_assert(offsetof(Config, ours) == offsetof(::ncclConfig_t, theirs) && \
+                std::is_same_v<decltype(Config::ours), decltype(::ncclConfig_t::theirs)>)
+HOCKET_SAME(size, size);
+HOCKET_SAME(magic, magic);
+HOCKET_SAME(version, version);
+HOCKET_SAME(blocking, blocking);
+HOCKET_SAME(cga_cluster_size, cgaClusterSize);
+HOCKET_SAME(min_ctas, minCTAs);
+HOCKET_SAME(max_ctas, maxCTAs);
+HOCKET_SAME(net_name, netName);
+HOCKET_SAME(split_share, splitShare);
+#undef HOCKET_SAME
+constexpr ::ncclConfig_t initial = NCCL_CONFIG_INITIALIZER;
+static_assert(Config{}.magic == initial.magic);
 static_assert(undefined == NCCL_CONFIG_UNDEF_INT && no_color == NCCL_SPLIT_NOCOLOR);
 static_assert(version_of(2, 18, 5) == NCCL_VERSION(2, 18, 5));
 
