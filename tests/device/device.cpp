@@ -1,6 +1,5 @@
 // Collectives on device memory: each check is a function that all ranks of a world call. Prints
-// what is wrong, and fails then. The device and NCCL may be fakes, or not: what is said of fakes in
-// the arguments ("fake") is only tried with them.
+// what is wrong, and fails then. The device and NCCL may be fakes, or not.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -308,6 +307,37 @@ void prepared(World& world) {
   expect(data.values() == Numbers(10'000, world.ranks.size() * world.ranks.size()), "prepared");
 }
 
+/// What is prepared goes when its operations are in a stream, and not over.
+void prepared_in_a_stream(World& world) {
+  const std::size_t count = 100'000;
+  const Numbers ours = given(world.ranks.rank(), count);
+  Vector<std::int32_t> data(world.device, ours);
+  Vector<std::int32_t> all(world.device, Numbers(count * world.size(), -1));
+  const std::span<std::int32_t> part = all.all().subspan(count * world.rank(), count);
+  world.device.copy(part.data(), ours.data(), part.size_bytes());
+  for (const Collective& each :
+       {Collective::broadcast<std::int32_t>(data.all(), 0, in(world.device.stream())),
+        Collective::all_gather<std::int32_t>(part, all.all(), in(world.device.stream()))}) {
+    hocket::Prepared it = world.ranks.prepare(each);
+    for (int i = 0; i < 3; ++i) it.run();
+  }
+  world.device.wait();
+  expect(data.values() == given(0, count), "a prepared broadcast in a stream");
+  const Numbers got = all.values();
+  const int last = world.ranks.size() - 1;
+  const auto theirs = got.end() - static_cast<std::ptrdiff_t>(count);
+  expect(Numbers(theirs, got.end()) == given(last, count), "a prepared all_gather in a stream");
+}
+
+/// Of these, NCCL can on some devices only.
+void small_floats(World& world) {
+  const std::vector<hocket::float8_e4m3> ones(1000, hocket::float8_e4m3(1.0F));
+  Vector<hocket::float8_e4m3> data(world.device, ones);
+  world.ranks.all_reduce(data.all());
+  const auto sum = static_cast<float>(data.values().back());
+  expect(sum == static_cast<float>(world.ranks.size()), "all_reduce of small floats");
+}
+
 template <class Call>
 void expect_refusal(Call&& call, std::string_view part, const char* what) {
   try {
@@ -340,9 +370,18 @@ void mistakes(World& world) {
 
 using Check = void (*)(World& world);
 
-constexpr Check checks[] = {sums,     uneven_parts, batches,           ops_that_nccl_lacks,
-                            chains,   streams,      nobody_is_blocked, hosts_and_devices_together,
-                            prepared, mistakes};
+constexpr Check checks[] = {sums,
+                            uneven_parts,
+                            batches,
+                            ops_that_nccl_lacks,
+                            chains,
+                            streams,
+                            nobody_is_blocked,
+                            hosts_and_devices_together,
+                            prepared,
+                            prepared_in_a_stream,
+                            small_floats,
+                            mistakes};
 
 }  // namespace
 

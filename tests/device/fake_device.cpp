@@ -1,6 +1,7 @@
 #include "fake_device.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -10,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 
 #include <sys/mman.h>
@@ -27,11 +29,16 @@ constexpr std::int32_t host_kind = 1;
 constexpr std::int32_t device_kind = 3;
 
 constexpr int wrong_value = 1;
+constexpr int out_of_memory = 2;
+constexpr int broken = 214;
 constexpr int copy_failed = 700;
+
+constexpr int devices = 2;
 
 struct Allocation {
   std::size_t bytes = 0;
   std::int32_t kind = 0;
+  int device = 0;
   std::byte* alias = nullptr;  // of device memory: where it may be touched
 };
 
@@ -57,9 +64,24 @@ Memories& memories() {
 }
 
 std::atomic<double> copy_speed = 0;
-std::atomic<unsigned> copies_left = 0;  // until they fail; 0: never
-std::atomic<bool> copies_fail = false;
 std::atomic<unsigned> allocated = 0;
+thread_local int current_device = 0;
+std::array<std::atomic<bool>, devices> begun = {};
+
+/// Of calls that fail from some time on.
+struct Fuse {
+  std::atomic<unsigned> left = 0;  // until then; 0: never
+  std::atomic<bool> is_blown = false;
+
+  bool fails() {
+    if (left > 0 && --left == 0) is_blown = true;
+    return is_blown;
+  }
+};
+std::array<Fuse, 3> fuses;
+bool fails(Call call) { return fuses.at(static_cast<std::size_t>(call)).fails(); }
+
+bool is_wished(std::string_view name) { return process_environment().get("FAKE_DEVICE") == name; }
 
 class Stream {
  public:
@@ -167,35 +189,51 @@ using EventHandle = std::shared_ptr<Event>;
 EventHandle& event_of(void* handle) { return *static_cast<EventHandle*>(handle); }
 
 int available(char* why, std::size_t bytes) {
-  if (process_environment().get("FAKE_DEVICE") != "none") return 0;
+  if (!is_wished("none")) return 0;
   std::snprintf(why, bytes, "there is no fake driver");
   return 1;
 }
 void describe(char* text, std::size_t bytes) { std::snprintf(text, bytes, "1 of Fake"); }
 const char* error_text(int error) {
-  return error == copy_failed ? "an illegal address" : "an invalid value";
+  switch (error) {
+    case copy_failed:
+      return "an illegal address";
+    case out_of_memory:
+      return "out of memory";
+    case broken:
+      return "an uncorrectable error";
+    default:
+      return "an invalid value";
+  }
 }
 int get_device(int* device) {
-  *device = 0;
+  *device = current_device;
   return 0;
 }
-int set_device(int device) { return device == 0 ? 0 : wrong_value; }
+int set_device(int device) {
+  if (device < 0 || device >= devices) return wrong_value;
+  current_device = device;
+  begun.at(static_cast<std::size_t>(device)) = true;
+  return 0;
+}
 /// As if each process had one of its own.
-int identify(int /*device*/, char* text, std::size_t bytes) {
-  std::snprintf(text, bytes, "fake:%d", static_cast<int>(getpid()));
+int identify(int device, char* text, std::size_t bytes) {
+  std::snprintf(text, bytes, "fake:%d:%d", static_cast<int>(getpid()), device);
   return 0;
 }
 
 int facts_of(const void* memory, device::MemoryFacts* facts) {
+  if (is_wished("broken")) return broken;
   const auto [begin, allocation] = memories().find(memory);
   facts->kind = begin == nullptr ? host_kind : allocation.kind;
-  facts->device = begin == nullptr ? -1 : 0;
+  facts->device = begin == nullptr ? -1 : allocation.device;
   return 0;
 }
 
 /// Device memory is mapped twice: where the user has it, nobody may touch it.
 int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
   if (kind == host_kind) return wrong_value;
+  if (fails(Call::allocate)) return out_of_memory;
   ++allocated;
   const int file = ::memfd_create("fake device memory", MFD_CLOEXEC);
   if (file < 0 || ::ftruncate(file, static_cast<off_t>(bytes)) != 0) return wrong_value;
@@ -208,7 +246,10 @@ int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
   if (seen == MAP_FAILED || alias == MAP_FAILED) return wrong_value;
   const std::lock_guard lock(memories().mutex);
   memories().by_address[static_cast<const std::byte*>(seen)] = {
-      .bytes = bytes, .kind = kind, .alias = static_cast<std::byte*>(alias)};
+      .bytes = bytes,
+      .kind = kind,
+      .device = current_device,
+      .alias = static_cast<std::byte*>(alias)};
   *memory = seen;
   return 0;
 }
@@ -233,6 +274,7 @@ int destroy_stream(void* stream) {
   return 0;
 }
 int make_event(int /*is_timed*/, void** event) {
+  if (fails(Call::make_event)) return out_of_memory;
   *event = new EventHandle(std::make_shared<Event>());
   return 0;
 }
@@ -261,8 +303,7 @@ int elapsed(void* begin, void* end, float* milliseconds) {
 
 int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
               std::size_t row_bytes, std::size_t rows, void* stream) {
-  if (copies_left > 0 && --copies_left == 0) copies_fail = true;
-  if (copies_fail) return copy_failed;
+  if (fails(Call::copy)) return copy_failed;
   auto task = std::make_unique<Copy>();
   task->to = as_device(to);
   task->to_pitch = to_pitch;
@@ -319,11 +360,13 @@ std::byte* as_device(const void* memory) {
 
 void enqueue(void* stream, Task* task) { stream_of(stream).push(std::unique_ptr<Task>(task)); }
 void set_copy_speed(double bytes_per_second) { copy_speed = bytes_per_second; }
-void fail_copy(unsigned n) {
-  copies_left = n;
-  copies_fail = false;
+void fail(Call call, unsigned n) {
+  Fuse& fuse = fuses.at(static_cast<std::size_t>(call));
+  fuse.left = n;
+  fuse.is_blown = false;
 }
 unsigned allocations() { return allocated; }
+bool is_begun(int device) { return begun.at(static_cast<std::size_t>(device)); }
 
 }  // namespace hocket::fake
 

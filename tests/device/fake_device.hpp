@@ -2,7 +2,8 @@
 // a stream, as that of a real one. The library is a module (HOCKET_DEVICE_MODULE) as much as a part
 // of the fake NCCL and of tests, which say by these functions how it is to behave.
 //
-// FAKE_DEVICE in the environment: "none" for a machine without a driver.
+// There are two of them. FAKE_DEVICE in the environment: "none" for a machine without a driver,
+// "broken" for one that can't say what a pointer points to.
 #pragma once
 
 #include <cstddef>
@@ -26,9 +27,12 @@ FAKE_DEVICE_API void enqueue(void* stream, Task* task);
 
 /// Bytes per second that each stream copies; 0: as fast as it can.
 FAKE_DEVICE_API void set_copy_speed(double bytes_per_second);
-/// The n-th copy from now on, and all behind it, fail as they are called; 0: none.
-FAKE_DEVICE_API void fail_copy(unsigned n);
+enum class Call { copy, allocate, make_event };
+/// The n-th such call from now on, and all behind it, fail; 0: none.
+FAKE_DEVICE_API void fail(Call call, unsigned n);
 /// How often something was called that waits for the whole device, or allocates.
 FAKE_DEVICE_API unsigned allocations();
+/// Whether a thread has made the device its own: it takes memory from then on.
+FAKE_DEVICE_API bool is_begun(int device);
 
 }  // namespace hocket::fake

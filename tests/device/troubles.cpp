@@ -2,11 +2,20 @@
 //   hang      a kernel of the fake NCCL never ends: the deadline ends it
 //   error     it raises an asynchronous error
 //   death     a rank dies in a staged operation
+//   behind    so does one, and NCCL's kernels are behind that in a stream
 //   missing   a rank never comes to the first operation
 //   copy      the device's runtime fails
+//   make      it has no memory for NCCL's beginning, on one rank
+//   event     it has none for an operation, on one rank
 //   init      NCCL's own beginning does not end
 //   stuck     a rank does not come to an operation (also with a real NCCL)
+//   patience  nor to two, of which the later has the sooner deadline
+//   leave     a rank has left when another begins what it has done (nothing fails)
+//   second    the device is not the first of its process (nothing fails)
+//   broken    the device can't say what a pointer points to (memory of the host does not care)
 // Prints what is wrong, and fails then.
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -34,6 +43,7 @@ using hocket::Communicator;
 using hocket::Duration;
 using hocket::monotonic_clock;
 using hocket::StatusCode;
+using hocket::fake::Call;
 using hocket::testing::Device;
 using hocket::testing::Vector;
 
@@ -75,7 +85,7 @@ void expect_failure(const Failure& failure, StatusCode code, std::string_view pa
 }
 
 /// Sanitizers take their time, and so do machines that are shared.
-constexpr Duration soon = 2s;
+constexpr Duration soon = 1s;
 constexpr Duration slack = 50ms;
 
 void check_all_fails_now(Communicator& world, Device& device) {
@@ -133,6 +143,27 @@ void death(Communicator& world, Device& device) {
   device.wait();
 }
 
+/// Of the last rank, NCCL does not know, and a gate is before its kernels.
+void behind(Communicator& world, Device& device) {
+  Vector<std::int32_t> data(device, 4'000'000);
+  world.all_reduce(data.all());
+  world.barrier();
+  if (world.rank() == world.size() - 1) ::_exit(0);
+  const auto in_stream = [&](hocket::ReduceOp op) {
+    return Collective::all_reduce<std::int32_t>(data.in(), data.all(), op,
+                                                {.stream = device.stream()});
+  };
+  const Failure failure = failure_of([&] {
+    world.run(in_stream(hocket::ReduceOp::bit_or));
+    world.run(in_stream(hocket::ReduceOp::sum));
+    world.start(in_stream(hocket::ReduceOp::sum)).wait();
+  });
+  expect(failure.code == StatusCode::peer_lost, fmt::format("behind a death: {}", failure.text));
+  expect(failure.after < soon, "a death before kernels is seen late");
+  check_all_fails_now(world, device);
+  device.wait();
+}
+
 void missing(Communicator& world, Device& device) {
   Vector<float> data(device, 16);
   if (world.rank() == 0) {
@@ -146,11 +177,36 @@ void missing(Communicator& world, Device& device) {
 
 void copy(Communicator& world, Device& device) {
   Vector<float> data(device, 4'000'000);
-  hocket::fake::fail_copy(2);
+  hocket::fake::fail(Call::copy, 2);
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
-  hocket::fake::fail_copy(0);
+  hocket::fake::fail(Call::copy, 0);
   expect_failure(failure, StatusCode::system_error, "an illegal address", soon);
   check_all_fails_now(world, device);
+}
+
+/// On rank 0 a call of the device's runtime fails, and so does `run` on all.
+template <class Run>
+void fail_on_one_rank(Communicator& world, Device& device, Call call, Run&& run) {
+  const bool is_here = world.rank() == 0;
+  if (is_here) hocket::fake::fail(call, 1);
+  const Failure failure = failure_of(run);
+  hocket::fake::fail(call, 0);
+  expect_failure(failure, is_here ? StatusCode::system_error : StatusCode::peer_lost,
+                 is_here ? "out of memory" : "peer 0", soon);
+  check_all_fails_now(world, device);
+}
+
+void make(Communicator& world, Device& device) {
+  Vector<float> data(device, 16);
+  fail_on_one_rank(world, device, Call::allocate, [&] { world.all_reduce(data.all()); });
+}
+
+void event(Communicator& world, Device& device) {
+  Vector<float> data(device, 16);
+  world.all_reduce(data.all());
+  const auto it = Collective::all_reduce<float>(data.in(), data.all());
+  hocket::Work first = world.start(it);
+  fail_on_one_rank(world, device, Call::make_event, [&] { world.start(it).wait(); });
 }
 
 void init(Communicator& world, Device& device) {
@@ -174,23 +230,98 @@ void stuck(Communicator& world, Device& device) {
   device.wait();
 }
 
+void patience(Communicator& world, Device& device) {
+  Vector<float> data(device, 1000);
+  world.all_reduce(data.all());
+  world.barrier();
+  if (world.rank() == 0) {
+    std::this_thread::sleep_for(1s);
+    return;
+  }
+  const auto it = [&](Duration timeout) {
+    return Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = timeout});
+  };
+  hocket::Work first = world.start(it(10s));
+  hocket::Work second = world.start(it(300ms));
+  expect_failure(failure_of([&] { second.wait(); }), StatusCode::timeout, "not over in time",
+                 300ms + soon);
+  expect(failure_of([&] { first.wait(); }).code == StatusCode::timeout, "the first fails, too");
+}
+
+struct Pause final : hocket::fake::Task {
+  explicit Pause(Duration length) : end(monotonic_clock().now() + length) {}
+  bool is_over() override { return monotonic_clock().now() >= end; }
+  hocket::Instant end;
+};
+
+void leave(Communicator& world, Device& device) {
+  Vector<float> data(device, 1000);
+  world.all_reduce(data.all());
+  auto it = Collective::broadcast<float>(data.all());
+  if (world.rank() == 0) return world.run(it);
+  hocket::fake::enqueue(device.stream().handle, new Pause(3s));
+  it.options.stream = device.stream();
+  const Failure failure = failure_of([&] { world.start(it).wait(); });
+  expect(failure.code == StatusCode::ok, fmt::format("a rank has left: {}", failure.text));
+  expect(failure.after > 2s, "it is not behind what the stream has");
+}
+
+void second(Communicator& world, Device& device) {
+  (void)device.runtime()->set_device(1);
+  Vector<float> data(device, 1000);
+  world.all_reduce(data.all());
+  std::atomic<bool> is_over = false;
+  auto it = Collective::all_reduce<float>(data.in(), data.all());
+  it.options.on_end = [](void* context, StatusCode) {
+    *static_cast<std::atomic<bool>*>(context) = true;
+  };
+  it.options.on_end_context = &is_over;
+  {
+    const hocket::Work work = world.start(it);
+    while (!is_over) std::this_thread::sleep_for(1ms);
+  }
+  expect(!hocket::fake::is_begun(0), "the first device is begun, which nobody uses");
+  (void)device.runtime()->set_device(0);
+  Vector<float> elsewhere(device, 1000);
+  expect_failure(failure_of([&] { world.all_reduce(elsewhere.all()); }),
+                 StatusCode::invalid_argument, "memory of device 0", soon);
+  (void)device.runtime()->set_device(1);
+  world.all_reduce(data.all());
+}
+
+void broken(Communicator& world, Device& device) {
+  std::vector<float> host(1000, 1);
+  world.all_reduce<float>(host);
+  expect(host.front() == static_cast<float>(world.size()), "memory of the host");
+  const auto it = Collective::all_reduce<float>(host, host, {}, {.stream = device.stream()});
+  expect_failure(failure_of([&] { world.run(it); }), StatusCode::invalid_argument,
+                 "an uncorrectable error", soon);
+}
+
 struct Trouble {
   std::string_view name;
   void (*run)(Communicator& world, Device& device);
 };
 
-constexpr Trouble troubles[] = {{"hang", hang},   {"hang-in-stream", hang_in_stream},
-                                {"error", error}, {"death", death},
-                                {"copy", copy},   {"missing", missing},
-                                {"init", init},   {"stuck", stuck}};
+constexpr Trouble troubles[] = {{"hang", hang},     {"hang-in-stream", hang_in_stream},
+                                {"error", error},   {"death", death},
+                                {"behind", behind}, {"missing", missing},
+                                {"copy", copy},     {"make", make},
+                                {"event", event},   {"init", init},
+                                {"stuck", stuck},   {"patience", patience},
+                                {"leave", leave},   {"second", second},
+                                {"broken", broken}};
 
 }  // namespace
 
 int main(int count, char** arguments) {
+  const auto trouble = std::ranges::find(troubles, count > 1 ? arguments[1] : "", &Trouble::name);
+  if (trouble == std::end(troubles)) {
+    std::fputs("WRONG: no such trouble\n", stdout);
+    return 2;
+  }
   Communicator world = hocket::join({.operation_timeout = 20s});
   Device device;
-  for (const Trouble& each : troubles) {
-    if (count > 1 && each.name == arguments[1]) each.run(world, device);
-  }
+  trouble->run(world, device);
   return failures == 0 ? 0 : 1;
 }

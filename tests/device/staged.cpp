@@ -1,0 +1,70 @@
+// The staged way where the other ranks can't be reached: every operation ends, and its gate opens.
+// Prints what is wrong, and fails then.
+#include "device/staged.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/clock.hpp"
+#include "device/table.hpp"
+#include "fake_device.hpp"
+
+extern "C" FAKE_DEVICE_API const hocket::device::Table* hocket_device_v0();
+
+namespace {
+
+using hocket::Collective;
+using hocket::CollectiveKind;
+using hocket::monotonic_clock;
+using hocket::Status;
+using hocket::StatusCode;
+using hocket::device::Operation;
+using hocket::device::Staged;
+
+[[noreturn]] void give_up(const char* what) {
+  std::printf("WRONG: %s\n", what);
+  std::exit(1);
+}
+
+class NoOthers final : public hocket::device::HostSide {
+ public:
+  hocket::engine::Engine& engine() override { give_up("nothing is under way among the hosts"); }
+  Status start(const Collective& /*collective*/, std::size_t /*place*/,
+               hocket::engine::Work& /*work*/, hocket::Deadline /*deadline*/) override {
+    return {StatusCode::system_error, "a channel can't be opened"};
+  }
+  Status watch() override { return {}; }
+  Status loss(hocket::Instant /*now*/) override { return {}; }
+  void fail(const Status& /*why*/) override {}
+};
+
+/// How many windows it has is agreed on first.
+void exchange_uneven_parts(Staged& staged, Operation& operation) {
+  static constexpr std::array<std::size_t, 2> counts = {1, 2};
+  operation.collective = {
+      .kind = CollectiveKind::all_to_all, .counts = counts, .counts_from = counts};
+  operation.work.begin();
+  staged.push(operation);
+  for (int i = 0; i < 10 && !operation.work.is_over(); ++i) {
+    (void)staged.progress(monotonic_clock().now());
+  }
+  if (!operation.work.is_over()) give_up("an operation does not end");
+  if (operation.work.status().code() != StatusCode::system_error) give_up("it does not fail");
+}
+
+}  // namespace
+
+int main() {
+  const hocket::device::Runtime runtime(*hocket_device_v0());
+  NoOthers host;
+  const auto staged = Staged::make(runtime, host, {.rank = 0, .size = 2}, 1 << 20).value();
+  std::array<Operation, 2> operations;
+  for (Operation& each : operations) exchange_uneven_parts(*staged, each);
+  const auto stream = hocket::device::make_stream(runtime).value();
+  const auto event = hocket::device::make_event(runtime).value();
+  if (!staged->hold(stream.get(), operations.back()).ok()) give_up("a stream can't wait");
+  (void)runtime->record(event.get(), stream.get());
+  while (!hocket::device::is_over(runtime, event).value()) continue;
+}
