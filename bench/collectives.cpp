@@ -33,6 +33,7 @@ Conditions conditions_of(Communicator& world, CollectiveKind kind, const Sweep& 
           .algorithm = process_config().get(variables::algorithm),
           .ranks = world.size(),
           .hosts = count_hosts(world),
+          .machines = count_machines(world),
           .processors = std::thread::hardware_concurrency(),
           .in_place = options.in_place,
           .is_started = options.is_started,

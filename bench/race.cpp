@@ -65,6 +65,7 @@ Race::Race(RaceOptions options) : options_(std::move(options)) {
   const Run first = run_once(Operation::barrier, automatic, {});
   ranks_ = first.ranks;
   hosts_ = first.hosts;
+  if (first.machines == 1 && first.processors < ranks_) shared_processors_ = first.processors;
 }
 
 plan::Problem Race::problem(Operation operation) const {
@@ -97,7 +98,11 @@ Race::Run Race::run_once(Operation operation, std::string_view name, const Stage
   }
   if (options_.launch.empty()) command += fmt::format(" --ranks {}", options_.ranks);
   const auto document = nlohmann::json::parse(output_of(command));
-  Run run{.ranks = document["ranks"], .hosts = document["conditions"]["hosts"]};
+  const auto& conditions = document["conditions"];
+  Run run{.ranks = document["ranks"],
+          .hosts = conditions["hosts"],
+          .machines = conditions["machines"],
+          .processors = conditions["processors"]};
   for (const auto& row : document["rows"]) run.by_size[row["bytes"]] = row["p50_s"];
   return run;
 }

@@ -34,6 +34,8 @@ class Race {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] int hosts() const noexcept { return hosts_; }
+  /// That all ranks share, as they are fewer; else 0.
+  [[nodiscard]] int shared_processors() const noexcept { return shared_processors_; }
   [[nodiscard]] plan::Problem problem(plan::Operation operation) const;
 
   /// Who is far behind is not measured in each round, nor at each size. Throws std::runtime_error.
@@ -49,6 +51,8 @@ class Race {
   struct Run {
     int ranks = 0;
     int hosts = 0;
+    int machines = 0;
+    int processors = 0;                            // of rank 0's machine
     std::map<std::uint64_t, double> by_size = {};  // p50, seconds
   };
   using Names = std::vector<std::string_view>;
@@ -62,6 +66,7 @@ class Race {
   RaceOptions options_;
   int ranks_ = 0;
   int hosts_ = 1;
+  int shared_processors_ = 0;
 };
 
 }  // namespace hocket::bench

@@ -16,6 +16,7 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "comm/card.hpp"
 #include "world/entry.hpp"
 #include "world/launcher.hpp"
 
@@ -60,6 +61,14 @@ void check_root(const WorldOptions& options, int ranks) {
 
 int processors() { return static_cast<int>(std::thread::hardware_concurrency()); }
 
+/// How many different texts the ranks have.
+int count_different(Communicator& world, const std::string& ours) {
+  const std::uint64_t hash = std::hash<std::string>()(ours);
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
+  world.all_gather<std::uint64_t>(std::span(&hash, 1), all);
+  return static_cast<int>(std::set(all.begin(), all.end()).size());
+}
+
 }  // namespace
 
 std::string beside_this_program(const std::string& name) {
@@ -96,11 +105,10 @@ Communicator join_world(const WorldOptions& options, const std::vector<std::stri
 }
 
 int count_hosts(Communicator& world) {
-  const std::uint64_t ours = std::hash<std::string>()(world::describe_process().host);
-  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
-  world.all_gather<std::uint64_t>(std::span(&ours, 1), all);
-  return static_cast<int>(std::set(all.begin(), all.end()).size());
+  return count_different(world, world::describe_process().host);
 }
+
+int count_machines(Communicator& world) { return count_different(world, comm::own_machine()); }
 
 double max_over_ranks(Communicator& world, double value) {
   world.all_reduce<double>(std::span(&value, 1), ReduceOp::max);

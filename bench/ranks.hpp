@@ -28,8 +28,9 @@ void add_world_options(CLI::App& parser, WorldOptions& options);
 [[nodiscard]] Communicator join_world(const WorldOptions& options,
                                       const std::vector<std::string>& words);
 
-/// All ranks call it.
+/// All ranks call these two. Hosts that share their processors are one machine.
 [[nodiscard]] int count_hosts(Communicator& world);
+[[nodiscard]] int count_machines(Communicator& world);
 
 // The value of all ranks, on each.
 [[nodiscard]] double max_over_ranks(Communicator& world, double value);

@@ -118,6 +118,7 @@ void print_json(const std::vector<Row>& rows, const Conditions& of) {
       {"ranks", of.ranks},
       {"conditions",
        {{"hosts", of.hosts},
+        {"machines", of.machines},
         {"processors", of.processors},
         {"algorithm", of.algorithm.empty() ? Json() : Json(of.algorithm)},
         {"in_place", of.in_place},

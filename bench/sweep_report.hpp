@@ -18,6 +18,7 @@ struct Conditions {
   std::string algorithm = {};  // the rules that were given, if any
   int ranks = 1;
   int hosts = 1;
+  int machines = 1;
   unsigned processors = 1;  // of rank 0's host
   bool in_place = false;
   bool is_started = false;

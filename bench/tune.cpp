@@ -160,7 +160,9 @@ void Tuner::measure(Operation operation) {
 
 void Tuner::write() const {
   const sim::Network usual = sim::find_preset(sim::usual_network).value();
-  const sim::Network fitted = fit(usual, timed_);
+  sim::Network start = usual;
+  start.processors = static_cast<std::uint32_t>(race_.shared_processors());
+  const sim::Network fitted = fit(start, timed_);
   std::ofstream file(options_.out);
   file << fmt::format("# By hocket-bench tune: {} ranks on {} hosts.\nhocket-tuning 1\n",
                       race_.ranks(), race_.hosts());

@@ -12,6 +12,7 @@ from pathlib import Path
 OPERATION = "all_reduce"
 # As in `hocket-bench tune` (bench/race.cpp).
 LARGE = 1 << 20  # larger sizes have a run of their own
+TINY, TIMES = 16 << 10, 3  # up to there one run differs most from the next: so many times the rounds
 LONG_CALL, VERY_LONG_CALL = 0.1, 0.5  # seconds: then there are few calls, and one round
 TUNE_ROUNDS = 2  # more would take longest, and what was found is measured again
 WITHOUT, WITH = "without a tuning file", "with a tuning file"  # what is chosen
@@ -116,8 +117,9 @@ def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
 def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> list[Cell]:
     tune(lab, ranks, sizes, file)
     cells = [Cell(ranks, size, candidates(lab, ranks, size, file)) for size in sizes]
-    small = [cell for cell in cells if cell.size <= LARGE]
-    for together in [small, *([cell] for cell in cells if cell.size > LARGE)]:
+    tiny = [cell for cell in cells if cell.size <= TINY]
+    small = [cell for cell in cells if TINY < cell.size <= LARGE]
+    for together in [tiny, small, *([cell] for cell in cells if cell.size > LARGE)]:
         if together:
-            play(lab, together, rounds, file)
+            play(lab, together, TIMES * rounds if together is tiny else rounds, file)
     return cells

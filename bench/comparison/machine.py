@@ -59,14 +59,19 @@ def conditions(build: Path) -> dict[str, object]:
     }
 
 
+def version_of_package(name: str) -> str:
+    version = first_line(["dpkg-query", "-W", "-f", "${Version}", name])
+    return "" if "no packages" in version else version
+
+
 def versions(build: Path) -> dict[str, str]:
     """Of those that are there."""
-    gloo = first_line(["dpkg-query", "-W", "-f", "${Version}", "libgloo-dev"])
     found = {
         "Hocket": version_in(first_line([str(build / "tools" / "hocket"), "--version"])),
         "Open MPI": version_in(first_line(["mpirun.openmpi", "--version"])),
         "MPICH": version_in(first_line(["mpichversion"])),
-        "Gloo": gloo if gloo and "no packages" not in gloo else "",
+        "Gloo": version_of_package("libgloo-dev"),
+        "c10d": version_of_package("python3-torch"),
     }
     for name, package in FETCHED.items():
         file = build / "peers" / package / "VERSION"

@@ -246,6 +246,28 @@ class GlooBcube(Gloo):
     algorithm = "bcube"
 
 
+class C10d(Peer):
+    name = "c10d"
+    how = "PyTorch's, with its Gloo, called from Python; all_reduce in place, as it has no other"
+    operations = ("all_reduce", "all_gather", "broadcast", "barrier", "sendrecv")
+    absence = "install python3-torch"
+
+    def __init__(self, build: Path) -> None:
+        super().__init__(build)
+        self.program = Path(__file__).parents[1] / "peers" / "c10d.py"
+
+    @property
+    def is_here(self) -> bool:
+        return Path("/usr/lib/python3/dist-packages/torch").exists()
+
+    def can(self, operation: str, place: Place) -> bool:
+        return not place.hosts and super().can(operation, place)
+
+    def command(self, task: Task, place: Place) -> Command:
+        return Command(["/usr/bin/python3", str(self.program), str(place.ranks), *task.words],
+                       {"GLOO_SOCKET_IFNAME": place.interface})
+
+
 class Sockets(Peer):
     """The limit: not a peer to beat."""
 
@@ -267,7 +289,7 @@ LIMITS = (Sockets.name,)
 
 def everyone(build: Path) -> list[Peer]:
     return [kind(build) for kind in (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5,
-                                     Mpich5Libfabric, IntelMpi, Gloo, GlooBcube, Sockets)]
+                                     Mpich5Libfabric, IntelMpi, Gloo, GlooBcube, C10d, Sockets)]
 
 
 def environment_of(command: Command) -> dict[str, str]:

@@ -84,9 +84,12 @@ def run(peer: Peer, task: Task, place: Place, patience_s: float) -> tuple[list[R
 SECONDS = 0.2  # a size, of everybody: what hocket-bench takes
 
 
-def patience(task: Task) -> float:
+HOSTS_SECONDS = 120  # more for what goes over links: a call of 64 MiB may take two seconds
+
+
+def patience(task: Task, place: Place) -> float:
     """Starting, warming up and two measurements of a size; and as much again."""
-    return 20 + len(task.sizes) * task.seconds * 12
+    return 20 + len(task.sizes) * task.seconds * 12 + (HOSTS_SECONDS if place.hosts else 0)
 
 
 def task_of(peer: Peer, operation: str, sizes: tuple[int, ...]) -> Task:
@@ -105,7 +108,7 @@ def play_round(match: Match, peers: list[Peer], sizes: tuple[int, ...], build: P
         if peer.name in match.absent:
             continue
         task = task_of(peer, match.operation, sizes)
-        rows, trouble = run(peer, task, match.place, patience(task))
+        rows, trouble = run(peer, task, match.place, patience(task, match.place))
         this.rows[peer.name] = {row["bytes"]: row for row in rows}
         if trouble:
             match.absent[peer.name] = trouble

@@ -85,11 +85,16 @@ bool overlap(std::string_view one, std::string_view other) noexcept {
   return false;
 }
 
-std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessors& ranks) noexcept {
+std::uint32_t count_bits(std::string_view processors) noexcept {
   std::uint32_t count = 0;
   for (const char bits : processors) {
     count += static_cast<std::uint32_t>(std::popcount(static_cast<unsigned char>(bits)));
   }
+  return count;
+}
+
+std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessors& ranks) noexcept {
+  const std::uint32_t count = count_bits(processors);
   std::uint32_t sharing = 0;
   for (const auto& [theirs, number] : ranks) sharing += overlap(processors, theirs) ? number : 0;
   return count == 0 || sharing == 0 ? 1 : (sharing - 1) / count + 1;
@@ -166,6 +171,21 @@ std::uint32_t ranks_per_processor(std::span<const Card> cards) {
     }
   }
   return most;
+}
+
+std::uint32_t shared_processors(std::span<const Card> cards) {
+  const Card& first = cards.front();
+  std::string all;
+  bool has_hosts = false;
+  for (const Card& card : cards) {
+    if (card.machine.empty() || card.machine != first.machine) return 0;
+    has_hosts = has_hosts || card.host != first.host;
+    all.resize(std::max(all.size(), card.processors.size()));
+    std::ranges::transform(card.processors, all, all.begin(),
+                           [](char one, char other) { return static_cast<char>(one | other); });
+  }
+  const std::uint32_t count = count_bits(all);
+  return has_hosts && count < cards.size() ? count : 0;
 }
 
 std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept {

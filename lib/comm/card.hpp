@@ -48,6 +48,10 @@ struct Card {
 /// Where they are the most, of the ranks of one host.
 [[nodiscard]] std::uint32_t ranks_per_processor(std::span<const Card> cards);
 
+/// How many processors all ranks share, where hosts are one machine that has fewer than ranks; else
+/// 0.
+[[nodiscard]] std::uint32_t shared_processors(std::span<const Card> cards);
+
 /// How many ranks each host has, where they have numbers in a row and only the last host may have
 /// fewer; else 1.
 [[nodiscard]] std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept;

@@ -101,6 +101,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it
     tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
+    tuning->network.processors = shared_processors(*cards);
   }
   tuning->network.ranks_per_host = per_host;
   auto context = std::make_shared<Context>(std::move(*world), made->name(), per_host,

@@ -22,6 +22,10 @@ constexpr std::uint32_t burst_starts = 4;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
+// But where a part of a large operation takes long, and each turn of the others hardly any time,
+// then all of them wait for the network.
+constexpr Duration worth_looking = std::chrono::microseconds(100);
+constexpr Duration working_turn = std::chrono::microseconds(10);
 
 }  // namespace
 
@@ -56,7 +60,8 @@ Engine::Engine(std::unique_ptr<Transport> transport, const EngineOptions& option
       burst_pause_(options.burst_pause),
       wake_(std::move(wake)),
       executor_(*transport_, options.executor),
-      patience_(options.spin) {}
+      patience_(options.spin),
+      shared_patience_(shared_spin) {}
 
 Engine::~Engine() {
   {
@@ -201,16 +206,13 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
                   IsOver&& is_over) {
   leader_ = as;
   const std::uint64_t term = ++term_;
-  Instant idle_since = Instant::max();
-  bool slept = false;  // since then
+  Wait wait;
   while (true) {
     const bool moved = executor_.progress();
     if (moved) {
       if (followers_ > 0) changed_.notify_all();
-      const bool has_waited = as == Leader::waiter && idle_since != Instant::max();
-      if (has_waited && !executor_.cuts_through()) patience_.note(slept);
-      idle_since = Instant::max();
-      slept = false;
+      if (as == Leader::waiter && wait.looks > 0) note(wait);
+      wait = {};
     }
     if (is_over()) break;
     if (entering_.load(std::memory_order_relaxed) > 0) {
@@ -221,8 +223,12 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     const Instant now = monotonic_clock().now();
     executor_.expire(now);
     if (is_over() || deadline.passed(now)) break;
-    idle_since = std::min(idle_since, now);
-    if (now - idle_since < spin(as)) {
+    if (wait.looks == 0) wait.begin = now;
+    if (!wait.slept) {
+      wait.last_look = now;
+      ++wait.looks;
+    }
+    if (now - wait.begin < spin(as)) {
       if (shares_processors_) {
         lock.unlock();
         std::this_thread::yield();
@@ -231,16 +237,25 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
       }
       continue;
     }
-    slept = true;
+    wait.slept = true;
     sleep(lock, deadline);
     if (term != term_) return;
   }
   resign();
 }
 
+void Engine::note(const Wait& wait) noexcept {
+  if (!executor_.cuts_through()) return patience_.note(wait.slept);
+  if (!shares_processors_) return;
+  const Duration looked = wait.last_look - wait.begin;
+  shared_patience_.note((wait.slept || looked > worth_looking) &&
+                        looked < working_turn * wait.looks);
+}
+
 Duration Engine::spin(Leader as) const noexcept {
   if (as == Leader::background) return background_spin;
-  return shares_processors_ ? shared_spin : patience_.before_sleep();
+  if (!shares_processors_) return patience_.before_sleep();
+  return executor_.cuts_through() ? shared_patience_.before_sleep() : shared_spin;
 }
 
 void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {

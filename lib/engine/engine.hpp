@@ -83,12 +83,21 @@ class Engine {
   enum class Leader : std::uint8_t { nobody, waiter, background };
   class Entry;
 
+  /// Of a leader, for anything to move.
+  struct Wait {
+    Instant begin = {};
+    Instant last_look = {};  // before it slept
+    std::uint32_t looks = 0;
+    bool slept = false;
+  };
+
   Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake);
 
   /// Until `is_over` says so, the deadline has passed, or another thread leads. Begins and ends
   /// with the lock, and sleeps without.
   template <class IsOver>
   void lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
+  void note(const Wait& wait) noexcept;
   [[nodiscard]] Duration spin(Leader as) const noexcept;
   void sleep(std::unique_lock<std::mutex>& lock, Deadline deadline);
   void let_enter(std::unique_lock<std::mutex>& lock);
@@ -109,6 +118,7 @@ class Engine {
   Executor executor_;
   std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
+  Patience shared_patience_;  // where it shares processors, and the operation is large
   std::uint64_t term_ = 0;    // of the leader
   std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;

@@ -18,6 +18,16 @@ double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
 }
 
+/// Where ranks share processors, each message waits for those of the others; but in a tree few of
+/// them have any at once.
+Network with_waits(Network network, const Problem& problem, const Algorithm& algorithm) noexcept {
+  if (network.processors == 0 || network.processors >= problem.size) return network;
+  if (algorithm.reach == plan::Reach::trees) return network;
+  const double sharing = static_cast<double>(problem.size) / network.processors;
+  for (double* const each : {&network.host_overhead, &network.overhead}) *each *= sharing;
+  return network;
+}
+
 /// What a message between two ranks costs.
 struct Link {
   double overhead;  // at one end
@@ -177,8 +187,9 @@ double bus_factor(Operation operation, std::uint32_t size) noexcept {
 }
 
 double estimate_seconds(const Algorithm& algorithm, const Problem& problem, double bytes,
-                        const Network& network) noexcept {
-  if (problem.size < 2) return bytes * seconds_per_byte(network.copy_speed);
+                        const Network& alone) noexcept {
+  if (problem.size < 2) return bytes * seconds_per_byte(alone.copy_speed);
+  const Network network = with_waits(alone, problem, algorithm);
   const bool is_one_way =
       problem.operation == Operation::gather || problem.operation == Operation::scatter;
   const Paces paces = {.inside = near_link(algorithm, problem, network),

@@ -1,10 +1,9 @@
 // A network as a few numbers: what the simulator and the cost formulas know of a cluster.
 //
 // Ranks of one host have numbers in a row. Every rank has a core of its own, which does one thing
-// after another: it sends off and takes in messages, reduces and copies; that ranks share cores
-// only the cost formulas know. Hosts hang on leaf switches, leaf switches on pods, and pods on a
-// core that is never short of bandwidth; a switch's links to the level above are one link of their
-// bandwidth together, in each direction.
+// after another: it sends off and takes in messages, reduces and copies. Hosts hang on leaf
+// switches, leaf switches on pods, and pods on a core that is never short of bandwidth; a switch's
+// links to the level above are one link of their bandwidth together, in each direction.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +37,7 @@ struct Network {
   double burst = 0;               // bytes that a NIC has at once after a rest (a token bucket's)
   double background = 0;          // the part of every link between hosts that others take: < 1
 
+  std::uint32_t processors = 0;      // of one machine that is all hosts; 0: each rank has its own
   std::uint32_t ranks_per_core = 1;  // more than 1: what one does the others wait for (crowded)
   double reduce_speed = 10e9;        // of a core, in bytes of the result
   double copy_speed = 10e9;

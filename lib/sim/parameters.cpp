@@ -39,6 +39,7 @@ constexpr Field fields[] = {
     {"incast", Unit::none, &Network::incast},
     {"burst", Unit::bytes, &Network::burst},
     {"background", Unit::none, &Network::background},
+    {"processors", Unit::none, &Network::processors},
     {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},
     {"copy_speed", Unit::bytes_per_second, &Network::copy_speed},
     {"hosts_per_leaf", Unit::none, &Network::hosts_per_leaf},

@@ -1,12 +1,13 @@
-// What operations cost once they have run a few times: no memory from the heap; and while a rank
-// waits, hardly any processor. All ranks of a world run it; it prints what is wrong, and fails
-// then.
+// What operations cost: little memory beside the user's, and once they have run a few times none
+// from the heap; and while a rank waits, hardly any processor. All ranks of a world run it; it
+// prints what is wrong, and fails then.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <iterator>
 #include <new>
@@ -71,6 +72,31 @@ struct Subject {
   const char* name;
   std::function<void()> run;
 };
+
+/// The most memory that the process has had, in bytes.
+std::size_t peak_memory() {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  while (status >> word && word != "VmHWM:") {
+  }
+  std::size_t kib = 0;
+  status >> kib;
+  return kib << 10;
+}
+
+/// Of the whole process but for the buffers, however large an operation is.
+void check_memory(Communicator& world) {
+  constexpr std::size_t most = std::size_t{9} << 20;
+  constexpr std::size_t bytes = std::size_t{64} << 20;
+  std::vector<float> own(bytes / sizeof(float), 1.0F);
+  for (int i = 0; i < 3; ++i) world.all_reduce<float>(own);
+  std::vector<float> all(own.size() * static_cast<std::size_t>(world.size()));
+  world.all_gather<float>(own, all);
+  const std::size_t users = (own.size() + all.size()) * sizeof(float);
+  const std::size_t beyond = peak_memory() - users;
+  fmt::print("memory beyond the buffers: {:.1f} MiB\n", static_cast<double>(beyond) / (1 << 20));
+  if (beyond > most) wrong("that is more than 9 MiB");
+}
 
 /// Of the call, in all threads.
 std::uint64_t allocations_of(const std::function<void()>& call, int times) {
@@ -175,6 +201,7 @@ void check_idle(Communicator& world, const char* name, const std::function<void(
 
 int main() {
   Communicator world = hocket::join();
+  check_memory(world);
   check_allocations(world);
   check_idle(world, "a rank that waits", [&] { world.barrier(); });
   check_idle(world, "what goes on in the background", [&] {

@@ -54,6 +54,12 @@ TEST_CASE("hosts of one machine share its processors") {
   CHECK(ranks_per_processor(cards, cards[0]) == 2);
   CHECK(ranks_per_processor(cards, cards[3]) == 1);
   CHECK(ranks_per_processor(cards) == 1);  // what hosts send each other leaves them
+  CHECK(shared_processors(cards) == 0);
+  cards[3].machine = "one";
+  CHECK(shared_processors(cards) == 2);
+  cards.pop_back();
+  cards.pop_back();
+  CHECK(shared_processors(cards) == 0);  // one for each
 }
 
 TEST_CASE("ranks that are bound to processors of their own share none") {

@@ -143,6 +143,18 @@ TEST_CASE("pipelines get more pieces for more bytes, others none") {
   CHECK(best_pieces(find("ring"), {.size = 16}, 1e8, ethernet) == 1);
 }
 
+TEST_CASE("estimates know that ranks share processors") {
+  Network machine = ethernet;
+  machine.processors = 2;
+  for (const std::string_view name : {"ring", "recursive_doubling", "rabenseifner", "one_shot"}) {
+    const Comparison found(find(name), {.operation = Operation::all_reduce, .size = 16}, 1024,
+                           machine);
+    INFO(found.text);
+    CHECK(found.estimated > 0.7 * found.simulated);
+    CHECK(found.estimated < 1.5 * found.simulated);
+  }
+}
+
 TEST_CASE("estimates know bursts") {
   Network cluster = find_preset("ethernet-1g").value();
   cluster.burst = 256 << 10;

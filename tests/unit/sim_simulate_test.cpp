@@ -130,6 +130,19 @@ TEST_CASE("a core does one thing after another") {
   CHECK(world.seconds(slow, 1000) == Approx(21.2 * us));
 }
 
+TEST_CASE("ranks take turns on the processors that all share") {
+  World world(8);  // four messages, of nobody twice
+  for (std::uint32_t rank = 0; rank < 8; rank += 2) world.message(rank, rank + 1);
+  const auto sharing = [](std::uint32_t processors) {
+    return with(flat, &Network::processors, processors);
+  };
+  CHECK(world.seconds(flat, 0) == Approx(12 * us).margin(tick));
+  CHECK(world.seconds(sharing(8), 0) == Approx(12 * us).margin(tick));
+  CHECK(world.seconds(sharing(4), 0) == Approx(12 * us).margin(tick));
+  CHECK(world.seconds(sharing(2), 0) == Approx(13 * us).margin(tick));  // two leave later
+  CHECK(world.seconds(sharing(1), 0) == Approx(15 * us).margin(tick));
+}
+
 TEST_CASE("messages between hosts share what is on their way") {
   World world(4);
   world.message(0, 2);
@@ -268,6 +281,7 @@ TEST_CASE("ranks are alike only where the network is the same to all") {
   CHECK(are_alike(ring, 64, {.ranks_per_host = 64}));
   CHECK_FALSE(are_alike(ring, 64, {.ranks_per_host = 64, .memory_bandwidth = 1e9}));
   CHECK_FALSE(are_alike(ring, 64, {.hosts_per_leaf = 8}));
+  CHECK_FALSE(are_alike(ring, 64, {.processors = 2}));
   CHECK_FALSE(are_alike(*find_algorithm(Operation::broadcast, "chain"), 64, flat));
 }
 

@@ -119,7 +119,8 @@ class Course {
   std::vector<Node> nodes_;                  // by step
   std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
-  std::vector<Time> cores_;                  // by rank: when its core is free
+  std::vector<Time> cores_;                  // by rank: when it is free
+  std::vector<Time> processors_;             // when each is free, where ranks share them
   bool keeps_steps_;
   std::vector<Time> begins_;  // by step, if kept
   std::uint64_t messages_ = 0;
@@ -134,6 +135,7 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
       numbers_(plans),
       nodes_(numbers_.count()),
       cores_(plans.size()),
+      processors_(network.processors < plans.size() ? network.processors : 0),
       keeps_steps_(options.keep_steps) {
   const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
                       options.element_bytes);
@@ -273,12 +275,17 @@ void Course::end(std::uint32_t number, Time time) {
   }
 }
 
-/// Keeps the core of its rank busy, from now on or from when that is free; until when.
+/// Keeps its rank busy, and the processor that is free first, from now on or from when both are
+/// free; until when.
 Time Course::work(std::uint32_t number, Time time) {
   Time& core = cores_[nodes_[number].rank];
-  const Time begin = std::max(core, agenda_.now());
+  Time begin = std::max(core, agenda_.now());
+  const auto processor = std::ranges::min_element(processors_);
+  if (processor != processors_.end()) begin = std::max(begin, *processor);
   if (keeps_steps_) begins_[number] = begin;
-  return core = begin + time;
+  core = begin + time;
+  if (processor != processors_.end()) *processor = core;
+  return core;
 }
 
 Timing Course::timing(std::span<const Plan> plans) const {
@@ -332,7 +339,9 @@ bool are_alike(const plan::Algorithm& algorithm, std::uint32_t ranks,
                const Network& network) noexcept {
   const bool is_one_switch = network.ranks_per_host == 1 && network.hosts_per_leaf == 0;
   const bool is_one_host = network.ranks_per_host >= ranks && network.memory_bandwidth == 0;
-  return algorithm.symmetry != plan::Symmetry::none && ranks > 1 && (is_one_switch || is_one_host);
+  const bool shares_processors = network.processors > 0 && network.processors < ranks;
+  return algorithm.symmetry != plan::Symmetry::none && ranks > 1 && !shares_processors &&
+         (is_one_switch || is_one_host);
 }
 
 Result<Timing> simulate_alike(const Plan& of_rank_0, const Network& network,

@@ -1,7 +1,8 @@
 // How long the plans of all ranks take together on a network, event by event in virtual time.
 //
 // A step begins when all that it waits for is over, and then waits for what it uses, first come
-// first served: the core of its rank, and the links (links.hpp). A large message leaves when both
+// first served: the core of its rank, one of the
+// processors where all share a few, and the links (links.hpp). A large message leaves when both
 // its send and its receive can begin: a rendezvous, as in the proof, for which it does not matter
 // how large buffers are. A small one is eager: it goes ahead, and waits in a buffer for its
 // receive. Either leaves after those before it on its lane. The sender's core spends the overhead,
