@@ -7,6 +7,7 @@ goes over sockets. They take turns on the device: that is for correctness, and n
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -27,13 +28,33 @@ END = time.monotonic() + 460  # a little sooner than run.sh
 OVERHEAD_US_MAX = 2.0
 STAGED_SHARE_MIN = 0.8
 
-# Each rank a host of its own, as NCCL sees it.
-OWN_HOST = ["sh", "-c", 'NCCL_HOSTID=rank-$RANK exec "$0" "$@"']
-ONE_GPU = {
+# What each rank writes to its log, at level info, where NCCL is not used.
+STAGED_LINE = "device memory is staged through the host"
+
+
+@dataclasses.dataclass(frozen=True)
+class Way:
+    """How device memory goes: each run is held to it by the ranks' logs."""
+
+    is_staged: bool
+    variables: dict[str, str] = dataclasses.field(default_factory=dict)
+    wrap: tuple[str, ...] = ()  # around the program
+
+    def judge(self, log: str) -> None:
+        lines = [line for line in log.splitlines() if STAGED_LINE in line]
+        if lines and not self.is_staged:
+            raise Failed(f"NCCL was not used: {lines[0]}")
+        if self.is_staged and not lines:
+            raise Failed(f"it was not staged: no rank said \"{STAGED_LINE}\"")
+
+
+STAGED = Way(True, {"HOCKET_NCCL": "0"})
+NCCL = Way(False)
+# Ranks on one GPU: each a host of its own, as NCCL sees it.
+SHARED = Way(False, {
     "NCCL_NET": "Socket", "NCCL_SOCKET_IFNAME": "lo", "NCCL_MNNVL_ENABLE": "0",
     "NCCL_RAS_ENABLE": "0", "CUDA_MODULE_LOADING": "EAGER",
-}
-STAGED = {"HOCKET_NCCL": "0"}
+}, ("sh", "-c", 'NCCL_HOSTID=rank-$RANK exec "$0" "$@"'))
 
 Row = tuple[str, str, str, str]  # test, result, seconds, what there is to say
 
@@ -56,7 +77,8 @@ def kept() -> dict[str, str]:
     return {"HOCKET_NCCL_LIBRARY": library} if library else {}
 
 
-def run(command: list[str], variables: dict[str, str], limit: float = 90) -> str:
+def run(command: list[str], variables: dict[str, str], limit: float = 90) -> tuple[str, str]:
+    """What it wrote to stdout and to stderr."""
     limit = min(limit, END - time.monotonic())
     if limit < 1:
         raise Failed("no time left")
@@ -68,44 +90,44 @@ def run(command: list[str], variables: dict[str, str], limit: float = 90) -> str
     if ran.returncode != 0:
         lines = (ran.stdout + ran.stderr).strip().splitlines()
         raise Failed(" | ".join(lines[-3:]) or f"exit status {ran.returncode}")
-    return ran.stdout
+    return ran.stdout, ran.stderr
 
 
-def ranks(count: int, program: list[str], variables: dict[str, str], own_hosts: bool = False,
-          limit: float = 90) -> str:
-    wrapped = [*OWN_HOST, *program] if own_hosts else program
-    shared = {**(ONE_GPU if own_hosts else {}), **variables}
-    return run([HOCKET, "run", "-n", str(count), "--", *wrapped], shared, limit)
+def ranks(count: int, program: list[str], way: Way | None, limit: float = 90) -> str:
+    """What they write to stdout. Without a way they have no device memory for Hocket."""
+    words = [HOCKET, "run", "-n", str(count), "--", *(way.wrap if way else ()), *program]
+    variables = way.variables if way else {}
+    told, log = run(words, {**variables, "HOCKET_LOG_LEVEL": "info"}, limit)
+    if way:
+        way.judge(log)
+    return told
 
 
-def bench(count: int, arguments: list[str], variables: dict[str, str],
-          own_hosts: bool = False) -> dict:
-    words = [BENCH, *arguments, "--json"]
-    told = json.loads(ranks(count, words, variables, own_hosts))
+def bench(count: int, arguments: list[str], way: Way | None) -> dict:
+    told = json.loads(ranks(count, [BENCH, *arguments, "--json"], way))
     if told["wrong"]:
         raise Failed(f"{told['wrong']} elements are wrong")
     return told
 
 
-def all_types(count: int, variables: dict[str, str], own_hosts: bool = False) -> str:
+def all_types(count: int, way: Way) -> str:
     arguments = ["all_reduce", "--memory", "device", "--sizes", "1200", "-n", "2", "-w", "0", "-d",
                  "all", "-o", "all"]
-    told = bench(count, arguments, variables, own_hosts)
+    told = bench(count, arguments, way)
     return f"{len(told['rows'])} pairs of type and op"
 
 
-def all_collectives(count: int, variables: dict[str, str], own_hosts: bool = False) -> str:
+def all_collectives(count: int, way: Way) -> str:
     kinds = ("reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
              "all_to_all", "barrier", "scan", "exscan")
     for kind in kinds:
-        bench(count, [kind, "--memory", "device", "--sizes", "24,1M", "-n", "2", "-w", "0"],
-              variables, own_hosts)
+        bench(count, [kind, "--memory", "device", "--sizes", "24,1M", "-n", "2", "-w", "0"], way)
     return f"{len(kinds)} collectives"
 
 
-def stuck(count: int, own_hosts: bool) -> str:
-    ranks(count, [TROUBLES, "stuck"], {}, own_hosts)
-    return "the deadline ended it, within 100 ms"
+def stuck(count: int) -> str:
+    ranks(count, [TROUBLES, "stuck"], SHARED)
+    return "the deadline ended it"
 
 
 def overhead() -> str:
@@ -116,8 +138,8 @@ def overhead() -> str:
     theirs: dict[int, float] = {}
     for _ in range(3):
         told = bench(1, ["all_reduce", "--memory", "device", "--sizes", sizes, "-n", "2000", "-w",
-                         "50"], {})
-        direct = json.loads(ranks(1, [DIRECT, "all_reduce", sizes, "2000"], {}))
+                         "50"], NCCL)
+        direct = json.loads(ranks(1, [DIRECT, "all_reduce", sizes, "2000"], None))
         for rows, best in ((told["rows"], ours), (direct["rows"], theirs)):
             for row in rows:
                 best[row["bytes"]] = min(best.get(row["bytes"], 1.0), row["p50_s"])
@@ -135,7 +157,7 @@ def staged_share() -> str:
     sizes = ["--sizes", "64M", "-n", "20", "-w", "3"]
     shares = []
     for _ in range(3):
-        host = bench(2, ["all_reduce", "--memory", "host", *sizes], {})["rows"][0]["p50_s"]
+        host = bench(2, ["all_reduce", "--memory", "host", *sizes], None)["rows"][0]["p50_s"]
         staged = bench(2, ["all_reduce", "--memory", "device", *sizes], STAGED)["rows"][0]["p50_s"]
         shares.append(host / staged)
     share = sorted(shares)[1]
@@ -145,38 +167,39 @@ def staged_share() -> str:
     return text
 
 
-def checks(count: int, variables: dict[str, str], own_hosts: bool = False) -> str:
-    ranks(count, [DEVICE], variables, own_hosts, 120)
+def checks(count: int, way: Way) -> str:
+    ranks(count, [DEVICE], way, 120)
     return "sums, v-forms, batches, streams, hosts and devices together, mistakes"
 
 
 Test = tuple[str, str, Callable[[], str]]  # name, what it needs, what it does
 
 TESTS: tuple[Test, ...] = (
-    ("1 rank by NCCL: all checks", "nccl", lambda: checks(1, {})),
-    ("1 rank by NCCL: types and ops", "nccl", lambda: all_types(1, {})),
-    ("1 rank by NCCL: collectives", "nccl", lambda: all_collectives(1, {})),
+    ("1 rank by NCCL: all checks", "nccl", lambda: checks(1, NCCL)),
+    ("1 rank by NCCL: types and ops", "nccl", lambda: all_types(1, NCCL)),
+    ("1 rank by NCCL: collectives", "nccl", lambda: all_collectives(1, NCCL)),
     ("2 ranks, staged over TCP: all checks", "cuda", lambda: checks(2, STAGED)),
     ("4 ranks, staged over TCP: all checks", "cuda", lambda: checks(4, STAGED)),
     ("2 ranks, staged: types and ops", "cuda", lambda: all_types(2, STAGED)),
     ("4 ranks, staged: collectives", "cuda", lambda: all_collectives(4, STAGED)),
     ("overhead of the offload, 1 rank", "nccl", overhead),
     ("staged share, 2 ranks", "cuda", staged_share),
-    ("2 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(2, {}, True)),
-    ("2 ranks by NCCL on one GPU: types and ops", "nccl", lambda: all_types(2, {}, True)),
-    ("2 ranks by NCCL on one GPU: a stuck collective", "nccl", lambda: stuck(2, True)),
-    ("4 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(4, {}, True)),
-    ("4 ranks by NCCL on one GPU: collectives", "nccl", lambda: all_collectives(4, {}, True)),
+    ("2 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(2, SHARED)),
+    ("2 ranks by NCCL on one GPU: types and ops", "nccl", lambda: all_types(2, SHARED)),
+    ("2 ranks by NCCL on one GPU: a stuck collective", "nccl", lambda: stuck(2)),
+    ("4 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(4, SHARED)),
+    ("4 ranks by NCCL on one GPU: collectives", "nccl", lambda: all_collectives(4, SHARED)),
 )
 
 
 def missing() -> tuple[dict[str, str], str]:
     """Why what a test needs is not here, if it is not; and what is."""
-    document = json.loads(run([HOCKET, "info", "--json"], {}))
-    (device,) = document["devices"]
-    (nccl,) = [each for each in document["transports"] if each["name"] == "nccl"]
+    document = json.loads(run([HOCKET, "info", "--json"], {})[0])
+    device, nccl = document["devices"]
     reasons = {"cuda": device["reason"], "nccl": nccl["reason"]}
-    return reasons, f"{device['summary']}; {nccl['summary']}"
+    here = [f"{each['name']}: {each['summary'] or 'no, ' + each['reason'].splitlines()[0]}"
+            for each in (device, nccl)]
+    return reasons, "; ".join(here)
 
 
 def try_one(test: Test, reasons: dict[str, str]) -> Row:
@@ -206,7 +229,10 @@ def main() -> int:
           f" {results.count('skipped')} skipped")
     if "FAILED" in results:
         return 1
-    return 0 if "ok" in results else 77
+    if "ok" in results:
+        return 0
+    print(f"# skipped: {reasons['cuda'] or reasons['nccl']}")
+    return 77
 
 
 if __name__ == "__main__":
