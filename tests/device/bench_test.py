@@ -5,29 +5,40 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import unittest
 
 BENCH = FAKE_DEVICE = FAKE_NCCL = ""  # the arguments
-COLLECTIVES = (
-    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter",
-    "all_to_all", "barrier", "scan", "exscan",
-)
+COLLECTIVES = {  # and what NCCL is asked for; "": it is staged
+    "all_reduce": "ncclAllReduce", "reduce_scatter": "ncclReduceScatter",
+    "all_gather": "ncclAllGather", "broadcast": "ncclBroadcast", "reduce": "ncclReduce",
+    "gather": "ncclGather", "scatter": "ncclScatter", "all_to_all": "ncclAlltoAll",
+    "barrier": "ncclAllReduce", "scan": "", "exscan": "",
+}
+OFFLOADED = re.compile("nccl (nccl(?!Comm|Get)[A-Za-z]+|p2p) rank=")  # lines of the fake's log
 
 
-def bench(*arguments: str, ranks: int = 2, **variables: str) -> dict:
+def run(*arguments: str, ranks: int = 2, **variables: str) -> tuple[dict, set[str]]:
+    """What it tells, and which collectives NCCL was asked for."""
     inherited = {
         name: text for name, text in os.environ.items()
         if not name.startswith(("HOCKET_", "FAKE_"))
     }
     ran = subprocess.run(
         [BENCH, *arguments, "--ranks", str(ranks), "-n", "3", "-w", "1", "--json"],
-        env={**inherited, "HOCKET_DEVICE_MODULE": FAKE_DEVICE, **variables},
+        env={**inherited, "HOCKET_DEVICE_MODULE": FAKE_DEVICE, "FAKE_NCCL": "log", **variables},
         capture_output=True, text=True, timeout=200, check=False,
     )
     assert ran.returncode == 0, f"{arguments}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}"
-    return json.loads(ran.stdout)
+    return json.loads(ran.stdout), set(OFFLOADED.findall(ran.stderr))
+
+
+def bench(*arguments: str, **variables: str) -> dict:
+    told, calls = run(*arguments, **variables)
+    assert variables.get("HOCKET_NCCL") != "0" or not calls, calls
+    return told
 
 
 class Bench(unittest.TestCase):
@@ -37,10 +48,12 @@ class Bench(unittest.TestCase):
 
     def test_every_collective(self) -> None:
         for way in self.ways():
-            for collective in COLLECTIVES:
+            for collective, call in COLLECTIVES.items():
                 with self.subTest(collective, **way):
-                    told = bench(collective, "--memory", "device", "--sizes", "0,24,40K,10M",
-                                 ranks=3, **way)
+                    told, calls = run(collective, "--memory", "device", "--sizes", "0,24,40K,10M",
+                                      ranks=3, **way)
+                    is_offloaded = "HOCKET_NCCL_LIBRARY" in way and call
+                    self.assertEqual(calls, {call} if is_offloaded else set())
                     self.assertEqual(told["wrong"], 0)
                     self.assertEqual(told["conditions"]["memory"], "device")
 

@@ -63,7 +63,6 @@ Memories& memories() {
   return all;
 }
 
-std::atomic<double> copy_speed = 0;
 std::atomic<unsigned> allocated = 0;
 thread_local int current_device = 0;
 std::array<std::atomic<bool>, devices> begun = {};
@@ -168,10 +167,6 @@ struct Hold final : Task {
 
 struct Copy final : Task {
   bool is_over() override {
-    if (const double speed = copy_speed; speed > 0) {
-      const double seconds = static_cast<double>(row_bytes * rows) / speed;
-      std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    }
     for (std::size_t i = 0; i < rows; ++i) {
       std::memcpy(to + i * to_pitch, from + i * from_pitch, row_bytes);
     }
@@ -359,7 +354,6 @@ std::byte* as_device(const void* memory) {
 }
 
 void enqueue(void* stream, Task* task) { stream_of(stream).push(std::unique_ptr<Task>(task)); }
-void set_copy_speed(double bytes_per_second) { copy_speed = bytes_per_second; }
 void fail(Call call, unsigned n) {
   Fuse& fuse = fuses.at(static_cast<std::size_t>(call));
   fuse.left = n;

@@ -25,12 +25,10 @@ struct Task {
 /// Takes it. The stream is null for the default one.
 FAKE_DEVICE_API void enqueue(void* stream, Task* task);
 
-/// Bytes per second that each stream copies; 0: as fast as it can.
-FAKE_DEVICE_API void set_copy_speed(double bytes_per_second);
 enum class Call { copy, allocate, make_event };
 /// The n-th such call from now on, and all behind it, fail; 0: none.
 FAKE_DEVICE_API void fail(Call call, unsigned n);
-/// How often something was called that waits for the whole device, or allocates.
+/// How often memory was allocated so far.
 FAKE_DEVICE_API unsigned allocations();
 /// Whether a thread has made the device its own: it takes memory from then on.
 FAKE_DEVICE_API bool is_begun(int device);

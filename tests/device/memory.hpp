@@ -28,11 +28,6 @@ class Device {
   void copy(void* to, const void* from, std::size_t bytes) const {
     if (bytes > 0) check(runtime_->copy(to, from, bytes, stream_.get()), "copy");
   }
-  [[nodiscard]] bool is_idle() const {
-    check(runtime_->record(event_.get(), stream_.get()), "record");
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return device::is_over(runtime_, event_).value();
-  }
   void wait() const {
     check(runtime_->record(event_.get(), stream_.get()), "record");
     while (!device::is_over(runtime_, event_).value()) {
