@@ -129,30 +129,27 @@ Stream& stream_of(void* handle) {
   return handle == nullptr ? default_stream : *static_cast<Stream*>(handle);
 }
 
-/// A record is a number; the event is over when its last record is.
-struct Event {
-  std::atomic<std::uint64_t> recorded = 0;
-  std::atomic<std::uint64_t> done = 0;
+/// What an event was recorded for last. Who waits for it waits for that record, and no later one.
+struct Moment {
+  std::atomic<bool> is_over = false;
   std::atomic<std::int64_t> nanoseconds = 0;
 };
+using Event = std::shared_ptr<Moment>;  // null: never recorded
 
 struct Record final : Task {
-  explicit Record(std::shared_ptr<Event> of) : event(std::move(of)), number(++event->recorded) {}
+  explicit Record(Event of) : moment(std::move(of)) {}
   bool is_over() override {
-    event->nanoseconds = monotonic_clock().now().time_since_epoch().count();
-    event->done = number;
+    moment->nanoseconds = monotonic_clock().now().time_since_epoch().count();
+    moment->is_over = true;
     return true;
   }
-  std::shared_ptr<Event> event;
-  std::uint64_t number;
+  Event moment;
 };
 
 struct WaitForEvent final : Task {
-  explicit WaitForEvent(std::shared_ptr<Event> of)
-      : event(std::move(of)), number(event->recorded) {}
-  bool is_over() override { return event->done >= number; }
-  std::shared_ptr<Event> event;
-  std::uint64_t number;
+  explicit WaitForEvent(Event of) : moment(std::move(of)) {}
+  bool is_over() override { return moment == nullptr || moment->is_over; }
+  Event moment;
 };
 
 struct Hold final : Task {
@@ -180,8 +177,7 @@ struct Copy final : Task {
   std::size_t rows = 1;
 };
 
-using EventHandle = std::shared_ptr<Event>;
-EventHandle& event_of(void* handle) { return *static_cast<EventHandle*>(handle); }
+Event& event_of(void* handle) { return *static_cast<Event*>(handle); }
 
 int available(char* why, std::size_t bytes) {
   if (!is_wished("none")) return 0;
@@ -270,14 +266,15 @@ int destroy_stream(void* stream) {
 }
 int make_event(int /*is_timed*/, void** event) {
   if (fails(Call::make_event)) return out_of_memory;
-  *event = new EventHandle(std::make_shared<Event>());
+  *event = new Event;
   return 0;
 }
 int destroy_event(void* event) {
-  delete static_cast<EventHandle*>(event);
+  delete static_cast<Event*>(event);
   return 0;
 }
 int record(void* event, void* stream) {
+  event_of(event) = std::make_shared<Moment>();
   stream_of(stream).push(std::make_unique<Record>(event_of(event)));
   return 0;
 }
@@ -286,8 +283,8 @@ int wait_for_event(void* stream, void* event) {
   return 0;
 }
 int query(void* event, int* is_over) {
-  const Event& it = *event_of(event);
-  *is_over = it.done >= it.recorded ? 1 : 0;
+  const Event& it = event_of(event);
+  *is_over = it == nullptr || it->is_over ? 1 : 0;
   return 0;
 }
 int elapsed(void* begin, void* end, float* milliseconds) {
