@@ -95,7 +95,8 @@ def run(command: list[str], variables: dict[str, str], limit: float = 90) -> tup
 
 def ranks(count: int, program: list[str], way: Way | None, limit: float = 90) -> str:
     """What they write to stdout. Without a way they have no device memory for Hocket."""
-    words = [HOCKET, "run", "-n", str(count), "--", *(way.wrap if way else ()), *program]
+    wrap = way.wrap if way else ()
+    words = [HOCKET, "run", "-n", str(count), "--no-tag-output", "--", *wrap, *program]
     variables = way.variables if way else {}
     told, log = run(words, {**variables, "HOCKET_LOG_LEVEL": "info"}, limit)
     if way:
