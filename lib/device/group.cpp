@@ -19,8 +19,10 @@ constexpr Duration check_interval = std::chrono::milliseconds(5);
 constexpr Duration background_interval = std::chrono::milliseconds(5);
 /// For an offload to end what is in streams behind something else, once an operation has failed.
 constexpr Duration abort_grace = std::chrono::seconds(1);
-/// For the other ranks to leave a communicator, too, at least.
+/// For the other ranks to leave a communicator, too: at least, and while they may be behind what
+/// their streams have. Ranks that leave two in different orders wait for each other no longer.
 constexpr Duration farewell = std::chrono::seconds(2);
+constexpr Duration longest_farewell = std::chrono::seconds(10);
 constexpr Duration background_linger = std::chrono::milliseconds(100);
 /// Under way at once: what is started beyond waits.
 constexpr std::size_t operations_max = 1024;
@@ -235,11 +237,11 @@ Status Group::make_wait(Operation& operation, void* stream) {
 
 bool Group::wait(Operation& operation, Deadline deadline) {
   if (operation.work.is_over()) return true;
-  Lock lock(mutex_, std::try_to_lock);
-  while (!lock) {  // as long as an offload needs to reach other ranks
+  Lock lock(mutex_, std::defer_lock);
+  if (deadline.is_never()) lock.lock();
+  while (!lock && !lock.try_lock()) {  // for as long as an offload needs to reach other ranks
     if (deadline.passed(monotonic_clock().now())) return operation.work.is_over();
     std::this_thread::sleep_for(shortest_rest);
-    (void)lock.try_lock();
   }
   ++wanting_;
   if (is_driven_) ring(Urgency::soon);
@@ -352,7 +354,8 @@ void Group::leave() {
   if (way_.offload == nullptr || !failure_.ok()) return;
   engine::Work work;
   work.begin();
-  const Deadline deadline(std::max(offloaded_until_, monotonic_clock().now() + farewell));
+  const Instant now = monotonic_clock().now();
+  const Deadline deadline(std::clamp(offloaded_until_, now + farewell, now + longest_farewell));
   const Status status = host_.start({.kind = CollectiveKind::barrier}, 0, work, deadline);
   if (status.ok()) host_.engine().wait(work);
 }

@@ -1,6 +1,7 @@
 #include "sim/cost.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/limits.hpp"
 #include "plan/builders/phases.hpp"
@@ -18,12 +19,22 @@ double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
 }
 
-/// Where ranks share processors, each message waits for those of the others; but in a tree few of
-/// them have any at once.
+/// Ranks that have a message at the same time: in a tree few, and those of a power of two where the
+/// others are folded into them.
+std::uint32_t busy_ranks(const Algorithm& algorithm, const Problem& problem) noexcept {
+  using plan::Reach;
+  const bool is_folded = algorithm.reach == Reach::paired_halves ||
+                         algorithm.reach == Reach::nearest_first ||
+                         algorithm.name == "recursive_doubling";
+  if (algorithm.reach == Reach::trees) return 1;
+  return is_folded ? std::bit_floor(problem.size) : problem.size;
+}
+
+/// Where ranks share processors, each message waits for those of the others.
 Network with_waits(Network network, const Problem& problem, const Algorithm& algorithm) noexcept {
-  if (network.processors == 0 || network.processors >= problem.size) return network;
-  if (algorithm.reach == plan::Reach::trees) return network;
-  const double sharing = static_cast<double>(problem.size) / network.processors;
+  const std::uint32_t busy = busy_ranks(algorithm, problem);
+  if (network.processors == 0 || network.processors >= busy) return network;
+  const double sharing = static_cast<double>(busy) / network.processors;
   for (double* const each : {&network.host_overhead, &network.overhead}) *each *= sharing;
   return network;
 }
