@@ -65,7 +65,8 @@ Race::Race(RaceOptions options) : options_(std::move(options)) {
   const Run first = run_once(Operation::barrier, automatic, {});
   ranks_ = first.ranks;
   hosts_ = first.hosts;
-  if (first.machines == 1 && first.processors < ranks_) shared_processors_ = first.processors;
+  const bool is_one_machine = first.machines == 1 && first.hosts > 1;
+  if (is_one_machine && first.processors < ranks_) shared_processors_ = first.processors;
 }
 
 plan::Problem Race::problem(Operation operation) const {

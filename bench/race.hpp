@@ -34,7 +34,7 @@ class Race {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] int hosts() const noexcept { return hosts_; }
-  /// That all ranks share, as they are fewer; else 0.
+  /// That all ranks share, where hosts are one machine that has fewer than ranks; else 0.
   [[nodiscard]] int shared_processors() const noexcept { return shared_processors_; }
   [[nodiscard]] plan::Problem problem(plan::Operation operation) const;
 

@@ -108,7 +108,10 @@ int count_hosts(Communicator& world) {
   return count_different(world, world::describe_process().host);
 }
 
-int count_machines(Communicator& world) { return count_different(world, comm::own_machine()); }
+int count_machines(Communicator& world) {
+  const std::string machine = comm::own_machine();
+  return machine.empty() ? count_hosts(world) : count_different(world, machine);
+}
 
 double max_over_ranks(Communicator& world, double value) {
   world.all_reduce<double>(std::span(&value, 1), ReduceOp::max);

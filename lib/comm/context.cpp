@@ -100,8 +100,10 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it
-    tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
     tuning->network.processors = shared_processors(*cards);
+    if (tuning->network.processors == 0) {
+      tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
+    }
   }
   tuning->network.ranks_per_host = per_host;
   auto context = std::make_shared<Context>(std::move(*world), made->name(), per_host,

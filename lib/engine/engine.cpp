@@ -22,10 +22,6 @@ constexpr std::uint32_t burst_starts = 4;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
-// But where a part of a large operation takes long, and each turn of the others hardly any time,
-// then all of them wait for the network.
-constexpr Duration worth_looking = std::chrono::microseconds(100);
-constexpr Duration working_turn = std::chrono::microseconds(10);
 
 }  // namespace
 
@@ -246,10 +242,9 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
 
 void Engine::note(const Wait& wait) noexcept {
   if (!executor_.cuts_through()) return patience_.note(wait.slept);
-  if (!shares_processors_) return;
-  const Duration looked = wait.last_look - wait.begin;
-  shared_patience_.note((wait.slept || looked > worth_looking) &&
-                        looked < working_turn * wait.looks);
+  // Parts of large operations take as long as one looks: who has a processor of its own, and slept
+  // at each of them, would take a multiple of the time.
+  if (shares_processors_) shared_patience_.note(wait.was_idle());
 }
 
 Duration Engine::spin(Leader as) const noexcept {
@@ -259,7 +254,8 @@ Duration Engine::spin(Leader as) const noexcept {
 }
 
 void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {
-  if (!transport_->prepare_to_sleep()) return;
+  // A thread that entered since the last look may have begun what nobody would move on.
+  if (executor_.has_local_work() || !transport_->prepare_to_sleep()) return;
   const Duration most = deadline.or_sooner(executor_.deadline()).remaining(monotonic_clock().now());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
   const timespec timeout = {.tv_sec = seconds.count(), .tv_nsec = (most - seconds).count()};

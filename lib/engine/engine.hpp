@@ -83,14 +83,6 @@ class Engine {
   enum class Leader : std::uint8_t { nobody, waiter, background };
   class Entry;
 
-  /// Of a leader, for anything to move.
-  struct Wait {
-    Instant begin = {};
-    Instant last_look = {};  // before it slept
-    std::uint32_t looks = 0;
-    bool slept = false;
-  };
-
   Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake);
 
   /// Until `is_over` says so, the deadline has passed, or another thread leads. Begins and ends

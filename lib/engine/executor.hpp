@@ -61,6 +61,8 @@ class Executor {
   /// Whether parts of a large operation are under way: to wait for these says nothing of how soon
   /// something small would come.
   [[nodiscard]] bool cuts_through() const noexcept;
+  /// progress() has something to do, whatever the transport has.
+  [[nodiscard]] bool has_local_work() const noexcept { return !local_.empty(); }
   /// Operations that run, and messages that are not over.
   [[nodiscard]] std::size_t active() const noexcept;
 

@@ -9,11 +9,29 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 
 #include "base/clock.hpp"
 
 namespace hocket::engine {
+
+/// Of a leader, for anything to move.
+struct Wait {
+  Instant begin = {};
+  Instant last_look = {};  // before it slept
+  std::uint32_t looks = 0;
+  bool slept = false;
+
+  /// Where ranks take turns on a processor: whether it was long, and the turns of the others short,
+  /// so that none of them had work.
+  [[nodiscard]] constexpr bool was_idle() const noexcept {
+    constexpr Duration working_turn = std::chrono::microseconds(10);
+    constexpr Duration worth_looking = std::chrono::microseconds(100);
+    const Duration looked = last_look - begin;
+    return (slept || looked > worth_looking) && looked < working_turn * looks;
+  }
+};
 
 class Patience {
  public:
@@ -22,9 +40,10 @@ class Patience {
   [[nodiscard]] constexpr Duration before_sleep() const noexcept {
     return looks_long() ? most_ : std::min(most_, brief);
   }
-  /// After a wait for something small: parts of large operations take as long as one looks, and who
-  /// then slept at each of them would take a multiple of the time.
-  constexpr void note(bool slept) noexcept { in_vain_ = !slept && looks_long() ? 0 : in_vain_ + 1; }
+  /// After a wait.
+  constexpr void note(bool was_in_vain) noexcept {
+    in_vain_ = !was_in_vain && looks_long() ? 0 : in_vain_ + 1;
+  }
 
  private:
   static constexpr Duration brief = std::chrono::microseconds(5);

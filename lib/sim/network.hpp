@@ -1,7 +1,8 @@
 // A network as a few numbers: what the simulator and the cost formulas know of a cluster.
 //
 // Ranks of one host have numbers in a row. Every rank has a core of its own, which does one thing
-// after another: it sends off and takes in messages, reduces and copies. Hosts hang on leaf
+// after another: it sends off and takes in messages, reduces and copies; and all cores together may
+// be as many as there are processors. Hosts hang on leaf
 // switches, leaf switches on pods, and pods on a core that is never short of bandwidth; a switch's
 // links to the level above are one link of their bandwidth together, in each direction.
 #pragma once

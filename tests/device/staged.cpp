@@ -1,11 +1,15 @@
 // The staged way where the other ranks can't be reached: every operation ends, and its gate opens.
-// Prints what is wrong, and fails then.
+// And the fake device's events as operations use them. Prints what is wrong, and fails then.
 #include "device/staged.hpp"
 
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "device/table.hpp"
@@ -54,10 +58,40 @@ void exchange_uneven_parts(Staged& staged, Operation& operation) {
   if (operation.work.status().code() != StatusCode::system_error) give_up("it does not fail");
 }
 
+bool ends_soon(const hocket::device::Runtime& runtime, const hocket::device::Event& event) {
+  const auto until = hocket::Deadline::after(monotonic_clock(), std::chrono::seconds(5));
+  while (!hocket::device::is_over(runtime, event).value()) {
+    if (until.passed(monotonic_clock().now())) return false;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
+  return true;
+}
+
+/// Two operations in a row that have one event, as those of no elements: they are over before it
+/// is, and the user's stream is ahead of the communicator's.
+void reuse_an_event(const hocket::device::Runtime& runtime) {
+  const auto users = hocket::device::make_stream(runtime).value();
+  const auto own = hocket::device::make_stream(runtime).value();
+  const auto ready = hocket::device::make_event(runtime).value();
+  const auto is_ahead = hocket::device::make_event(runtime).value();
+  std::uint32_t word = 0;
+  (void)runtime->hold(own.get(), &word, 1);
+  for (int i = 0; i < 2; ++i) {
+    (void)hocket::device::record(runtime, ready, users.get());
+    (void)hocket::device::hold_up(runtime, own.get(), ready);
+    (void)hocket::device::record(runtime, ready, own.get());
+  }
+  (void)hocket::device::record(runtime, is_ahead, users.get());
+  if (!ends_soon(runtime, is_ahead)) give_up("the user's stream does not end");
+  std::atomic_ref(word).store(1, std::memory_order_release);
+  if (!ends_soon(runtime, ready)) give_up("a late record takes back a later one");
+}
+
 }  // namespace
 
 int main() {
   const hocket::device::Runtime runtime(*hocket_device_v0());
+  reuse_an_event(runtime);
   NoOthers host;
   const auto staged = Staged::make(runtime, host, {.rank = 0, .size = 2}, 1 << 20).value();
   std::array<Operation, 2> operations;

@@ -33,6 +33,8 @@ struct Network {
   std::atomic<int> sleeps = 0;
   std::atomic<int> posts = 0;  // calls
   std::atomic<int> sent = 0;   // messages
+  std::atomic<bool> is_asked = false;
+  Duration first_poll = {};  // takes so long
 };
 
 /// Tells of what has come only in the poll behind the one that noticed it, as TCP does of a message
@@ -56,6 +58,7 @@ class SlowTransport final : public Transport {
     return ops.size();
   }
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
+    if (!network_.is_asked.exchange(true)) std::this_thread::sleep_for(network_.first_poll);
     const bool was_noticed = std::exchange(is_noticed_, network_.has_come.load());
     if (!was_noticed) return 0;
     std::size_t count = 0;
@@ -188,6 +191,29 @@ TEST_CASE("a work is moved on although who should do it sleeps since the one bef
   CHECK(rank.engine->wait(rank.work));
   rank.start();
   rank.await_end();
+}
+
+TEST_CASE("who is about to sleep moves what another thread has begun since the last look") {
+  constexpr std::size_t bytes = 1 << 20;  // a few segments, which only we move
+  const plan::Problem problem = {.operation = plan::Operation::all_gather, .size = 1};
+  const engine::Program program(
+      plan::build(*plan::find_algorithm(problem.operation, "ring"), problem, 0));
+  engine::Binding binding(program, plan::even_sizes(problem, bytes), 1, {});
+  std::vector<std::byte> in(bytes), out(bytes);
+  Network network;
+  network.first_poll = 50ms;
+  const auto engine =
+      require(engine::Engine::make(std::make_unique<SlowTransport>(network), {.spin = 0s}));
+  engine::Group group;
+  engine::Work never, work;
+  never.begin();
+  std::thread sleeper([&] { engine->wait(never, Deadline::after(monotonic_clock(), soon)); });
+  while (!network.is_asked) std::this_thread::yield();
+  engine->start(
+      {.binding = &binding, .in = in.data(), .out = out.data(), .group = &group, .work = &work});
+  CHECK(engine->wait(work, Deadline::after(monotonic_clock(), soon / 2)));
+  sleeper.join();
+  never.finish({});
 }
 
 TEST_CASE("an engine ends although its thread sleeps since the last work") {

@@ -1,5 +1,7 @@
 #include "engine/patience.hpp"
 
+#include <cstdint>
+
 #include "support/catch.hpp"
 
 using namespace hocket;
@@ -53,4 +55,15 @@ TEST_CASE("nobody looks for longer than told") {
   Patience patience(2us);
   sleep(patience, 5);
   CHECK(patience.before_sleep() == 2us);
+}
+
+TEST_CASE("a wait was idle if it was long and the turns of others short") {
+  const auto is_idle = [](Duration looked, std::uint32_t looks, bool slept) {
+    return Wait{.last_look = Instant() + looked, .looks = looks, .slept = slept}.was_idle();
+  };
+  CHECK(is_idle(200us, 100, false));
+  CHECK_FALSE(is_idle(50us, 25, false));  // it was short
+  CHECK(is_idle(5us, 3, true));           // and would have been longer
+  CHECK_FALSE(is_idle(200us, 4, false));  // others have work
+  CHECK_FALSE(is_idle(50us, 2, true));
 }

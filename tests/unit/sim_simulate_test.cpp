@@ -143,6 +143,16 @@ TEST_CASE("ranks take turns on the processors that all share") {
   CHECK(world.seconds(sharing(1), 0) == Approx(15 * us).margin(tick));
 }
 
+TEST_CASE("a processor that waits for a busy rank is there for another") {
+  World world(3);
+  world.message(0, 1);
+  world.message(0, 1);
+  world.message(2, 1);
+  const Timing timing = world.run(with(flat, &Network::processors, 2U), 0);
+  CHECK(timing.steps[0][1].begin == Approx(1 * us).margin(tick));
+  CHECK(timing.steps[2][0].begin == Approx(0).margin(tick));
+}
+
 TEST_CASE("messages between hosts share what is on their way") {
   World world(4);
   world.message(0, 2);

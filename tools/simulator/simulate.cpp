@@ -106,6 +106,7 @@ class Course {
   void pass(std::uint32_t number);
   void end(std::uint32_t number, Time time);
   void meet(std::uint32_t number, Time time);
+  [[nodiscard]] Time* processor_at(Time time);
   [[nodiscard]] Time work(std::uint32_t number, Time time);
   [[nodiscard]] Links::Way way_of(const Node& send) const noexcept {
     if (ranks_alike_ > 1) return links_.way_among_alike();
@@ -275,16 +276,27 @@ void Course::end(std::uint32_t number, Time time) {
   }
 }
 
-/// Keeps its rank busy, and the processor that is free first, from now on or from when both are
-/// free; until when.
+/// Of those that are free by then the one that was busy last, so that others can have the rest
+/// before; else the one that is free first. Null where each rank has its own.
+Time* Course::processor_at(Time time) {
+  Time* best = nullptr;
+  for (Time& each : processors_) {
+    const bool is_better =
+        best == nullptr || (each <= time ? *best > time || each > *best : each < *best);
+    if (is_better) best = &each;
+  }
+  return best;
+}
+
+/// Keeps its rank and a processor busy, from now on or from when both are free; until when.
 Time Course::work(std::uint32_t number, Time time) {
   Time& core = cores_[nodes_[number].rank];
   Time begin = std::max(core, agenda_.now());
-  const auto processor = std::ranges::min_element(processors_);
-  if (processor != processors_.end()) begin = std::max(begin, *processor);
+  Time* const processor = processor_at(begin);
+  if (processor != nullptr) begin = std::max(begin, *processor);
   if (keeps_steps_) begins_[number] = begin;
   core = begin + time;
-  if (processor != processors_.end()) *processor = core;
+  if (processor != nullptr) *processor = core;
   return core;
 }
 
