@@ -14,7 +14,9 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "wire/fault.hpp"
 #include "wire/fields.hpp"
+#include "world/entry.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -34,7 +36,18 @@ std::string encode(const Card& card) {
   return text;
 }
 
+/// What the key of a rank that can't take part begins with, in place of a list of transports.
+constexpr std::string_view is_fault = "fault:";
+
+std::string encode(const Result<Card>& ours, std::uint32_t rank) {
+  if (ours.ok()) return encode(*ours);
+  return std::string(is_fault) +
+         wire::encode_fault(wire::fault_of(static_cast<int>(rank),
+                                           world::describe_process().process, ours.status()));
+}
+
 Result<Card> decode(std::string_view text, std::size_t rank) {
+  if (text.starts_with(is_fault)) return wire::decode_fault(text.substr(is_fault.size()));
   wire::FieldReader fields(text);
   Card card;
   card.transport = fields.text();
@@ -102,9 +115,11 @@ std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessor
 
 }  // namespace
 
-Result<std::vector<Card>> exchange(const Card& ours, std::uint32_t rank, std::uint32_t size,
+Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank, std::uint32_t size,
                                    store::Store& store) {
-  if (Status status = store.set(key_of(rank), encode(ours)); !status.ok()) return status;
+  const Status told = store.set(key_of(rank), encode(ours, rank));
+  if (!ours.ok()) return ours.status();
+  if (!told.ok()) return told;
   std::vector<std::string> keys;
   for (std::uint32_t each = 0; each < size; ++each) keys.push_back(key_of(each));
   const auto texts = store.multi_get(std::move(keys));

@@ -28,8 +28,9 @@ struct Card {
   friend bool operator==(const Card&, const Card&) = default;
 };
 
-/// Puts this rank's card into the store and waits for those of all ranks.
-[[nodiscard]] Result<std::vector<Card>> exchange(const Card& ours, std::uint32_t rank,
+/// Puts this rank's card into the store, or why it has none, and waits for those of all ranks.
+/// Fails where one has none, and says why.
+[[nodiscard]] Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank,
                                                  std::uint32_t size, store::Store& store);
 
 /// Fails where another rank has no transport in common with this one, or another tuning, and says

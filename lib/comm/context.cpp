@@ -57,8 +57,21 @@ std::string describe(const sim::Tuning& tuning) {
   return text;
 }
 
+Card card_of(const engine::MadeTransport& made, const world::World& world,
+             const sim::Tuning& tuning) {
+  return {.transport = made.name(),
+          .address = made.address(),
+          .segment_bytes = made.transport->caps().segment_bytes,
+          .local_rank = static_cast<std::uint32_t>(world.local_rank),
+          .local_size = static_cast<std::uint32_t>(world.local_size),
+          .host = world::describe_process().host,
+          .machine = own_machine(),
+          .processors = own_processors(),
+          .tuning = describe(tuning)};
+}
+
 /// Every rank's, or where they don't fit together.
-Result<std::vector<Card>> meet(const world::World& world, Card ours) {
+Result<std::vector<Card>> meet(const world::World& world, const Result<Card>& ours) {
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
   auto cards = exchange(ours, rank, size, *world.store);
@@ -73,23 +86,16 @@ Result<std::vector<Card>> meet(const world::World& world, Card ours) {
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const Config& config = process_config();
   auto network = sim::find_preset(sim::usual_network);
-  auto tuning = read_tuning(config, *network);
-  if (!tuning.ok()) return tuning.status();
   auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
   if (!world.ok()) return world.status();
+  // What fails from here on is told to all, so that nobody waits for this rank.
+  auto tuning = read_tuning(config, *network);
+  if (!tuning.ok()) return meet(*world, tuning.status()).status();
   auto made = make_transport(config, transport_options(*world, config));
-  if (!made.ok()) return made.status();
-  const std::uint64_t segment_bytes = made->transport->caps().segment_bytes;
-  const auto cards = meet(*world, {.transport = made->name(),
-                                   .address = made->address(),
-                                   .segment_bytes = segment_bytes,
-                                   .local_rank = static_cast<std::uint32_t>(world->local_rank),
-                                   .local_size = static_cast<std::uint32_t>(world->local_size),
-                                   .host = world::describe_process().host,
-                                   .machine = own_machine(),
-                                   .processors = own_processors(),
-                                   .tuning = describe(*tuning)});
+  if (!made.ok()) return meet(*world, made.status()).status();
+  const auto cards = meet(*world, card_of(*made, *world, *tuning));
   if (!cards.ok()) return cards.status();
+  const std::uint64_t segment_bytes = made->transport->caps().segment_bytes;
   std::vector<std::string> addresses;
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;

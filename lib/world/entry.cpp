@@ -13,36 +13,12 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
-#include "wire/fields.hpp"
+#include "wire/fault.hpp"
 
 namespace hocket::world {
 namespace {
 
 constexpr std::string_view go = "go";
-
-// --- a fault, as it travels ---
-
-std::string encode_fault(const Status& fault) {
-  std::string bytes;
-  wire::FieldWriter writer(bytes);
-  writer.integer(static_cast<std::uint32_t>(fault.code()));
-  writer.integer(static_cast<std::uint32_t>(fault.peer()));
-  writer.text(fault.what());
-  writer.text(fault.hint());
-  return bytes;
-}
-
-Status decode_fault(std::string_view bytes) {
-  wire::FieldReader reader(bytes);
-  const auto code = static_cast<StatusCode>(reader.integer<std::uint32_t>());
-  const auto peer = static_cast<int>(reader.integer<std::uint32_t>());
-  const std::string what(reader.text());
-  const std::string hint(reader.text());
-  if (!reader.ended_well() || name(code) == "unknown" || code == StatusCode::ok) {
-    return {StatusCode::protocol_error, "the key of the world's verdict holds something else"};
-  }
-  return Status(code, what).with_peer(peer).with_hint(hint);
-}
 
 Status size_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::mismatch,
@@ -67,13 +43,6 @@ Status loopback_fault(std::string_view lonely) {
       .with_hint(
           "let MASTER_ADDR be a name or address that other hosts reach, or choose with "
           "HOCKET_INTERFACE");
-}
-
-Status own_fault(const Entry& who) {
-  return Status(who.fault.code(), fmt::format("rank {} ({}) can't take part: {}", who.rank,
-                                              who.process, who.fault.what()))
-      .with_peer(who.rank)
-      .with_hint(std::string(who.fault.hint()));
 }
 
 // --- coming in ---
@@ -127,7 +96,7 @@ Status Porch::claim_rank() {
       store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
   if (!rank.ok()) return rank.status();
   if (!rank->is_set) return blame(duplicate_fault(who_, rank->value.value_or("")));
-  return who_.fault.ok() ? Status() : blame(own_fault(who_));
+  return who_.fault.ok() ? Status() : blame(wire::fault_of(who_.rank, who_.process, who_.fault));
 }
 
 Status Porch::take_seat() {
@@ -158,7 +127,7 @@ Result<std::optional<Seat>> Porch::announce_arrival() {
   Result<std::string> verdict = propose(std::string(go));
   if (!verdict.ok()) return verdict.status();
   // Not another word: the others may go on, and rank 0 may end and take the store with it.
-  if (*verdict != go) return decode_fault(*verdict);
+  if (*verdict != go) return wire::decode_fault(*verdict);
   return std::optional(*seat);
 }
 
@@ -170,9 +139,9 @@ Result<std::string> Porch::propose(const std::string& verdict) {
 
 /// The fault, or one found earlier; ours alone when the world is complete without us.
 Status Porch::blame(const Status& fault) {
-  Result<std::string> verdict = propose(encode_fault(fault));
+  Result<std::string> verdict = propose(wire::encode_fault(fault));
   if (!verdict.ok() || *verdict == go) return fault;
-  return decode_fault(*verdict);
+  return wire::decode_fault(*verdict);
 }
 
 Result<Seat> Porch::give_up(Deadline deadline) {
@@ -196,10 +165,10 @@ Result<Seat> Porch::give_up(Deadline deadline) {
                 .with_hint(
                     "look at the output of those ranks: were they started, and with the same "
                     "MASTER_ADDR and MASTER_PORT? HOCKET_STORE_TIMEOUT waits longer");
-  Result<std::string> verdict = propose(encode_fault(fault));
+  Result<std::string> verdict = propose(wire::encode_fault(fault));
   if (!verdict.ok()) return fault;
   if (*verdict == go) return find_seat();
-  return decode_fault(*verdict);
+  return wire::decode_fault(*verdict);
 }
 
 Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
@@ -210,7 +179,7 @@ Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
   auto both = store_.multi_get({key("verdict"), key("host/" + who_.host)}, left - rest);
   if (!both.ok())
     return both.status().code() == StatusCode::timeout ? give_up(deadline) : both.status();
-  if (both->front() != go) return decode_fault(both->front());
+  if (both->front() != go) return wire::decode_fault(both->front());
   return seat_in(both->back());
 }
 

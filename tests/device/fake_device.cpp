@@ -11,8 +11,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -82,10 +84,27 @@ bool fails(Call call) { return fuses.at(static_cast<std::size_t>(call)).fails();
 
 bool is_wished(std::string_view name) { return process_environment().get("FAKE_DEVICE") == name; }
 
+class Stream;
+struct Streams {
+  std::mutex mutex;
+  std::set<Stream*> all;
+};
+Streams& streams() {
+  static Streams& all = *new Streams;
+  return all;
+}
+
 class Stream {
  public:
-  Stream() : thread_([this] { run(); }) {}
+  Stream() : thread_([this] { run(); }) {
+    const std::lock_guard lock(streams().mutex);
+    streams().all.insert(this);
+  }
   ~Stream() {
+    {
+      const std::lock_guard lock(streams().mutex);
+      streams().all.erase(this);
+    }
     {
       const std::lock_guard lock(mutex_);
       is_ending_ = true;
@@ -145,6 +164,23 @@ struct Record final : Task {
   }
   Event moment;
 };
+
+/// All that streams have until now is over, or was given up with its stream.
+void wait_for_streams() {
+  std::vector<Event> moments;
+  {
+    const std::lock_guard lock(streams().mutex);
+    for (Stream* const each : streams().all) {
+      moments.push_back(std::make_shared<Moment>());
+      each->push(std::make_unique<Record>(moments.back()));
+    }
+  }
+  for (const Event& each : moments) {
+    while (!each->is_over && each.use_count() > 1) {
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    }
+  }
+}
 
 struct WaitForEvent final : Task {
   explicit WaitForEvent(Event of) : moment(std::move(of)) {}
@@ -245,7 +281,9 @@ int allocate(std::int32_t kind, std::size_t bytes, void** memory) {
   return 0;
 }
 
+/// Waits for what streams still do with memory, as CUDA does.
 int release(std::int32_t /*kind*/, void* memory) {
+  wait_for_streams();
   const std::lock_guard lock(memories().mutex);
   const auto found = memories().by_address.find(static_cast<std::byte*>(memory));
   if (found == memories().by_address.end()) return wrong_value;

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,11 +24,15 @@ ROW = re.compile(r" +(\d+) +(\d+) +(\w+) +(\w+) +(-?\d+) +([\d.]+) +([\d.]+) +([
                  r" +([\d.]+) +([\d.]+) +(\d+|N/A)$")
 
 
-def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs it with these HOCKET_* variables and no others, nor those of a launcher."""
+def environment(**variables: str) -> dict[str, str]:
+    """These HOCKET_* variables and no others, nor those of a launcher."""
     launchers = ("HOCKET_", "RANK", "WORLD_SIZE", "LOCAL_", "OMPI_", "PMI_", "SLURM_")
     inherited = {name: text for name, text in os.environ.items() if not name.startswith(launchers)}
-    return subprocess.run(command, env={**inherited, **variables}, stdin=subprocess.DEVNULL,
+    return {**inherited, **variables}
+
+
+def run(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=environment(**variables), stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=PATIENCE, check=False)
 
 
@@ -231,6 +236,27 @@ class Refusals(Case):
         ):
             with self.subTest(words):
                 self.assertIn(told, self.refused(*words))
+
+    def test_a_rank_that_fails_to_begin_is_told_to_all(self) -> None:
+        """Without a launcher that would end the others."""
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        for wrong in ({"HOCKET_TCP_INTERFACES": "wlan9"}, {"HOCKET_TUNING_FILE": "/nowhere"}):
+            for failing in range(3):
+                with self.subTest(failing=failing, **wrong):
+                    ranks = [subprocess.Popen(
+                        [BENCH, "barrier", *QUICK], stdout=subprocess.DEVNULL,
+                        stderr=subprocess.PIPE, text=True, env=environment(
+                            RANK=str(rank), WORLD_SIZE="3", MASTER_ADDR="127.0.0.1",
+                            MASTER_PORT=port, **(wrong if rank == failing else {})))
+                        for rank in range(3)]
+                    told = [rank.communicate(timeout=60)[1] for rank in ranks]
+                    for rank, text in enumerate(told):
+                        self.assertEqual(ranks[rank].returncode, 1, text)
+                        self.assertIn(*wrong.values(), text)
+                        if rank != failing:
+                            self.assertIn(f"rank {failing} (pid ", text)
 
     def test_ranks_of_a_launcher_are_as_many_as_it_says(self) -> None:
         ran = run(HOCKET, "run", "-n", "2", "--", BENCH, "all_reduce", "--ranks", "3", *QUICK)

@@ -6,9 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "store/hash_store.hpp"
 #include "support/catch.hpp"
 
 using namespace hocket::comm;
+using hocket::Status;
+using hocket::StatusCode;
 
 namespace {
 
@@ -76,4 +79,16 @@ TEST_CASE("ranks that are bound to processors of their own share none") {
 TEST_CASE("this process says where it runs") {
   CHECK_FALSE(own_processors().empty());
   CHECK_FALSE(own_machine().empty());
+}
+
+TEST_CASE("why a rank has no card is told to the others") {
+  hocket::store::HashStore store;
+  const Status none = Status(StatusCode::not_found, "no network").with_hint("plug it in");
+  CHECK(exchange(none, 1, 2, store).status().what() == "no network");
+  const Status told = exchange(cards_of({1}, 1).front(), 0, 2, store).status();
+  CHECK(told.code() == StatusCode::not_found);
+  CHECK(told.peer() == 1);
+  CHECK_THAT(std::string(told.what()), Catch::Matchers::StartsWith("rank 1 (pid "));
+  CHECK_THAT(std::string(told.what()), Catch::Matchers::EndsWith("can't take part: no network"));
+  CHECK(told.hint() == "plug it in");
 }

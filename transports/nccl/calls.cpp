@@ -239,36 +239,36 @@ class Caller {
     return static_cast<std::uint32_t>(rank) == seat_.rank && larger == smaller;
   }
 
-  Outcome gather() {
+  /// At the root each part of all, but for its own where that is in place already; elsewhere, and
+  /// for the root's own, what is done there.
+  template <class AtRoot, class Elsewhere>
+  Outcome by_root(const void* all, const void* own, AtRoot at_root, Elsewhere elsewhere) {
     return together([&] {
       bool is_in_place = false;
       if (is_root()) {
-        each_part(c_.out, c_.counts, [&](int rank, std::byte* at, std::size_t count) {
-          if (is_there(rank, at, c_.in)) {
+        each_part(all, c_.counts, [&](int rank, std::byte* at, std::size_t count) {
+          if (is_there(rank, at, own)) {
             is_in_place = true;
           } else {
-            receive(at, count, rank);
+            at_root(at, count, rank);
           }
         });
       }
-      if (!is_in_place) send(c_.in, part(seat_.rank), c_.root);
+      if (!is_in_place) elsewhere();
     });
   }
 
+  Outcome gather() {
+    return by_root(
+        c_.out, c_.in,
+        [&](std::byte* at, std::size_t count, int rank) { receive(at, count, rank); },
+        [&] { send(c_.in, part(seat_.rank), c_.root); });
+  }
+
   Outcome scatter() {
-    return together([&] {
-      bool is_in_place = false;
-      if (is_root()) {
-        each_part(c_.in, c_.counts, [&](int rank, std::byte* at, std::size_t count) {
-          if (is_there(rank, at, c_.out)) {
-            is_in_place = true;
-          } else {
-            send(at, count, rank);
-          }
-        });
-      }
-      if (!is_in_place) receive(c_.out, part(seat_.rank), c_.root);
-    });
+    return by_root(
+        c_.in, c_.out, [&](std::byte* at, std::size_t count, int rank) { send(at, count, rank); },
+        [&] { receive(c_.out, part(seat_.rank), c_.root); });
   }
 
   Outcome exchange() {
