@@ -45,6 +45,7 @@ Group::~Group() {
   leave();
   const OnDevice here(runtime_, device_);
   way_.offload = nullptr;
+  if (staged_ != nullptr) host_.engine().deregister_memory(staged_->slots());
   staged_ = nullptr;
   stream_ = {};
   all_.clear();
@@ -204,6 +205,7 @@ Status Group::stage(Operation& operation) {
     auto made = Staged::make(runtime_, host_, options_.seat, options_.slot_bytes);
     if (!made.ok()) return made.status();
     staged_ = std::move(*made);
+    host_.engine().register_memory(staged_->slots());
   }
   operation.way = "staging";
   if (const auto& users = operation.collective.options.stream) {

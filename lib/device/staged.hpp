@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "hocket/status.hpp"
+#include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
 #include "device/host_side.hpp"
@@ -32,6 +33,11 @@ class Staged {
   Staged& operator=(const Staged&) = delete;
   /// There are no operations.
   ~Staged() = default;
+
+  /// Used again and again for as long as this lives.
+  [[nodiscard]] RegisteredMemory slots() const noexcept {
+    return {.data = memory_.data(), .bytes = slot_bytes_ * slots_max, .may_receive = true};
+  }
 
   /// Takes it behind the others; its work has begun. Sets its gate.
   void push(Operation& operation);

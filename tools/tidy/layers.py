@@ -33,7 +33,7 @@ ARROWS = {
     "store": f"{COMMON} base net wire",
     "world": f"{COMMON} base net wire store",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
-    "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp",
+    "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
     "comm": "hocket/* base net wire store world reduce plan sim engine device",
     "capi": "hocket/* base net wire store world reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
