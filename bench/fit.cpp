@@ -4,7 +4,9 @@
 #include <cmath>
 #include <vector>
 
+#include "plan/plan.hpp"
 #include "sim/cost.hpp"
+#include "simulator/simulate.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -14,48 +16,122 @@ using Number = double Network::*;
 
 constexpr double never_reached = 100;
 constexpr double usual_burst = 256 << 10;
+constexpr double usual_handover = 3e-6;
 constexpr double worth_a_burst = 1.1;  // so much smaller is the error with it
 constexpr double smallest = 1e-9;      // a nanosecond, and no limit or share is so small
+/// Of the fastest, and what is as fast, of a problem and size: it is what will be chosen.
+constexpr double weight_of_fastest = 5;
+constexpr double as_fast = 1.05;
 
-/// What the measurements can tell. A limit that is none is tried at a value as well.
-std::vector<Number> numbers_of(const Network& start, std::span<const Timed> measured) {
+double weight(const Timed& what, std::span<const Timed> measured) {
+  const bool is_fastest = std::ranges::none_of(measured, [&](const Timed& each) {
+    plan::Problem problem = each.problem;
+    problem.pieces = what.problem.pieces;
+    return problem == what.problem && each.bytes == what.bytes &&
+           as_fast * each.seconds < what.seconds;
+  });
+  return is_fastest ? weight_of_fastest : 1;
+}
+
+class Fitter {
+ public:
+  Fitter(const Network& start, std::span<const Timed> measured);
+
+  [[nodiscard]] double seconds(std::size_t number, Network network) const;
+  [[nodiscard]] double error(const Network& network) const;
+  /// One number after the other, in steps that become smaller when none helps any more.
+  [[nodiscard]] Network refined(const Network& start) const;
+
+ private:
+  void build_plans();
+  void choose_numbers(const Network& start);
+
+  std::span<const Timed> measured_;
+  std::vector<double> weights_;
+  std::vector<std::vector<plan::Plan>> plans_;  // of each, where it is simulated
+  std::vector<Number> numbers_;                 // what the measurements can tell
+};
+
+Fitter::Fitter(const Network& start, std::span<const Timed> measured) : measured_(measured) {
+  for (const Timed& each : measured) weights_.push_back(weight(each, measured));
+  if (start.processors > 0) build_plans();
+  choose_numbers(start);
+}
+
+/// None when they are too many.
+void Fitter::build_plans() {
+  constexpr std::size_t steps_max = 1 << 18;  // of all, which are simulated some thousand times
+  std::size_t steps = 0;
+  for (const Timed& each : measured_) {
+    plans_.push_back(plan::build_all(*each.algorithm, each.problem));
+    for (const plan::Plan& plan : plans_.back()) steps += plan.steps.size();
+    if (steps > steps_max) return plans_.clear();
+  }
+}
+
+void Fitter::choose_numbers(const Network& start) {
   const auto shares_host = [](const Timed& each) { return each.problem.ranks_per_host > 1; };
   const auto crosses = [](const Timed& each) {
     return each.problem.ranks_per_host < each.problem.size;
   };
-  std::vector<Number> numbers;
-  if (std::ranges::any_of(measured, shares_host)) {
-    numbers.insert(numbers.end(),
-                   {&Network::host_latency, &Network::host_overhead, &Network::host_bandwidth,
-                    &Network::host_incast, &Network::reduce_speed, &Network::copy_speed});
-    if (start.memory_bandwidth > 0) numbers.push_back(&Network::memory_bandwidth);
+  if (std::ranges::any_of(measured_, shares_host)) {
+    numbers_.insert(numbers_.end(),
+                    {&Network::host_latency, &Network::host_overhead, &Network::host_bandwidth,
+                     &Network::host_incast, &Network::reduce_speed, &Network::copy_speed});
+    if (start.memory_bandwidth > 0) numbers_.push_back(&Network::memory_bandwidth);
   }
   // Not incast: few algorithms have none, so that with a higher bandwidth it explains the rest as
   // well.
-  if (std::ranges::any_of(measured, crosses)) {
-    numbers.insert(numbers.end(), {&Network::latency, &Network::overhead, &Network::nic_bandwidth});
+  if (std::ranges::any_of(measured_, crosses)) {
+    numbers_.insert(numbers_.end(),
+                    {&Network::latency, &Network::overhead, &Network::nic_bandwidth});
   }
-  return numbers;
+  if (start.handover > 0) numbers_.push_back(&Network::handover);
 }
 
-/// One number after the other, in steps that become smaller when none helps any more.
-Network refined(const Network& start, std::span<const Timed> measured) {
+double Fitter::seconds(std::size_t number, Network network) const {
+  constexpr std::uint32_t element_bytes = 4;
+  const Timed& what = measured_[number];
+  network.ranks_per_host = what.problem.ranks_per_host;
+  if (plans_.empty()) {
+    return sim::estimate_seconds(*what.algorithm, what.problem, static_cast<double>(what.bytes),
+                                 network);
+  }
+  return sim::simulate(plans_[number], network,
+                       {.elements = (what.bytes + element_bytes - 1) / element_bytes,
+                        .element_bytes = element_bytes})
+      .value()
+      .seconds;
+}
+
+double Fitter::error(const Network& network) const {
+  double sum = 0;
+  double all = 0;
+  for (std::size_t i = 0; i < measured_.size(); ++i) {
+    const double ratio = std::max(seconds(i, network), smallest) / measured_[i].seconds;
+    sum += weights_[i] * std::abs(std::log(ratio));
+    all += weights_[i];
+  }
+  return all > 0 ? sum / all : 0;
+}
+
+Network Fitter::refined(const Network& start) const {
   constexpr double smallest_step = 1.01;
   constexpr int rounds_max = 400;
   Network best = start;
-  double error = error_of(best, measured);
+  double least = error(best);
   double step = 2;
   for (int round = 0; round < rounds_max && step > smallest_step; ++round) {
     bool has_helped = false;
-    for (const Number number : numbers_of(best, measured)) {
+    for (const Number number : numbers_) {
       for (const double factor : {step, 1 / step}) {
         Network next = best;
         next.*number *= factor;
         if (next.*number < smallest) continue;
-        const double then = error_of(next, measured);
-        if (then >= error) continue;
+        const double then = error(next);
+        if (then >= least) continue;
         best = next;
-        error = then;
+        least = then;
         has_helped = true;
         break;
       }
@@ -67,27 +143,28 @@ Network refined(const Network& start, std::span<const Timed> measured) {
 
 }  // namespace
 
+std::vector<double> foretold(const Network& network, std::span<const Timed> timed) {
+  const Fitter fitter(network, timed);
+  std::vector<double> seconds;
+  for (std::size_t i = 0; i < timed.size(); ++i) seconds.push_back(fitter.seconds(i, network));
+  return seconds;
+}
+
 double error_of(const Network& network, std::span<const Timed> measured) {
-  double sum = 0;
-  Network of_job = network;
-  for (const Timed& each : measured) {
-    of_job.ranks_per_host = each.problem.ranks_per_host;
-    const double estimate = sim::estimate_seconds(*each.algorithm, each.problem,
-                                                  static_cast<double>(each.bytes), of_job);
-    sum += std::abs(std::log(std::max(estimate, 1e-9) / each.seconds));
-  }
-  return measured.empty() ? 0 : std::exp(sum / static_cast<double>(measured.size())) - 1;
+  return std::exp(Fitter(network, measured).error(network)) - 1;
 }
 
 Network fit(const Network& start, std::span<const Timed> measured) {
   Network limited = start;
   const bool has_no_limit = start.memory_bandwidth == 0;  // then at first one that is never reached
   if (has_no_limit) limited.memory_bandwidth = never_reached * start.host_bandwidth;
-  Network best = refined(limited, measured);
+  if (start.processors > 0 && start.handover == 0) limited.handover = usual_handover;
+  const Fitter fitter(limited, measured);
+  Network best = fitter.refined(limited);
   Network bursting = best;
   bursting.burst = usual_burst;
-  bursting = refined(bursting, measured);
-  if (worth_a_burst * error_of(bursting, measured) < error_of(best, measured)) best = bursting;
+  bursting = fitter.refined(bursting);
+  if (worth_a_burst * fitter.error(bursting) < fitter.error(best)) best = bursting;
   if (has_no_limit && best.memory_bandwidth >= never_reached / 2 * best.host_bandwidth) {
     best.memory_bandwidth = 0;
   }

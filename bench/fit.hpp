@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "plan/catalog.hpp"
 #include "plan/problem.hpp"
@@ -12,17 +13,23 @@ namespace hocket::bench {
 
 struct Timed {
   const plan::Algorithm* algorithm = nullptr;
-  plan::Problem problem = {};
+  plan::Problem problem = {};  // its pieces: as many as the ranks had
   std::uint64_t bytes = 0;
   double seconds = 0;
 };
 
-/// Those with which the estimates (sim/cost.hpp) come closest to what was measured, in proportion,
-/// from `start` on. Only those change that the measurements say something of: inside hosts where
-/// ranks share one, between hosts where they do not.
+/// What each should take: by the estimate (sim/cost.hpp), or, where ranks share processors and are
+/// not too many, by the simulator, as estimates don't know who waits for whom there.
+[[nodiscard]] std::vector<double> foretold(const sim::Network& network,
+                                           std::span<const Timed> timed);
+
+/// Those with which what is foretold comes closest to what was measured, in proportion, from
+/// `start` on. What was fastest counts most. Only those change that the measurements say something
+/// of: inside hosts where ranks share one, between hosts where they do not.
 [[nodiscard]] sim::Network fit(const sim::Network& start, std::span<const Timed> measured);
 
-/// The mean error of the estimates: 0.2 says that they are wrong by about 20 %.
+/// The mean error of what is foretold, weighted as in fit(): 0.2 says that it is wrong by about 20
+/// %.
 [[nodiscard]] double error_of(const sim::Network& network, std::span<const Timed> measured);
 
 }  // namespace hocket::bench

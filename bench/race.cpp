@@ -20,6 +20,9 @@ namespace {
 using plan::Operation;
 
 constexpr double hopeless = 3;  // times the fastest, at every size of a run: in one round only
+/// Times up to this size differ most from run to run, and get so many times the rounds.
+constexpr std::uint64_t tiny = 16 << 10;
+constexpr int tiny_times = 3;
 /// From here on a message's bytes are what takes time. So each larger size has runs of its own,
 /// without the algorithms that took `outrun` times as long as the fastest at the size before.
 constexpr std::uint64_t large = 1 << 20;
@@ -65,8 +68,21 @@ Race::Race(RaceOptions options) : options_(std::move(options)) {
   const Run first = run_once(Operation::barrier, automatic, {});
   ranks_ = first.ranks;
   hosts_ = first.hosts;
-  const bool is_one_machine = first.machines == 1 && first.hosts > 1;
-  if (is_one_machine && first.processors < ranks_) shared_processors_ = first.processors;
+  processors_ = std::max(first.processors, 1);
+  has_shared_hosts_ = first.machines == 1 && hosts_ > 1 && processors_ < ranks_;
+}
+
+sim::Network Race::network() const {
+  sim::Network network = sim::find_preset(sim::usual_network).value();
+  const std::uint32_t here = problem(Operation::barrier).ranks_per_host;
+  const auto processors = static_cast<std::uint32_t>(processors_);
+  if (has_shared_hosts_) {
+    network.processors = processors;
+  } else {
+    network = sim::crowded(network, (here - 1) / processors + 1);
+  }
+  network.ranks_per_host = here;
+  return network;
 }
 
 plan::Problem Race::problem(Operation operation) const {
@@ -108,12 +124,14 @@ Race::Run Race::run_once(Operation operation, std::string_view name, const Stage
   return run;
 }
 
-/// All sizes that are not large in one.
+/// All tiny sizes in one, and all others that are not large.
 std::vector<Race::Stage> Race::stages(Operation operation) const {
   if (operation == Operation::barrier) return {{}};
   std::vector<Stage> all;
   for (const std::uint64_t size : options_.sizes) {
-    if (all.empty() || size > large) all.emplace_back();
+    const bool is_next =
+        all.empty() || size > large || (size > tiny && all.back().sizes.back() <= tiny);
+    if (is_next) all.emplace_back();
     all.back().sizes.push_back(size);
   }
   return all;
@@ -121,7 +139,10 @@ std::vector<Race::Stage> Race::stages(Operation operation) const {
 
 BySize Race::take(Operation operation, Names names, const Stage& stage) const {
   BySize all;
-  const int rounds = stage.expected > very_long_call ? 1 : options_.rounds;
+  const bool is_tiny = !stage.sizes.empty() && stage.sizes.back() <= tiny;
+  const int rounds = stage.expected > very_long_call ? 1
+                     : is_tiny                       ? tiny_times * options_.rounds
+                                                     : options_.rounds;
   for (int round = 0; round < rounds; ++round) {
     for (const std::string_view name : names) {
       fmt::print(stderr, "{}, up to {}, round {} of {}: {}\n", plan::name(operation),
@@ -143,7 +164,7 @@ BySize Race::run(Operation operation) const {
   BySize all;
   Names names = names_of(operation);
   for (Stage& stage : stages(operation)) {
-    if (!all.empty()) {
+    if (!all.empty() && stage.sizes.back() > large) {
       const auto& [size, by_name] = *all.rbegin();
       stage.expected = median(by_name.at(automatic)) * static_cast<double>(stage.sizes.back()) /
                        static_cast<double>(size);

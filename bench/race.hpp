@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "plan/problem.hpp"
+#include "sim/network.hpp"
 
 namespace hocket::bench {
 
@@ -34,8 +35,8 @@ class Race {
 
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] int hosts() const noexcept { return hosts_; }
-  /// That all ranks share, where hosts are one machine that has fewer than ranks; else 0.
-  [[nodiscard]] int shared_processors() const noexcept { return shared_processors_; }
+  /// What the ranks take theirs for without a tuning file.
+  [[nodiscard]] sim::Network network() const;
   [[nodiscard]] plan::Problem problem(plan::Operation operation) const;
 
   /// Who is far behind is not measured in each round, nor at each size. Throws std::runtime_error.
@@ -66,7 +67,8 @@ class Race {
   RaceOptions options_;
   int ranks_ = 0;
   int hosts_ = 1;
-  int shared_processors_ = 0;
+  int processors_ = 1;             // of a machine
+  bool has_shared_hosts_ = false;  // all are one machine, and more than its processors
 };
 
 }  // namespace hocket::bench

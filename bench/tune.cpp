@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -20,6 +21,7 @@
 #include "fit.hpp"
 #include "measure.hpp"
 #include "race.hpp"
+#include "sim/cost.hpp"
 #include "sim/parameters.hpp"
 #include "sim/selector.hpp"
 
@@ -79,12 +81,13 @@ class Tuner {
  private:
   void measure(Operation operation);
   void print(Operation operation, const BySize& all) const;
-  void add_rules(Operation operation, const BySize& all);
-  void write() const;
+  void add_rules(Operation operation, const BySize& all, const sim::Selector& selector);
+  void write();
 
   const Options options_;
   const std::vector<Operation> operations_;
   const Race race_;
+  std::map<Operation, BySize> measured_;
   std::vector<Timed> timed_;
   std::vector<std::string> rules_;
   double worst_ = 1;  // of what was chosen, to the fastest
@@ -101,8 +104,8 @@ std::string_view fastest(const ByName& by_name) {
 }
 
 void Tuner::print(Operation operation, const BySize& all) const {
-  fmt::print("\n{}, {} ranks on {} hosts: medians of {} rounds, in microseconds\n",
-             plan::name(operation), race_.ranks(), race_.hosts(), options_.rounds);
+  fmt::print("\n{}, {} ranks on {} hosts: medians, in microseconds\n", plan::name(operation),
+             race_.ranks(), race_.hosts());
   fmt::print("{:>10} {:>12} {:>12}  {:<20} {:>8}\n", "size", "automatic", "fastest", "", "ratio");
   for (const auto& [size, by_name] : all) {
     const std::string_view best = fastest(by_name);
@@ -113,8 +116,8 @@ void Tuner::print(Operation operation, const BySize& all) const {
   }
 }
 
-/// One for each stretch of sizes where the same algorithm is faster than what is chosen.
-void Tuner::add_rules(Operation operation, const BySize& all) {
+/// One for each stretch of sizes where the same algorithm is faster than what is chosen otherwise.
+void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selector& selector) {
   const auto between = [](std::uint64_t one, std::uint64_t other) {
     return static_cast<std::uint64_t>(
         std::sqrt(static_cast<double>(one) * static_cast<double>(other)));
@@ -129,9 +132,12 @@ void Tuner::add_rules(Operation operation, const BySize& all) {
   std::uint64_t before = 0;
   for (const auto& [size, by_name] : all) {
     const std::string_view best = fastest(by_name);
-    const double ratio = median(by_name.at(automatic)) / median(by_name.at(best));
-    worst_ = std::max(worst_, ratio);
-    const std::string_view now = ratio > worth_a_rule ? best : std::string_view();
+    const double least = median(by_name.at(best));
+    worst_ = std::max(worst_, median(by_name.at(automatic)) / least);
+    const auto chosen =
+        by_name.find(selector.choose(race_.problem(operation), size).algorithm->name);
+    const bool is_good = chosen != by_name.end() && median(chosen->second) <= worth_a_rule * least;
+    const std::string_view now = is_good ? std::string_view() : best;
     if (now != last) {
       const std::uint64_t border = before == 0 ? 0 : between(before, size);
       end(std::to_string(border));
@@ -144,25 +150,33 @@ void Tuner::add_rules(Operation operation, const BySize& all) {
 }
 
 void Tuner::measure(Operation operation) {
-  const BySize all = race_.run(operation);
+  const BySize& all = measured_[operation] = race_.run(operation);
   print(operation, all);
-  add_rules(operation, all);
+  const sim::Network network = race_.network();
   for (const auto& [size, by_name] : all) {
     for (const auto& [name, seconds] : by_name) {
       if (name == automatic) continue;
-      timed_.push_back({.algorithm = plan::find_algorithm(operation, name),
-                        .problem = race_.problem(operation),
-                        .bytes = size,
-                        .seconds = median(seconds)});
+      Timed timed = {.algorithm = plan::find_algorithm(operation, name),
+                     .problem = race_.problem(operation),
+                     .bytes = size,
+                     .seconds = median(seconds)};
+      timed.problem.pieces =
+          sim::best_pieces(*timed.algorithm, timed.problem, static_cast<double>(size), network);
+      timed_.push_back(timed);
     }
   }
 }
 
-void Tuner::write() const {
+void Tuner::write() {
   const sim::Network usual = sim::find_preset(sim::usual_network).value();
   sim::Network start = usual;
-  start.processors = static_cast<std::uint32_t>(race_.shared_processors());
+  start.processors = race_.network().processors;
   const sim::Network fitted = fit(start, timed_);
+  for (const auto& [operation, all] : measured_) {
+    sim::Network of_job = fitted;
+    of_job.ranks_per_host = race_.problem(operation).ranks_per_host;
+    add_rules(operation, all, sim::Selector(of_job, {}));
+  }
   std::ofstream file(options_.out);
   file << fmt::format("# By hocket-bench tune: {} ranks on {} hosts.\nhocket-tuning 1\n",
                       race_.ranks(), race_.hosts());
@@ -182,11 +196,12 @@ void Tuner::write() const {
     throw std::runtime_error(fmt::format("tune: {} can't be written", options_.out));
   fmt::print(
       "\nWhat is chosen by itself takes at most {:.2f} times as long as the fastest.\n"
-      "The estimates are wrong by {:.0f} %, and by {:.0f} % with the numbers that fit best.\n"
+      "{} wrong by {:.0f} %, and by {:.0f} % with the numbers that fit best.\n"
       "{} rules, these numbers and what was measured are in {}; to use it:\n"
       "  export HOCKET_TUNING_FILE={}\n",
-      worst_, 100 * error_of(usual, timed_), 100 * error_of(fitted, timed_), rules_.size(),
-      options_.out, std::filesystem::absolute(options_.out).string());
+      worst_, start.processors > 0 ? "The simulator is" : "The estimates are",
+      100 * error_of(start, timed_), 100 * error_of(fitted, timed_), rules_.size(), options_.out,
+      std::filesystem::absolute(options_.out).string());
 }
 
 void Tuner::run() {
@@ -212,7 +227,9 @@ void add_tune_command(CLI::App& program) {
   parser->add_option("--sizes", options->sizes, "Bytes of the vector")
       ->delimiter(',')
       ->capture_default_str();
-  parser->add_option("--rounds", options->rounds, "In which all take their turn")
+  parser
+      ->add_option("--rounds", options->rounds,
+                   "In which all take their turn; three times as many up to 16K")
       ->check(CLI::Range(1, 99))
       ->capture_default_str();
   parser->add_option("--out", options->out, "The file to write")->capture_default_str();

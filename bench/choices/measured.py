@@ -51,6 +51,7 @@ class Candidate:
 class Cell:
     ranks: int
     size: int
+    chosen: str = ""  # with a tuning file
     candidates: list[Candidate] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)  # in each round, by who it was
 
@@ -67,6 +68,10 @@ class Cell:
     def regret(self, who: str) -> float:
         return self.time(who) / self.fastest[1] - 1
 
+    def is_well_chosen(self, who: str, limit: float) -> bool:
+        """Also where it is the fastest itself, which differs from run to run."""
+        return self.regret(who) <= limit or (who == WITH and self.chosen == self.fastest[0])
+
 
 def run(words: list[str], **variables: str) -> str:
     inherited = {name: text for name, text in os.environ.items() if "HOCKET" not in name}
@@ -80,15 +85,15 @@ def tune(lab: Lab, ranks: int, sizes: tuple[int, ...], file: Path) -> None:
          ",".join(map(str, sizes)), "--rounds", str(TUNE_ROUNDS), "--out", str(file)])
 
 
-def candidates(lab: Lab, ranks: int, size: int, file: Path) -> list[Candidate]:
-    """Those that were measured, the fastest first."""
+def explained(lab: Lab, ranks: int, size: int, file: Path) -> Cell:
+    """What is chosen, and what was measured, the fastest first."""
     document = json.loads(run([str(lab.build / "tools" / "hocket"), "plan", "explain", OPERATION,
                                "-b", str(size), "-n", str(ranks), "--hosts", str(ranks),
                                "--tuning-file", str(file), "--json"]))
     found = [Candidate(each["algorithm"], each["measured_seconds"], each["simulated_seconds"])
              for each in document["candidates"]
              if each["measured_seconds"] and each["simulated_seconds"]]
-    return sorted(found, key=lambda each: each.measured)
+    return Cell(ranks, size, document["chosen"], sorted(found, key=lambda each: each.measured))
 
 
 def rules(cells: list[Cell], place: int) -> str:
@@ -116,7 +121,7 @@ def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
 
 def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> list[Cell]:
     tune(lab, ranks, sizes, file)
-    cells = [Cell(ranks, size, candidates(lab, ranks, size, file)) for size in sizes]
+    cells = [explained(lab, ranks, size, file) for size in sizes]
     tiny = [cell for cell in cells if cell.size <= TINY]
     small = [cell for cell in cells if TINY < cell.size <= LARGE]
     for together in [tiny, small, *([cell] for cell in cells if cell.size > LARGE)]:

@@ -27,7 +27,7 @@ def marked(text: str, is_good: bool) -> str:
 
 
 def regret(cell: Cell, who: str) -> str:
-    return marked(f"{round(100 * cell.regret(who))} %", cell.regret(who) <= GOOD)
+    return marked(f"{round(100 * cell.regret(who))} %", cell.is_well_chosen(who, GOOD))
 
 
 def fastest(cell: Cell) -> str:
@@ -44,10 +44,11 @@ def foretold(cell: Cell) -> str:
 def summary(cells: list[Cell]) -> list[str]:
     lines = []
     for who in (WITHOUT, WITH):
-        good = sum(cell.regret(who) <= GOOD for cell in cells)
+        good = sum(cell.is_well_chosen(who, GOOD) for cell in cells)
         worst = max(cells, key=lambda cell: cell.regret(who))
+        itself = ", or is that algorithm itself," if who == WITH else ""
         lines.append(f"- What is chosen {who} takes at most {100 * GOOD:.0f} % longer than the fastest"
-                     f" algorithm in {good} of {len(cells)} cells; at worst"
+                     f" algorithm{itself} in {good} of {len(cells)} cells; at worst"
                      f" {round(100 * worst.regret(who))} % ({show_size(worst.size)},"
                      f" {worst.ranks} hosts).")
     close = sum(abs(cell.candidates[0].ratio - 1) <= CLOSE for cell in cells)

@@ -29,6 +29,9 @@ inline constexpr int world_size_max = 1 << 20;
 /// Of the time in which all ranks must arrive: for saying, at its end, who did not.
 inline constexpr std::chrono::seconds entry_farewell{2};
 
+/// For all ranks, which have met, to have told each other what they need before they talk.
+inline constexpr std::chrono::seconds cards_farewell{10};
+
 /// A list of ranks in a message; what is longer is cut and ends in "…".
 inline constexpr std::size_t rank_list_bytes_max = 160;
 

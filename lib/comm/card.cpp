@@ -36,18 +36,11 @@ std::string encode(const Card& card) {
   return text;
 }
 
-/// What the key of a rank that can't take part begins with, in place of a list of transports.
-constexpr std::string_view is_fault = "fault:";
-
-std::string encode(const Result<Card>& ours, std::uint32_t rank) {
-  if (ours.ok()) return encode(*ours);
-  return std::string(is_fault) +
-         wire::encode_fault(wire::fault_of(static_cast<int>(rank),
-                                           world::describe_process().process, ours.status()));
-}
+/// Begins what a rank writes that has no card; cards begin with a length.
+constexpr std::string_view fault_mark = "fault:";
 
 Result<Card> decode(std::string_view text, std::size_t rank) {
-  if (text.starts_with(is_fault)) return wire::decode_fault(text.substr(is_fault.size()));
+  if (text.starts_with(fault_mark)) return wire::decode_fault(text.substr(fault_mark.size()));
   wire::FieldReader fields(text);
   Card card;
   card.transport = fields.text();
@@ -117,9 +110,14 @@ std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessor
 
 Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank, std::uint32_t size,
                                    store::Store& store) {
-  const Status told = store.set(key_of(rank), encode(ours, rank));
-  if (!ours.ok()) return ours.status();
-  if (!told.ok()) return told;
+  if (!ours.ok()) {
+    const Status fault =
+        wire::fault_of(static_cast<int>(rank), world::describe_process().process, ours.status());
+    // Whether the others are told or not, this one ends.
+    static_cast<void>(store.set(key_of(rank), std::string(fault_mark) + wire::encode_fault(fault)));
+    return ours.status();
+  }
+  if (Status status = store.set(key_of(rank), encode(*ours)); !status.ok()) return status;
   std::vector<std::string> keys;
   for (std::uint32_t each = 0; each < size; ++each) keys.push_back(key_of(each));
   const auto texts = store.multi_get(std::move(keys));

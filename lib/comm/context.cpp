@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/card.hpp"
@@ -81,6 +82,12 @@ Result<std::vector<Card>> meet(const world::World& world, const Result<Card>& ou
   return cards;
 }
 
+/// So that nobody waits for this rank's card, if the store answers soon.
+Status decline(const world::World& world, const Status& why) {
+  world.store->set_timeout(limits::cards_farewell);
+  return meet(world, why).status();
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
@@ -88,20 +95,18 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   auto network = sim::find_preset(sim::usual_network);
   auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
   if (!world.ok()) return world.status();
-  // What fails from here on is told to all, so that nobody waits for this rank.
-  auto tuning = read_tuning(config, *network);
-  if (!tuning.ok()) return meet(*world, tuning.status()).status();
+  auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
+  if (!tuning.ok()) return decline(*world, tuning.status());
   auto made = make_transport(config, transport_options(*world, config));
-  if (!made.ok()) return meet(*world, made.status()).status();
+  if (!made.ok()) return decline(*world, made.status());
   const auto cards = meet(*world, card_of(*made, *world, *tuning));
   if (!cards.ok()) return cards.status();
-  const std::uint64_t segment_bytes = made->transport->caps().segment_bytes;
   std::vector<std::string> addresses;
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
   auto engine = engine::Engine::make(std::move(made->transport),
-                                     {.executor = {.segment_bytes = segment_bytes},
+                                     {.executor = {.segment_bytes = ours.segment_bytes},
                                       .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);

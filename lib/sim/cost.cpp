@@ -30,12 +30,15 @@ std::uint32_t busy_ranks(const Algorithm& algorithm, const Problem& problem) noe
   return is_folded ? std::bit_floor(problem.size) : problem.size;
 }
 
-/// Where ranks share processors, each message waits for those of the others.
+/// Where ranks share processors, each message waits for those of the others, and for its rank's
+/// turn.
 Network with_waits(Network network, const Problem& problem, const Algorithm& algorithm) noexcept {
-  const std::uint32_t busy = busy_ranks(algorithm, problem);
-  if (network.processors == 0 || network.processors >= busy) return network;
-  const double sharing = static_cast<double>(busy) / network.processors;
-  for (double* const each : {&network.host_overhead, &network.overhead}) *each *= sharing;
+  if (network.processors == 0 || network.processors >= problem.size) return network;
+  const double sharing =
+      std::max(1.0, static_cast<double>(busy_ranks(algorithm, problem)) / network.processors);
+  for (double* const each : {&network.host_overhead, &network.overhead}) {
+    *each = (*each + network.handover) * sharing;
+  }
   return network;
 }
 

@@ -83,6 +83,7 @@ Status check_network(const Network& network) {
       Amount{"nic_bandwidth", network.nic_bandwidth},
       Amount{"incast", network.incast},
       Amount{"burst", network.burst},
+      Amount{"handover", network.handover},
       Amount{"reduce_speed", network.reduce_speed},
       Amount{"copy_speed", network.copy_speed},
   };

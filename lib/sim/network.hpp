@@ -39,6 +39,7 @@ struct Network {
   double background = 0;          // the part of every link between hosts that others take: < 1
 
   std::uint32_t processors = 0;      // of one machine that is all hosts; 0: each rank has its own
+  double handover = 0;               // of a shared processor, from one rank to another
   std::uint32_t ranks_per_core = 1;  // more than 1: what one does the others wait for (crowded)
   double reduce_speed = 10e9;        // of a core, in bytes of the result
   double copy_speed = 10e9;

@@ -40,6 +40,7 @@ constexpr Field fields[] = {
     {"burst", Unit::bytes, &Network::burst},
     {"background", Unit::none, &Network::background},
     {"processors", Unit::none, &Network::processors},
+    {"handover", Unit::seconds, &Network::handover},
     {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},
     {"copy_speed", Unit::bytes_per_second, &Network::copy_speed},
     {"hosts_per_leaf", Unit::none, &Network::hosts_per_leaf},

@@ -8,7 +8,7 @@
 
 namespace hocket::wire {
 
-/// Its code, peer, words and hint.
+/// Its code, peer, errno, words and hint.
 [[nodiscard]] std::string encode_fault(const Status& fault);
 
 /// What was encoded; a protocol_error when it is something else.

@@ -420,7 +420,7 @@ Result<World> rendezvous(const RendezvousOptions& options) {
 void let_all_in(const World& world) {
   const auto joined = world.store->add("joined", 1);
   if (joined.ok() && *joined == world.size) static_cast<void>(world.store->set("all joined", ""));
-  if (world.server) static_cast<void>(world.store->wait({"all joined"}, limits::entry_farewell));
+  if (world.server) static_cast<void>(world.store->wait({"all joined"}, limits::cards_farewell));
 }
 
 }  // namespace hocket::world

@@ -92,6 +92,7 @@ constexpr int slowness = 15;
 #else
 constexpr int slowness = 1;
 #endif
+constexpr Duration absence = slowness > 1 ? 8s : 2s;  // of a rank that does not come
 constexpr Duration soon = slowness * 1s;
 constexpr Duration at_once = slowness * 100ms;
 constexpr Duration slack = slowness * 50ms;
@@ -140,7 +141,7 @@ void error(Communicator& world, Device& device) {
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   if (world.rank() == 0) {
     expect_failure(failure, StatusCode::peer_lost, "remote process exited", soon);
-    expect(failure.after < at_once, "an asynchronous error takes more than 100 ms");
+    expect(failure.after < at_once, "an asynchronous error takes too long");
   }
   expect(failure.code != StatusCode::ok, "an error on another rank");
   check_all_fails_now(world, device);
@@ -182,7 +183,7 @@ void behind(Communicator& world, Device& device) {
 void missing(Communicator& world, Device& device) {
   Vector<float> data(device, 16);
   if (world.rank() == 0) {
-    std::this_thread::sleep_for(1s);
+    std::this_thread::sleep_for(absence);
     return;
   }
   const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 300ms});
@@ -236,7 +237,7 @@ void stuck(Communicator& world, Device& device) {
   world.all_reduce(data.all());
   world.barrier();
   if (world.rank() == 0) {
-    std::this_thread::sleep_for(2s);
+    std::this_thread::sleep_for(absence);
     return;
   }
   const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 500ms});
@@ -250,7 +251,7 @@ void patience(Communicator& world, Device& device) {
   world.all_reduce(data.all());
   world.barrier();
   if (world.rank() == 0) {
-    std::this_thread::sleep_for(1s);
+    std::this_thread::sleep_for(absence);
     return;
   }
   const auto it = [&](Duration timeout) {

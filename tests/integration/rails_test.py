@@ -97,9 +97,10 @@ class Hosts(unittest.TestCase):
                     for name, numbers in re.findall(r"(eth[12]):(.*)", text)}
             if min(sent.values()) >= mib << 20:
                 break
+            ended = [rank.stderr.read() for rank in self.ranks if rank.poll() is not None]
+            self.assertEqual(ended, [], "ended before that")
             self.assertLess(time.monotonic(), end, f"sent so far: {sent}")
             time.sleep(0.01)
-        self.assertEqual([rank.poll() for rank in self.ranks], [None, None])
 
     def finish(self) -> list[tuple[int, str, str]]:
         ended = [(rank, *rank.communicate(timeout=PATIENCE)) for rank in self.ranks]

@@ -1,6 +1,7 @@
 // What is known of hosts from the cards of all ranks.
 #include "comm/card.hpp"
 
+#include <cerrno>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -83,7 +84,8 @@ TEST_CASE("this process says where it runs") {
 
 TEST_CASE("why a rank has no card is told to the others") {
   hocket::store::HashStore store;
-  const Status none = Status(StatusCode::not_found, "no network").with_hint("plug it in");
+  const Status none =
+      Status(StatusCode::not_found, "no network").with_system_error(ENODEV).with_hint("plug it in");
   CHECK(exchange(none, 1, 2, store).status().what() == "no network");
   const Status told = exchange(cards_of({1}, 1).front(), 0, 2, store).status();
   CHECK(told.code() == StatusCode::not_found);
@@ -91,4 +93,5 @@ TEST_CASE("why a rank has no card is told to the others") {
   CHECK_THAT(std::string(told.what()), Catch::Matchers::StartsWith("rank 1 (pid "));
   CHECK_THAT(std::string(told.what()), Catch::Matchers::EndsWith("can't take part: no network"));
   CHECK(told.hint() == "plug it in");
+  CHECK(told.system_error() == ENODEV);
 }

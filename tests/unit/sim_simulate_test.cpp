@@ -153,6 +153,20 @@ TEST_CASE("a processor that waits for a busy rank is there for another") {
   CHECK(timing.steps[2][0].begin == Approx(0).margin(tick));
 }
 
+TEST_CASE("a processor is handed from rank to rank, and goes on with its own at once") {
+  World world(2);
+  for (int i = 0; i < 3; ++i) world.message(0, 1);
+  Network one = with(flat, &Network::processors, 1U);
+  one.handover = 5 * us;
+  const Timing timing = world.run(one, 0);
+  CHECK(timing.steps[0][0].begin == Approx(5 * us).margin(tick));
+  CHECK(timing.steps[0][1].begin == Approx(6 * us).margin(tick));
+  CHECK(timing.steps[0][2].begin == Approx(7 * us).margin(tick));
+  CHECK(timing.steps[1][0].begin == Approx(21 * us).margin(tick));  // 16 for the first to come
+  one.processors = 2;
+  CHECK(world.seconds(one, 0) == world.seconds(flat, 0));  // each has one
+}
+
 TEST_CASE("messages between hosts share what is on their way") {
   World world(4);
   world.message(0, 2);

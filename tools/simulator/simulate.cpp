@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -89,6 +90,11 @@ class Course {
     std::uint32_t is_eager : 1 = 0;
     std::uint32_t is_receive : 1 = 0;
   };
+  /// That ranks share.
+  struct Processor {
+    Time free = 0;
+    std::uint32_t rank = UINT32_MAX;  // that had it last
+  };
   /// What a step, or a message, does next: on its links (links.hpp) the second and the third.
   enum class Stage : std::uint32_t { beginning, departing, passing, arriving };
   struct Event {
@@ -106,7 +112,11 @@ class Course {
   void pass(std::uint32_t number);
   void end(std::uint32_t number, Time time);
   void meet(std::uint32_t number, Time time);
-  [[nodiscard]] Time* processor_at(Time time);
+  [[nodiscard]] Time begin_on(const Processor& processor, std::uint32_t rank,
+                              Time time) const noexcept {
+    return std::max(processor.free, time) + (processor.rank == rank ? 0 : handover_);
+  }
+  [[nodiscard]] Processor* processor_for(std::uint32_t rank, Time time);
   [[nodiscard]] Time work(std::uint32_t number, Time time);
   [[nodiscard]] Links::Way way_of(const Node& send) const noexcept {
     if (ranks_alike_ > 1) return links_.way_among_alike();
@@ -121,7 +131,8 @@ class Course {
   std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
   std::vector<Time> cores_;                  // by rank: when it is free
-  std::vector<Time> processors_;             // when each is free, where ranks share them
+  std::vector<Processor> processors_;        // none where each rank has its own
+  Time handover_;
   bool keeps_steps_;
   std::vector<Time> begins_;  // by step, if kept
   std::uint64_t messages_ = 0;
@@ -137,6 +148,7 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
       nodes_(numbers_.count()),
       cores_(plans.size()),
       processors_(network.processors < plans.size() ? network.processors : 0),
+      handover_(to_time(network.handover)),
       keeps_steps_(options.keep_steps) {
   const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
                       options.element_bytes);
@@ -276,27 +288,29 @@ void Course::end(std::uint32_t number, Time time) {
   }
 }
 
-/// Of those that are free by then the one that was busy last, so that others can have the rest
-/// before; else the one that is free first. Null where each rank has its own.
-Time* Course::processor_at(Time time) {
-  Time* best = nullptr;
-  for (Time& each : processors_) {
-    const bool is_better =
-        best == nullptr || (each <= time ? *best > time || each > *best : each < *best);
-    if (is_better) best = &each;
-  }
-  return best;
+/// The one that the rank can have first; of several the rank's own, else that which was busy last,
+/// so that others can have the rest before. Null where each rank has its own.
+Course::Processor* Course::processor_for(std::uint32_t rank, Time time) {
+  const auto merit = [&](const Processor& each) {
+    return std::tuple(begin_on(each, rank, time), each.rank != rank,
+                      time - std::min(each.free, time));
+  };
+  const auto best = std::ranges::min_element(processors_, {}, merit);
+  return best == processors_.end() ? nullptr : &*best;
 }
 
 /// Keeps its rank and a processor busy, from now on or from when both are free; until when.
 Time Course::work(std::uint32_t number, Time time) {
-  Time& core = cores_[nodes_[number].rank];
+  const std::uint32_t rank = nodes_[number].rank;
+  Time& core = cores_[rank];
   Time begin = std::max(core, agenda_.now());
-  Time* const processor = processor_at(begin);
-  if (processor != nullptr) begin = std::max(begin, *processor);
+  Processor* const processor = processor_for(rank, begin);
+  if (processor != nullptr) {
+    begin = begin_on(*processor, rank, begin);
+    *processor = {.free = begin + time, .rank = rank};
+  }
   if (keeps_steps_) begins_[number] = begin;
   core = begin + time;
-  if (processor != nullptr) *processor = core;
   return core;
 }
 

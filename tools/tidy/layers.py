@@ -44,7 +44,7 @@ ARROWS = {
     "devices": "device/table.hpp",  # modules, which share nothing with the library but that
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
-    "bench": f"hocket/* {LIB} transports/nccl",
+    "bench": f"hocket/* {LIB} transports/nccl tools/simulator",
     "tools": f"hocket/* {LIB} tools/*",
     "tools/proof": f"{COMMON} base plan",
     "tools/simulator": f"{COMMON} base plan sim tools/proof",

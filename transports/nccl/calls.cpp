@@ -239,10 +239,10 @@ class Caller {
     return static_cast<std::uint32_t>(rank) == seat_.rank && larger == smaller;
   }
 
-  /// At the root each part of all, but for its own where that is in place already; elsewhere, and
-  /// for the root's own, what is done there.
-  template <class AtRoot, class Elsewhere>
-  Outcome by_root(const void* all, const void* own, AtRoot at_root, Elsewhere elsewhere) {
+  /// The root does for_each for each part of all; then every rank does for_own. The root does
+  /// neither for its own part where that is in place.
+  template <class ForEach, class ForOwn>
+  Outcome by_root(const void* all, const void* own, ForEach for_each, ForOwn for_own) {
     return together([&] {
       bool is_in_place = false;
       if (is_root()) {
@@ -250,11 +250,11 @@ class Caller {
           if (is_there(rank, at, own)) {
             is_in_place = true;
           } else {
-            at_root(at, count, rank);
+            for_each(at, count, rank);
           }
         });
       }
-      if (!is_in_place) elsewhere();
+      if (!is_in_place) for_own();
     });
   }
 
