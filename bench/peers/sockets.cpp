@@ -1,8 +1,11 @@
 // What the machine allows: a bare TCP connection between two processes, as a peer (contest.hpp).
-// Small messages are polled for, which is as fast as a system call lets them be.
+// Small messages are polled for, which is as fast as a system call lets them be. An all_reduce of
+// two is an exchange: each sends all that it has.
 //
-// usage: sockets sendrecv SECONDS_PER_SIZE BYTES,BYTES...
+// usage: sockets sendrecv|all_reduce SECONDS_PER_SIZE BYTES,BYTES...
+#include <algorithm>
 #include <cerrno>
+#include <functional>
 
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
@@ -40,9 +43,10 @@ class Sockets final : public Contestant {
   [[nodiscard]] bool prepare(Work& work) override {
     work_ = &work;
     bytes_ = work.count * sizeof(float);
-    return work.operation == "sendrecv";
+    return work.operation == "sendrecv" || work.operation == "all_reduce";
   }
   void call() override {
+    if (work_->operation == "all_reduce") return all_reduce();
     if (rank_ == 0) send(work_->in.data(), bytes_);
     receive(work_->out.data(), bytes_);
     if (rank_ == 1) send(work_->in.data(), bytes_);
@@ -58,6 +62,26 @@ class Sockets final : public Contestant {
   }
 
  private:
+  void all_reduce() {
+    const auto* const from = reinterpret_cast<const char*>(work_->in.data());
+    auto* const to = reinterpret_cast<char*>(work_->out.data());
+    std::size_t sent = 0;
+    std::size_t got = 0;
+    while (sent < bytes_ || got < bytes_) {
+      if (sent < bytes_) {
+        sent += moved(::send(socket_, from + sent, bytes_ - sent, MSG_NOSIGNAL | MSG_DONTWAIT));
+      }
+      if (got < bytes_) got += moved(::recv(socket_, to + got, bytes_ - got, MSG_DONTWAIT));
+    }
+    std::transform(work_->in.begin(), work_->in.end(), work_->out.begin(), work_->out.begin(),
+                   std::plus());
+  }
+  /// 0 where nothing could be.
+  static std::size_t moved(ssize_t bytes) {
+    if (bytes < 0 && errno == EAGAIN) return 0;
+    if (bytes <= 0) give_up("moving");
+    return static_cast<std::size_t>(bytes);
+  }
   void send(const void* data, std::size_t bytes) const {
     for (const auto* at = static_cast<const char*>(data); bytes > 0;) {
       const ssize_t sent = ::send(socket_, at, bytes, MSG_NOSIGNAL);

@@ -410,48 +410,77 @@ TEST_CASE("a member's second connection for one place is refused") {
   pair.exchange(8);
 }
 
-TEST_CASE("a member that sends a place of a message twice touches no memory after its end") {
-  // Both ends of two connections; the other side's frames are written by hand.
-  const Fd listener = require(tcp::listen_at(numbers("127.0.0.1")));
+namespace {
+
+/// Both ends of two connections; the other side's frames are written by hand.
+struct ByHand {
+  ByHand() {
+    const Fd listener = require(tcp::listen_at(numbers("127.0.0.1")));
+    require(poller.open());
+    const net::Address address = net::local_address(listener.get());
+    for (std::size_t i = 0; i < 2; ++i) {
+      theirs[i] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      REQUIRE(::connect(theirs[i].get(), address.get(), address.bytes) == 0);
+      Fd ours(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      require(bundle.adopt(i, {.socket = std::move(ours)}));
+    }
+  }
+  void send(std::size_t rail, std::span<const std::byte> bytes) const {
+    REQUIRE(::send(theirs[rail].get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(bytes.size()));
+  }
+  Status move() {
+    for (const tcp::Event& event : poller.look())
+      static_cast<tcp::Rail*>(event.pollee)->note(event);
+    return bundle.move(scratch);
+  }
+
   std::array<Fd, 2> theirs;
   tcp::Queues queues;
   tcp::Poller poller;
-  require(poller.open());
-  tcp::Bundle bundle(0, queues, 2, poller);
-  const net::Address address = net::local_address(listener.get());
-  for (std::size_t i = 0; i < 2; ++i) {
-    theirs[i] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    REQUIRE(::connect(theirs[i].get(), address.get(), address.bytes) == 0);
-    Fd ours(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    require(bundle.adopt(i, {.socket = std::move(ours)}));
-  }
+  tcp::Bundle bundle = tcp::Bundle(0, queues, 2, poller);
+  tcp::Scratch scratch;
+};
+
+}  // namespace
+
+TEST_CASE("a member that sends a place of a message twice touches no memory after its end") {
+  ByHand pair;
   std::vector<std::byte> memory(100);
-  queues.receives.push({.first = {memory.data(), memory.size()}});
+  const auto expect = [&] { pair.queues.receives.push({.first = {memory.data(), memory.size()}}); };
+  expect();
   const auto piece = [&](std::uint64_t number) {
     const auto header = tcp::Frame{.bytes = 100, .number = number, .length = 100}.encode();
     std::vector<std::byte> all(header.begin(), header.end());
     all.resize(all.size() + 100, std::byte{1});
     return all;
   };
-  tcp::Scratch scratch;
   const auto bring = [&](std::size_t rail, std::span<const std::byte> bytes) {
-    REQUIRE(::send(theirs[rail].get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-            static_cast<ssize_t>(bytes.size()));
-    for (const tcp::Event& event : poller.look())
-      static_cast<tcp::Rail*>(event.pollee)->note(event);
-    return bundle.move(scratch);
+    pair.send(rail, bytes);
+    return pair.move();
   };
   const auto first = piece(0);
   const std::span<const std::byte> all = first;
   CHECK(bring(0, all.first(tcp::frame_header_bytes + 10)).ok());
   CHECK(bring(1, piece(1)).ok());
-  CHECK(queues.receives.front().is_done);
-  queues.receives.pop();
-  for (int i = 0; i < 64; ++i) queues.receives.push({.first = {memory.data(), memory.size()}});
+  CHECK(pair.queues.receives.front().is_done);
+  pair.queues.receives.pop();
+  for (int i = 0; i < 64; ++i) expect();
   std::ranges::fill(memory, std::byte{7});  // the caller's again, and for other messages
   CHECK(bring(0, all.subspan(tcp::frame_header_bytes + 10)).ok());
   CHECK(std::ranges::all_of(memory, [](std::byte each) { return each == std::byte{7}; }));
   CHECK(bring(1, piece(2)).code() == StatusCode::protocol_error);
+}
+
+TEST_CASE("a connection that ends with the channel is not reported as lost") {
+  for (const bool has_last_words : {true, false}) {
+    const Log log;
+    ByHand pair;
+    if (has_last_words) pair.send(1, tcp::Frame{.kind = tcp::Frame::Kind::left}.encode());
+    pair.theirs[0] = Fd();  // it could say none
+    static_cast<void>(pair.move());
+    CHECK(log.has("is reached without the connection") != has_last_words);
+  }
 }
 
 }  // namespace hocket::testing

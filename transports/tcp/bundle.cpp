@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -57,15 +59,17 @@ bool Bundle::is_ready() const noexcept {
 
 Status Bundle::move(Scratch& scratch) {
   is_due = false;
+  std::vector<std::pair<std::size_t, Status>> lost;  // behind last words that came on others
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     if (!rails_[i]->is_readable()) continue;
     Status status = rails_[i]->receive(scratch);
     if (status.code() == StatusCode::peer_lost) {
-      lose(i, status);
+      lost.emplace_back(i, std::move(status));
     } else if (!status.ok()) {
       return status;
     }
   }
+  for (const auto& [number, why] : lost) lose(number, why);
   if (Status status = take_kept(); !status.ok()) return status;
   send();
   if (last_ <= arrived_.begin() && end_.ok()) end();
@@ -102,7 +106,7 @@ void Bundle::lose(std::size_t number, const Status& why) {
   if (left == 0) {
     end_ = is_closed_ ? closed_by_peer(queues_.peer)
                       : lost_peer(queues_.peer, why.what(), why.system_error());
-  } else if (!rail.is_ending) {
+  } else if (std::ranges::none_of(rails_, [](const auto& each) { return each->is_ending; })) {
     untold_.insert(number);
     log::line(log::Level::warning,
               "rank {} is reached without the connection from {} any more: {}; {} pieces go "
