@@ -68,9 +68,10 @@ class Cell:
     def regret(self, who: str) -> float:
         return self.time(who) / self.fastest[1] - 1
 
-    def is_well_chosen(self, who: str, limit: float) -> bool:
-        """Also where it is the fastest itself, which differs from run to run."""
-        return self.regret(who) <= limit or (who == WITH and self.chosen == self.fastest[0])
+    @property
+    def is_fastest_chosen(self) -> bool:
+        """With a tuning file. What regret there is, is how much one run differs from the next."""
+        return self.chosen == self.fastest[0]
 
 
 def run(words: list[str], **variables: str) -> str:

@@ -27,7 +27,7 @@ def marked(text: str, is_good: bool) -> str:
 
 
 def regret(cell: Cell, who: str) -> str:
-    return marked(f"{round(100 * cell.regret(who))} %", cell.is_well_chosen(who, GOOD))
+    return marked(f"{round(100 * cell.regret(who))} %", cell.regret(who) <= GOOD)
 
 
 def fastest(cell: Cell) -> str:
@@ -44,13 +44,14 @@ def foretold(cell: Cell) -> str:
 def summary(cells: list[Cell]) -> list[str]:
     lines = []
     for who in (WITHOUT, WITH):
-        good = sum(cell.is_well_chosen(who, GOOD) for cell in cells)
+        bad = [cell for cell in cells if cell.regret(who) > GOOD]
         worst = max(cells, key=lambda cell: cell.regret(who))
-        itself = ", or is that algorithm itself," if who == WITH else ""
+        noisy = sum(cell.is_fastest_chosen for cell in bad) if who == WITH else 0
+        itself = f" In {noisy} of the others it is that algorithm itself." if noisy else ""
         lines.append(f"- What is chosen {who} takes at most {100 * GOOD:.0f} % longer than the fastest"
-                     f" algorithm{itself} in {good} of {len(cells)} cells; at worst"
+                     f" algorithm in {len(cells) - len(bad)} of {len(cells)} cells; at worst"
                      f" {round(100 * worst.regret(who))} % ({show_size(worst.size)},"
-                     f" {worst.ranks} hosts).")
+                     f" {worst.ranks} hosts).{itself}")
     close = sum(abs(cell.candidates[0].ratio - 1) <= CLOSE for cell in cells)
     everyone = [each for cell in cells for each in cell.candidates]
     near = sum(abs(each.ratio - 1) <= CLOSE for each in everyone)
