@@ -137,7 +137,7 @@ def write(options: argparse.Namespace, matches: list[Match], all_peers: list[Pee
 def main() -> int:
     options = arguments()
     if options.fetch and "COMPARE_NAMESPACE" not in os.environ:
-        fetch(options.build, ROOT / "bench" / "peers" / "mpi.cpp")
+        fetch(options.build, ROOT / "bench" / "peers")
     enter_namespace(options.congestion)
     all_peers = wanted(options)
     able = usable(all_peers)

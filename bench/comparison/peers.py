@@ -214,6 +214,28 @@ class IntelMpi(Mpich5):
         return Command([*words, str(self.program), *task.words], environment)
 
 
+class OneCcl(Peer):
+    name = "oneCCL"
+    path = "peers/oneccl-devel/collectives"
+    how = ("libfabric's tcp also inside a host, schedules kept; each rank bound, without a worker; where"
+           " ranks outnumber processors not bound, a worker each, yielding; all_reduce of 64 to 256 KiB"
+           " by recursive doubling, else as it chooses")
+    absence = "bench/compare --fetch"
+
+    def can(self, operation: str, place: Place) -> bool:
+        return not place.hosts and super().can(operation, place)
+
+    def command(self, task: Task, place: Place) -> Command:
+        environment = {"CCL_PROCESS_LAUNCHER": "none", "CCL_ATL_TRANSPORT": "ofi",
+                       "CCL_ATL_SHM": "0", "FI_PROVIDER": "tcp", "CCL_LOG_LEVEL": "error",
+                       "CCL_ALLREDUCE": "recursive_doubling:65536-262144"}
+        if place.is_crowded:
+            environment |= {"CCL_YIELD": "sched_yield", "CCL_SPIN_COUNT": "1", "CCL_WORKER_WAIT": "0"}
+        else:
+            environment["CCL_WORKER_OFFLOAD"] = "0"
+        return Command([str(self.program), str(place.ranks), *task.words], environment)
+
+
 def new_folder() -> str:
     """Until this program ends."""
     folder = tempfile.mkdtemp(prefix="gloo-")
@@ -289,7 +311,8 @@ LIMITS = (Sockets.name,)
 
 def everyone(build: Path) -> list[Peer]:
     return [kind(build) for kind in (Hocket, OpenMpi, OpenMpiRing, OpenMpi5, Mpich, Mpich5,
-                                     Mpich5Libfabric, IntelMpi, Gloo, GlooBcube, C10d, Sockets)]
+                                     Mpich5Libfabric, IntelMpi, OneCcl, Gloo, GlooBcube, C10d,
+                                     Sockets)]
 
 
 def environment_of(command: Command) -> dict[str, str]:

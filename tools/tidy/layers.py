@@ -64,7 +64,7 @@ THIRD_PARTY = {
     "CLI11": ("CLI/*", "bench tools"),
     "JSON": ("nlohmann/*", "bench tools"),
     "Catch2": ("catch2/*", "tests transports/*/conformance.cpp"),
-    "peers": ("mpi.h gloo/* ucc/*", "bench"),
+    "peers": ("mpi.h gloo/* oneapi/* ucc/*", "bench"),
     "Python": ("Python.h pybind11/* torch/* c10/*", "bindings"),
 }
 
