@@ -17,11 +17,15 @@ using Number = double Network::*;
 constexpr double never_reached = 100;
 constexpr double usual_burst = 256 << 10;
 constexpr double usual_handover = 3e-6;
-constexpr double worth_a_burst = 1.1;  // so much smaller is the error with it
-constexpr double smallest = 1e-9;      // a nanosecond, and no limit or share is so small
+constexpr double usual_acknowledge = 3e-6;
+constexpr double worth_a_number = 1.1;  // that is 0 mostly: so much smaller is the error with it
+constexpr double smallest = 1e-9;       // a nanosecond, and no limit or share is so small
 /// Of the fastest, and what is as fast, of a problem and size: it is what will be chosen.
 constexpr double weight_of_fastest = 5;
 constexpr double as_fast = 1.05;
+/// How much worse one large error is than many small ones: with 1 not at all, with 2 the odd
+/// measurement decides.
+constexpr double unevenness = 1.5;
 
 double weight(const Timed& what, std::span<const Timed> measured) {
   const bool is_fastest = std::ranges::none_of(measured, [&](const Timed& each) {
@@ -37,6 +41,7 @@ class Fitter {
  public:
   Fitter(const Network& start, std::span<const Timed> measured);
 
+  [[nodiscard]] bool simulates() const noexcept { return !plans_.empty(); }
   [[nodiscard]] double seconds(std::size_t number, Network network) const;
   [[nodiscard]] double error(const Network& network) const;
   /// One number after the other, in steps that become smaller when none helps any more.
@@ -87,13 +92,14 @@ void Fitter::choose_numbers(const Network& start) {
                     {&Network::latency, &Network::overhead, &Network::nic_bandwidth});
   }
   if (start.handover > 0) numbers_.push_back(&Network::handover);
+  if (simulates()) numbers_.push_back(&Network::acknowledge);  // 0 stays what it is
 }
 
 double Fitter::seconds(std::size_t number, Network network) const {
   constexpr std::uint32_t element_bytes = 4;
   const Timed& what = measured_[number];
   network.ranks_per_host = what.problem.ranks_per_host;
-  if (plans_.empty()) {
+  if (!simulates()) {
     return sim::estimate_seconds(*what.algorithm, what.problem, static_cast<double>(what.bytes),
                                  network);
   }
@@ -109,10 +115,10 @@ double Fitter::error(const Network& network) const {
   double all = 0;
   for (std::size_t i = 0; i < measured_.size(); ++i) {
     const double ratio = std::max(seconds(i, network), smallest) / measured_[i].seconds;
-    sum += weights_[i] * std::abs(std::log(ratio));
+    sum += weights_[i] * std::pow(std::abs(std::log(ratio)), unevenness);
     all += weights_[i];
   }
-  return all > 0 ? sum / all : 0;
+  return all > 0 ? std::pow(sum / all, 1 / unevenness) : 0;
 }
 
 Network Fitter::refined(const Network& start) const {
@@ -161,10 +167,14 @@ Network fit(const Network& start, std::span<const Timed> measured) {
   if (start.processors > 0 && start.handover == 0) limited.handover = usual_handover;
   const Fitter fitter(limited, measured);
   Network best = fitter.refined(limited);
-  Network bursting = best;
-  bursting.burst = usual_burst;
-  bursting = fitter.refined(bursting);
-  if (worth_a_burst * fitter.error(bursting) < fitter.error(best)) best = bursting;
+  const auto try_with = [&](Number number, double usual) {
+    Network with = best;
+    with.*number = usual;
+    with = fitter.refined(with);
+    if (worth_a_number * fitter.error(with) < fitter.error(best)) best = with;
+  };
+  try_with(&Network::burst, usual_burst);
+  if (fitter.simulates()) try_with(&Network::acknowledge, usual_acknowledge);
   if (has_no_limit && best.memory_bandwidth >= never_reached / 2 * best.host_bandwidth) {
     best.memory_bandwidth = 0;
   }

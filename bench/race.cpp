@@ -13,6 +13,7 @@
 #include "base/text.hpp"
 #include "measure.hpp"
 #include "plan/catalog.hpp"
+#include "sim/cost.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -52,24 +53,32 @@ std::string output_of(const std::string& command) {
 }
 
 /// The least of the first round.
-double lowest(const ByName& by_name) {
-  double seconds = by_name.begin()->second.front();
-  for (const auto& [name, each] : by_name) seconds = std::min(seconds, each.front());
+double lowest(const Times& times) {
+  double seconds = times.begin()->second.front();
+  for (const auto& [contender, each] : times) seconds = std::min(seconds, each.front());
   return seconds;
 }
 
-bool is_behind(const ByName& by_name, std::string_view name, double factor) {
-  return name != automatic && by_name.at(name).front() > factor * lowest(by_name);
+bool is_behind(const Times& times, const Contender& contender, double factor) {
+  const auto found = times.find(contender);
+  return contender != automatic && found != times.end() &&
+         found->second.front() > factor * lowest(times);
 }
 
 }  // namespace
+
+std::string Contender::name() const {
+  if (algorithm == nullptr) return {};
+  if (pieces == 0) return std::string(algorithm->name);
+  return fmt::format("{}/{}", algorithm->name, pieces);
+}
 
 Race::Race(RaceOptions options) : options_(std::move(options)) {
   const Run first = run_once(Operation::barrier, automatic, {});
   ranks_ = first.ranks;
   hosts_ = first.hosts;
   processors_ = std::max(first.processors, 1);
-  has_shared_hosts_ = first.machines == 1 && hosts_ > 1 && processors_ < ranks_;
+  has_shared_hosts_ = first.machines == 1 && hosts_ > 1;
 }
 
 sim::Network Race::network() const {
@@ -91,18 +100,28 @@ plan::Problem Race::problem(Operation operation) const {
   return {.operation = operation, .size = ranks, .ranks_per_host = (ranks - 1) / hosts + 1};
 }
 
-Race::Names Race::names_of(Operation operation) const {
-  Names names = {automatic};
+Race::Contenders Race::contenders(Operation operation) const {
+  Contenders all = {automatic};
   for (const plan::Algorithm& each : plan::catalog()) {
-    if (can_solve(each, problem(operation))) names.push_back(each.name);
+    if (!can_solve(each, problem(operation))) continue;
+    all.push_back({&each});
+    if (sim::is_pipeline(each)) all.push_back({&each, 1});
   }
-  return names;
+  return all;
 }
 
-Race::Run Race::run_once(Operation operation, std::string_view name, const Stage& stage) const {
+std::uint32_t Race::usual_pieces(const plan::Algorithm& algorithm, std::uint64_t size) const {
+  return sim::best_pieces(algorithm, problem(algorithm.operation), static_cast<double>(size),
+                          network());
+}
+
+Race::Run Race::run_once(Operation operation, const Contender& contender,
+                         const Stage& stage) const {
   // What an earlier run has found is not what is chosen by itself.
   std::string command = "HOCKET_TUNING_FILE= HOCKET_ALGORITHM=";
-  if (name != automatic) command += fmt::format("{}={}", plan::name(operation), name);
+  if (contender != automatic) {
+    command += fmt::format("{}={}", plan::name(operation), contender.name());
+  }
   if (!options_.launch.empty()) command += " " + options_.launch;
   const std::string own = std::filesystem::read_symlink("/proc/self/exe");
   command += fmt::format(" {} {} --json", quoted_for_shell(own), plan::name(operation));
@@ -137,43 +156,62 @@ std::vector<Race::Stage> Race::stages(Operation operation) const {
   return all;
 }
 
-BySize Race::take(Operation operation, Names names, const Stage& stage) const {
+BySize Race::take(Operation operation, Contenders contenders, const Stage& stage) const {
   BySize all;
+  std::erase_if(contenders, [&](const Contender& each) {  // which have one piece by themselves
+    return each.pieces == 1 && std::ranges::all_of(stage.sizes, [&](std::uint64_t size) {
+             return usual_pieces(*each.algorithm, size) == 1;
+           });
+  });
   const bool is_tiny = !stage.sizes.empty() && stage.sizes.back() <= tiny;
   const int rounds = stage.expected > very_long_call ? 1
                      : is_tiny                       ? tiny_times * options_.rounds
                                                      : options_.rounds;
   for (int round = 0; round < rounds; ++round) {
-    for (const std::string_view name : names) {
+    for (const Contender& each : contenders) {
       fmt::print(stderr, "{}, up to {}, round {} of {}: {}\n", plan::name(operation),
                  stage.sizes.empty() ? "0" : format_size(stage.sizes.back()), round + 1, rounds,
-                 name == automatic ? "automatic" : name);
-      for (const auto& [size, seconds] : run_once(operation, name, stage).by_size) {
-        all[size][name].push_back(seconds);
+                 each == automatic ? "automatic" : each.name());
+      for (const auto& [size, seconds] : run_once(operation, each, stage).by_size) {
+        all[size][each].push_back(seconds);
       }
     }
-    std::erase_if(names, [&](std::string_view name) {
+    std::erase_if(contenders, [&](const Contender& each) {
       return std::ranges::all_of(
-          all, [&](const auto& of_size) { return is_behind(of_size.second, name, hopeless); });
+          all, [&](const auto& of_size) { return is_behind(of_size.second, each, hopeless); });
     });
+  }
+  return all;
+}
+
+/// Whoever had as many pieces as the ranks chose, in these.
+Times Race::in_pieces(std::uint64_t size, const Times& times) const {
+  Times all;
+  for (const auto& [contender, seconds] : times) {
+    Contender exact = contender;
+    if (exact != automatic && exact.pieces == 0 && sim::is_pipeline(*exact.algorithm)) {
+      exact.pieces = usual_pieces(*exact.algorithm, size);
+    }
+    all[exact].insert(all[exact].end(), seconds.begin(), seconds.end());
   }
   return all;
 }
 
 BySize Race::run(Operation operation) const {
   BySize all;
-  Names names = names_of(operation);
+  Contenders in_race = contenders(operation);
   for (Stage& stage : stages(operation)) {
     if (!all.empty() && stage.sizes.back() > large) {
-      const auto& [size, by_name] = *all.rbegin();
-      stage.expected = median(by_name.at(automatic)) * static_cast<double>(stage.sizes.back()) /
+      const auto& [size, times] = *all.rbegin();
+      stage.expected = median(times.at(automatic)) * static_cast<double>(stage.sizes.back()) /
                        static_cast<double>(size);
     }
-    all.merge(take(operation, names, stage));
-    const auto& [size, by_name] = *all.rbegin();
+    all.merge(take(operation, in_race, stage));
+    const auto& [size, times] = *all.rbegin();
     if (size < large) continue;
-    std::erase_if(names, [&](std::string_view name) { return is_behind(by_name, name, outrun); });
+    std::erase_if(in_race, [&](const Contender& each) { return is_behind(times, each, outrun); });
   }
+  for (auto& [size, times] : all) times = in_pieces(size, times);
   return all;
 }
 

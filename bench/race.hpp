@@ -1,14 +1,15 @@
-// All algorithms of an operation, and what is chosen by itself, in turns: each in runs of
-// hocket-bench, on ranks that are started for it.
+// All algorithms of an operation, pipelines also in one piece, and what is chosen by itself, in
+// turns: each in runs of hocket-bench, on ranks that are started for it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "plan/catalog.hpp"
 #include "plan/problem.hpp"
 #include "sim/network.hpp"
 
@@ -21,12 +22,20 @@ struct RaceOptions {
   int rounds = 0;
 };
 
-/// Stands for what is chosen by itself, among the names of algorithms.
-inline constexpr std::string_view automatic = "";
+struct Contender {
+  const plan::Algorithm* algorithm = nullptr;  // null: what is chosen by itself
+  std::uint32_t pieces = 0;                    // of a pipeline
+
+  /// As rules call it: "ring", "chain/4"; empty where it is chosen.
+  [[nodiscard]] std::string name() const;
+
+  friend auto operator<=>(const Contender&, const Contender&) = default;
+};
+inline constexpr Contender automatic = {};
 
 /// Seconds in each round.
-using ByName = std::map<std::string_view, std::vector<double>>;
-using BySize = std::map<std::uint64_t, ByName>;
+using Times = std::map<Contender, std::vector<double>>;
+using BySize = std::map<std::uint64_t, Times>;
 
 class Race {
  public:
@@ -39,7 +48,8 @@ class Race {
   [[nodiscard]] sim::Network network() const;
   [[nodiscard]] plan::Problem problem(plan::Operation operation) const;
 
-  /// Who is far behind is not measured in each round, nor at each size. Throws std::runtime_error.
+  /// Who is far behind is not measured in each round, nor at each size. Pipelines have the pieces
+  /// that they had. Throws std::runtime_error.
   [[nodiscard]] BySize run(plan::Operation operation) const;
 
  private:
@@ -56,19 +66,23 @@ class Race {
     int processors = 0;                            // of rank 0's machine
     std::map<std::uint64_t, double> by_size = {};  // p50, seconds
   };
-  using Names = std::vector<std::string_view>;
+  using Contenders = std::vector<Contender>;
 
-  [[nodiscard]] Run run_once(plan::Operation operation, std::string_view name,
+  [[nodiscard]] Run run_once(plan::Operation operation, const Contender& contender,
                              const Stage& stage) const;
-  [[nodiscard]] Names names_of(plan::Operation operation) const;
+  [[nodiscard]] Contenders contenders(plan::Operation operation) const;
   [[nodiscard]] std::vector<Stage> stages(plan::Operation operation) const;
-  [[nodiscard]] BySize take(plan::Operation operation, Names names, const Stage& stage) const;
+  [[nodiscard]] BySize take(plan::Operation operation, Contenders contenders,
+                            const Stage& stage) const;
+  [[nodiscard]] Times in_pieces(std::uint64_t size, const Times& times) const;
+  [[nodiscard]] std::uint32_t usual_pieces(const plan::Algorithm& algorithm,
+                                           std::uint64_t size) const;
 
   RaceOptions options_;
   int ranks_ = 0;
   int hosts_ = 1;
   int processors_ = 1;             // of a machine
-  bool has_shared_hosts_ = false;  // all are one machine, and more than its processors
+  bool has_shared_hosts_ = false;  // all are one machine
 };
 
 }  // namespace hocket::bench

@@ -10,7 +10,6 @@
 #include <set>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/format.h>
@@ -28,7 +27,6 @@
 namespace hocket::bench {
 namespace {
 
-using plan::Algorithm;
 using plan::Operation;
 
 constexpr double worth_a_rule = 1.05;  // what is chosen without may take so many times as long
@@ -37,7 +35,7 @@ struct Options {
   int ranks = 0;
   std::string launch = {};
   std::vector<std::string> operations = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
-  std::vector<std::string> sizes = {"1K", "8K", "64K", "512K", "4M", "32M"};
+  std::vector<std::string> sizes = {"1K", "4K", "16K", "64K", "512K", "4M", "32M"};
   int rounds = 3;
   std::string out = "hocket-tuning.txt";
 };
@@ -94,11 +92,11 @@ class Tuner {
 };
 
 /// The fastest but what is chosen by itself.
-std::string_view fastest(const ByName& by_name) {
-  std::string_view best;
-  for (const auto& [name, seconds] : by_name) {
-    if (name == automatic) continue;
-    if (best.empty() || median(seconds) < median(by_name.at(best))) best = name;
+Contender fastest(const Times& times) {
+  Contender best;
+  for (const auto& [contender, seconds] : times) {
+    if (contender == automatic) continue;
+    if (best == automatic || median(seconds) < median(times.at(best))) best = contender;
   }
   return best;
 }
@@ -107,37 +105,54 @@ void Tuner::print(Operation operation, const BySize& all) const {
   fmt::print("\n{}, {} ranks on {} hosts: medians, in microseconds\n", plan::name(operation),
              race_.ranks(), race_.hosts());
   fmt::print("{:>10} {:>12} {:>12}  {:<20} {:>8}\n", "size", "automatic", "fastest", "", "ratio");
-  for (const auto& [size, by_name] : all) {
-    const std::string_view best = fastest(by_name);
-    const double chosen = median(by_name.at(automatic));
-    const double least = median(by_name.at(best));
+  for (const auto& [size, times] : all) {
+    const Contender best = fastest(times);
+    const double chosen = median(times.at(automatic));
+    const double least = median(times.at(best));
     fmt::print("{:>10} {:>12.1f} {:>12.1f}  {:<20} {:>8.2f}\n", format_size(size), us(chosen),
-               us(least), best, chosen / least);
+               us(least), best.name(), chosen / least);
   }
 }
 
-/// One for each stretch of sizes where the same algorithm is faster than what is chosen otherwise.
+Contender contender_of(const sim::Choice& choice) {
+  return {choice.algorithm, sim::is_pipeline(*choice.algorithm) ? choice.pieces : 0};
+}
+
+/// What a rule calls it: without the number of its pieces where it would have them anyway, as other
+/// sizes want others.
+std::string in_usual_pieces(Contender contender, const plan::Problem& problem, std::uint64_t size,
+                            const sim::Selector& selector) {
+  const std::uint32_t usual = selector.priced(*contender.algorithm, problem, size, 0).pieces;
+  if (contender.pieces == usual) contender.pieces = 0;
+  return contender.name();
+}
+
+/// One for each stretch of sizes where the same algorithm, in the same pieces, is faster than what
+/// is chosen otherwise, or that was not measured.
 void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selector& selector) {
   const auto between = [](std::uint64_t one, std::uint64_t other) {
     return static_cast<std::uint64_t>(
         std::sqrt(static_cast<double>(one) * static_cast<double>(other)));
   };
-  std::string_view last;
+  std::string last;
   std::string first_size = "0";
   const auto end = [&](const std::string& last_size) {
     if (last.empty()) return;
+    // As many pieces as are good at one size are too few far beyond.
+    if (last_size.empty() && !last.ends_with("/1"))
+      last.resize(std::min(last.find('/'), last.size()));
     rules_.push_back(fmt::format("{}:{}-{}@{} = {}", plan::name(operation), first_size, last_size,
                                  race_.ranks(), last));
   };
   std::uint64_t before = 0;
-  for (const auto& [size, by_name] : all) {
-    const std::string_view best = fastest(by_name);
-    const double least = median(by_name.at(best));
-    worst_ = std::max(worst_, median(by_name.at(automatic)) / least);
-    const auto chosen =
-        by_name.find(selector.choose(race_.problem(operation), size).algorithm->name);
-    const bool is_good = chosen != by_name.end() && median(chosen->second) <= worth_a_rule * least;
-    const std::string_view now = is_good ? std::string_view() : best;
+  for (const auto& [size, times] : all) {
+    const Contender best = fastest(times);
+    const double least = median(times.at(best));
+    worst_ = std::max(worst_, median(times.at(automatic)) / least);
+    const auto chosen = times.find(contender_of(selector.choose(race_.problem(operation), size)));
+    const bool is_good = chosen != times.end() && median(chosen->second) <= worth_a_rule * least;
+    const std::string now =
+        is_good ? std::string() : in_usual_pieces(best, race_.problem(operation), size, selector);
     if (now != last) {
       const std::uint64_t border = before == 0 ? 0 : between(before, size);
       end(std::to_string(border));
@@ -152,17 +167,14 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
 void Tuner::measure(Operation operation) {
   const BySize& all = measured_[operation] = race_.run(operation);
   print(operation, all);
-  const sim::Network network = race_.network();
-  for (const auto& [size, by_name] : all) {
-    for (const auto& [name, seconds] : by_name) {
-      if (name == automatic) continue;
-      Timed timed = {.algorithm = plan::find_algorithm(operation, name),
-                     .problem = race_.problem(operation),
-                     .bytes = size,
-                     .seconds = median(seconds)};
-      timed.problem.pieces =
-          sim::best_pieces(*timed.algorithm, timed.problem, static_cast<double>(size), network);
-      timed_.push_back(timed);
+  for (const auto& [size, times] : all) {
+    for (const auto& [contender, seconds] : times) {
+      if (contender == automatic) continue;
+      Timed& timed = timed_.emplace_back(Timed{.algorithm = contender.algorithm,
+                                               .problem = race_.problem(operation),
+                                               .bytes = size,
+                                               .seconds = median(seconds)});
+      timed.problem.pieces = std::max(contender.pieces, 1U);
     }
   }
 }
@@ -188,9 +200,14 @@ void Tuner::write() {
     file << fmt::format("network.{} = {}\n", after[i].name, after[i].value);
   }
   for (const std::string& rule : rules_) file << rule << '\n';
-  for (const Timed& each : timed_) {
-    file << fmt::format("measured {}:{}@{} {} = {:.2f}us\n", plan::name(each.problem.operation),
-                        each.bytes, each.problem.size, each.algorithm->name, us(each.seconds));
+  for (const auto& [operation, all] : measured_) {
+    for (const auto& [size, times] : all) {
+      for (const auto& [contender, seconds] : times) {
+        if (contender == automatic) continue;
+        file << fmt::format("measured {}:{}@{} {} = {:.2f}us\n", plan::name(operation), size,
+                            race_.ranks(), contender.name(), us(median(seconds)));
+      }
+    }
   }
   if (!file.flush())
     throw std::runtime_error(fmt::format("tune: {} can't be written", options_.out));

@@ -15,7 +15,7 @@ sys.path.insert(1, str(ROOT / "bench" / "comparison"))
 
 import drawing
 from machine import conditions
-from measured import OPERATION, Lab, measure
+from measured import Lab, chosen_rules, measure
 from page import CLOSE, GOOD, page
 from place import lab_of_environment
 from sizes import numbers
@@ -32,11 +32,6 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def rules_in(tuning_file: Path) -> list[str]:
-    lines = tuning_file.read_text(encoding="ascii").splitlines()
-    return [line for line in lines if line.startswith(f"{OPERATION}:")]
-
-
 def main() -> int:
     options = arguments()
     hosts, rsh = lab_of_environment()
@@ -47,11 +42,11 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     lab = Lab(hosts, rsh, options.build.resolve())
     found = conditions(options.build)
-    cells = []
+    cells, rules = [], []
     for count in options.hosts:
         print(f"{count} hosts", flush=True)
         cells += measure(lab, count, options.sizes, options.rounds, folder / f"{count}-hosts.txt")
-    rules = [line for count in options.hosts for line in rules_in(folder / f"{count}-hosts.txt")]
+        rules += chosen_rules(cells[-len(options.sizes):])
     (folder / "rules.txt").write_text("\n".join(["hocket-tuning 1", *rules, ""]), encoding="ascii")
     (folder / "all.json").write_text(json.dumps(
         {"conditions": found, "cells": [asdict(cell) for cell in cells]}, indent=1) + "\n",

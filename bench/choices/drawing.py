@@ -47,8 +47,8 @@ def draw(cells: list[Cell], good: float, close: float) -> str:
                        lambda cell, who=who: f"{round(100 * cell.regret(who))} %",
                        lambda cell, who=who: cell.regret(who) / good)
     parts += field(cells, LEFT + 2 * width, "foretold through measured",
-                   lambda cell: f"{cell.candidates[0].ratio:.2f}",
-                   lambda cell: abs(cell.candidates[0].ratio - 1) / close)
+                   lambda cell: f"{cell.foretold:.2f}",
+                   lambda cell: abs(cell.foretold - 1) / close)
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + 3 * width}'
         f' {TOP + len(sizes) * BOX_HEIGHT + 20}" font-family="sans-serif" font-size="11">',

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -10,9 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 OPERATION = "all_reduce"
-# As in `hocket-bench tune` (bench/race.cpp).
+# As in `hocket-bench tune` (bench/race.cpp), but for TIMES.
 LARGE = 1 << 20  # larger sizes have a run of their own
-TINY, TIMES = 16 << 10, 3  # up to there one run differs most from the next: so many times the rounds
+TINY, TIMES = 16 << 10, 5  # up to there one run differs most from the next: so many times the rounds
 LONG_CALL, VERY_LONG_CALL = 0.1, 0.5  # seconds: then there are few calls, and one round
 TUNE_ROUNDS = 2  # more would take longest, and what was found is measured again
 WITHOUT, WITH = "without a tuning file", "with a tuning file"  # what is chosen
@@ -39,8 +41,14 @@ class Lab:
 class Candidate:
     """An algorithm at a size, as `hocket plan explain` tells of it."""
     algorithm: str
+    pieces: int
     measured: float
     simulated: float
+
+    @property
+    def name(self) -> str:
+        """As rules have it."""
+        return f"{self.algorithm}/{self.pieces}"
 
     @property
     def ratio(self) -> float:
@@ -61,9 +69,15 @@ class Cell:
     @property
     def fastest(self) -> tuple[str, float]:
         """Of the fixed ones, when they took turns: which may be the one that was second before."""
-        names = [each.algorithm for each in self.candidates[:2]]
+        names = [each.name for each in self.candidates[:2]]
         seconds, name = min((self.time(who), name) for who, name in zip((BEST, SECOND), names))
         return name, seconds
+
+    @property
+    def foretold(self) -> float:
+        """By the simulator for the fastest, through what it took in turns."""
+        name, seconds = self.fastest
+        return next(each.simulated for each in self.candidates if each.name == name) / seconds
 
     def regret(self, who: str) -> float:
         return self.time(who) / self.fastest[1] - 1
@@ -91,16 +105,28 @@ def explained(lab: Lab, ranks: int, size: int, file: Path) -> Cell:
     document = json.loads(run([str(lab.build / "tools" / "hocket"), "plan", "explain", OPERATION,
                                "-b", str(size), "-n", str(ranks), "--hosts", str(ranks),
                                "--tuning-file", str(file), "--json"]))
-    found = [Candidate(each["algorithm"], each["measured_seconds"], each["simulated_seconds"])
-             for each in document["candidates"]
-             if each["measured_seconds"] and each["simulated_seconds"]]
-    return Cell(ranks, size, document["chosen"], sorted(found, key=lambda each: each.measured))
+    found = [Candidate(each["algorithm"], each["pieces"], each["measured_seconds"] or 0,
+                       each["simulated_seconds"] or 0) for each in document["candidates"]]
+    chosen = next(each.name for each, candidate in zip(found, document["candidates"], strict=True)
+                  if candidate["chosen"])
+    told = [each for each in found if each.measured and each.simulated]
+    return Cell(ranks, size, chosen, sorted(told, key=lambda each: each.measured))
 
 
 def rules(cells: list[Cell], place: int) -> str:
     """HOCKET_ALGORITHM for the fastest at each size, or the next fastest."""
-    return ",".join(f"{OPERATION}:{cell.size}-{cell.size}={cell.candidates[place].algorithm}"
+    return ",".join(f"{OPERATION}:{cell.size}-{cell.size}={cell.candidates[place].name}"
                     for cell in cells)
+
+
+def chosen_rules(cells: list[Cell]) -> list[str]:
+    """By which the same is chosen, without the file, for so many hosts: from halfway between two
+    sizes to halfway to the next, in proportion."""
+    borders = [math.isqrt(one.size * other.size) for one, other in itertools.pairwise(cells)]
+    begins = ["0", *(str(border + 1) for border in borders)]
+    ends = [*map(str, borders), ""]
+    return [f"{OPERATION}:{begin}-{end}@{cell.ranks} = {cell.chosen}"
+            for cell, begin, end in zip(cells, begins, ends, strict=True)]
 
 
 def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:

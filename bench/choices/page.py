@@ -32,13 +32,11 @@ def regret(cell: Cell, who: str) -> str:
 
 def fastest(cell: Cell) -> str:
     algorithm, seconds = cell.fastest
-    return f"{algorithm}, {show_time(seconds)}"
+    return f"{algorithm.removesuffix('/1')}, {show_time(seconds)}"
 
 
 def foretold(cell: Cell) -> str:
-    """Of the one that tune found to be the fastest."""
-    best = cell.candidates[0]
-    return marked(f"{best.ratio:.2f}", abs(best.ratio - 1) <= CLOSE)
+    return marked(f"{cell.foretold:.2f}", abs(cell.foretold - 1) <= CLOSE)
 
 
 def summary(cells: list[Cell]) -> list[str]:
@@ -52,11 +50,12 @@ def summary(cells: list[Cell]) -> list[str]:
                      f" algorithm in {len(cells) - len(bad)} of {len(cells)} cells; at worst"
                      f" {round(100 * worst.regret(who))} % ({show_size(worst.size)},"
                      f" {worst.ranks} hosts).{itself}")
-    close = sum(abs(cell.candidates[0].ratio - 1) <= CLOSE for cell in cells)
+    close = sum(abs(cell.foretold - 1) <= CLOSE for cell in cells)
     everyone = [each for cell in cells for each in cell.candidates]
     near = sum(abs(each.ratio - 1) <= CLOSE for each in everyone)
     lines.append(f"- The simulator is within {100 * CLOSE:.0f} % of the fastest algorithm's time in {close} of"
-                 f" {len(cells)} cells, and of every algorithm's in {near} of {len(everyone)}.")
+                 f" {len(cells)} cells, and of what tune measured of every algorithm in {near} of"
+                 f" {len(everyone)}.")
     return lines
 
 
@@ -78,5 +77,5 @@ def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
         *grid(cells, lambda cell: regret(cell, WITHOUT)), "",
         "## The fastest algorithm", "",
         *grid(cells, fastest), "",
-        "## What the simulator foretells for the fastest that tune found, through what it measured", "",
+        "## What the simulator foretells for the fastest, through what that took in turns", "",
         *grid(cells, foretold), ""])

@@ -50,10 +50,8 @@ class Addresses {
     if (::write(ends_[1], address.data(), address.size()) < 0) throw std::runtime_error("no rank");
   }
   Address read() {
-    ::close(ends_[1]);
     Address address;
-    if (::read(ends_[0], address.data(), address.size()) <= 0)
-      throw std::runtime_error("no rank 0");
+    if (::read(ends_[0], address.data(), address.size()) < 0) throw std::runtime_error("no rank 0");
     return address;
   }
 
@@ -186,16 +184,20 @@ class OneCcl final : public Contestant {
   ::_exit(1);
 }
 
+/// When one fails all others end, with this process.
 int start_all(int size, int count, char** words) {
   Addresses addresses;
   for (int rank = 0; rank < size; ++rank) {
-    if (::fork() != 0) continue;
+    const pid_t child = ::fork();
+    if (child < 0) return 1;
+    if (child > 0) continue;
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     be_rank(rank, size, addresses, count, words);
   }
-  int failed = 0;
-  for (int status = 0; ::wait(&status) > 0;) failed |= status;
-  return failed == 0 ? 0 : 1;
+  for (int status = 0; ::wait(&status) > 0;) {
+    if (status != 0) return 1;
+  }
+  return 0;
 }
 
 }  // namespace

@@ -39,6 +39,7 @@ Network with_waits(Network network, const Problem& problem, const Algorithm& alg
   for (double* const each : {&network.host_overhead, &network.overhead}) {
     *each = (*each + network.handover) * sharing;
   }
+  network.acknowledge *= sharing;
   return network;
 }
 
@@ -131,8 +132,9 @@ struct Toll {
 struct Paces {
   Link inside;
   Link between;
-  double reduce = 0;  // seconds a byte
-  double ends = 2;    // at which a rank's core has work: it sends, and it receives
+  double reduce = 0;       // seconds a byte
+  double acknowledge = 0;  // a message of several packets
+  double ends = 2;         // at which a rank's core has work: it sends, and it receives
   bool is_crowded = false;
 };
 
@@ -145,7 +147,13 @@ double pace(const Leg& leg, double sending, double reducing, const Link& link,
   return std::max(leg.is_serial ? sending + reducing : sending, core + reducing);
 }
 
-double leg_seconds(const Leg& leg, const Paces& paces) noexcept {
+double leg_seconds(const Leg& leg, Paces paces) noexcept {
+  if (leg.block_bytes > packet_bytes) {
+    for (Link* const each : {&paces.inside, &paces.between}) {
+      each->latency += paces.acknowledge;
+      each->overhead += paces.acknowledge / 2;  // of the two ends only one
+    }
+  }
   const double reducing = leg.reduced * leg.block_bytes * paces.reduce;
   const Toll near(leg.inside, paces.inside, 1, leg, reducing);
   const Toll far(leg.between, paces.between, leg.crowd, leg, reducing);
@@ -209,6 +217,7 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
   const Paces paces = {.inside = near_link(algorithm, problem, network),
                        .between = far_link(algorithm, problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
+                       .acknowledge = network.acknowledge,
                        .ends = is_one_way ? 1.0 : 2.0,
                        .is_crowded = network.ranks_per_core > 1};
   const Legs all = legs_of(algorithm, problem, bytes, network);

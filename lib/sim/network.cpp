@@ -84,6 +84,7 @@ Status check_network(const Network& network) {
       Amount{"incast", network.incast},
       Amount{"burst", network.burst},
       Amount{"handover", network.handover},
+      Amount{"acknowledge", network.acknowledge},
       Amount{"reduce_speed", network.reduce_speed},
       Amount{"copy_speed", network.copy_speed},
   };

@@ -1,10 +1,10 @@
 // A network as a few numbers: what the simulator and the cost formulas know of a cluster.
 //
 // Ranks of one host have numbers in a row. Every rank has a core of its own, which does one thing
-// after another: it sends off and takes in messages, reduces and copies; and all cores together may
-// be as many as there are processors. Hosts hang on leaf
-// switches, leaf switches on pods, and pods on a core that is never short of bandwidth; a switch's
-// links to the level above are one link of their bandwidth together, in each direction.
+// after another: it sends off and takes in messages, reduces and copies; or all ranks take turns on
+// a few processors. Hosts hang on leaf switches, leaf switches on pods, and pods on a core that is
+// never short of bandwidth; a switch's links to the level above are one link of their bandwidth
+// together, in each direction.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@
 #include "hocket/status.hpp"
 
 namespace hocket::sim {
+
+/// Of TCP over Ethernet. A message that is longer is acknowledged at once.
+inline constexpr double packet_bytes = 1448;
 
 /// Times are in seconds, bandwidths and speeds in bytes a second, and 0 is no limit, for each
 /// direction alone.
@@ -38,8 +41,9 @@ struct Network {
   double burst = 0;               // bytes that a NIC has at once after a rest (a token bucket's)
   double background = 0;          // the part of every link between hosts that others take: < 1
 
-  std::uint32_t processors = 0;      // of one machine that is all hosts; 0: each rank has its own
-  double handover = 0;               // of a shared processor, from one rank to another
+  std::uint32_t processors = 0;  // of one machine that is all hosts; 0: each rank has its own
+  double handover = 0;           // of a shared processor, from one rank to another
+  double acknowledge = 0;        // more for a message of several packets, at its receiver's core
   std::uint32_t ranks_per_core = 1;  // more than 1: what one does the others wait for (crowded)
   double reduce_speed = 10e9;        // of a core, in bytes of the result
   double copy_speed = 10e9;

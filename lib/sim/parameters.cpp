@@ -41,6 +41,7 @@ constexpr Field fields[] = {
     {"background", Unit::none, &Network::background},
     {"processors", Unit::none, &Network::processors},
     {"handover", Unit::seconds, &Network::handover},
+    {"acknowledge", Unit::seconds, &Network::acknowledge},
     {"reduce_speed", Unit::bytes_per_second, &Network::reduce_speed},
     {"copy_speed", Unit::bytes_per_second, &Network::copy_speed},
     {"hosts_per_leaf", Unit::none, &Network::hosts_per_leaf},

@@ -21,7 +21,6 @@ bool may_do(const Algorithm& algorithm, const Problem& problem, bool is_uneven) 
 Selector::Selector(const Network& network, std::vector<Rule> rules)
     : network_(network), rules_(std::move(rules)) {}
 
-/// 0 pieces: as many as cost least.
 Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
                         std::uint32_t pieces) const {
   const auto size = static_cast<double>(bytes);

@@ -31,11 +31,11 @@ class Selector {
   /// All that it could be, as if there were no rules, the cheapest first.
   [[nodiscard]] std::vector<Choice> candidates(const plan::Problem& problem, std::uint64_t bytes,
                                                bool is_uneven = false) const;
-
- private:
+  /// One of them; 0 pieces: as many as should cost least.
   [[nodiscard]] Choice priced(const plan::Algorithm& algorithm, const plan::Problem& problem,
                               std::uint64_t bytes, std::uint32_t pieces) const;
 
+ private:
   Network network_;
   std::vector<Rule> rules_;
 };

@@ -81,6 +81,7 @@ class Parser {
       return refuse("what was measured is written as measured all_reduce:1M@4 ring = 1.2ms");
     }
     tuning_.measured.push_back({.algorithm = rule.algorithm,
+                                .pieces = rule.pieces,
                                 .bytes = rule.bytes.first,
                                 .ranks = rule.ranks.first,
                                 .seconds = std::chrono::duration<double>(*time).count()});

@@ -275,11 +275,15 @@ class Tune(Case):
             said = self.bench("tune", "--ranks", "3", "--operations", "all_reduce", "--sizes",
                               "1K,16K", "--rounds", "1", "--out", file)
             self.assertRegex(said, r"all_reduce, 3 ranks on 1 hosts: medians, in")
-            self.assertRegex(said, r"\n +1K +[\d.]+ +[\d.]+  \w+ +[\d.]+\n")
+            self.assertRegex(said, r"\n +1K +[\d.]+ +[\d.]+  [\w/]+ +[\d.]+\n")
             ran = run(HOCKET, "plan", "explain", "all_reduce", "--bytes", "1K", "-n", "3", "--json",
                       HOCKET_TUNING_FILE=file)
             found = json.loads(ran.stdout)["candidates"]
-            self.assertTrue(all(each["measured_seconds"] > 0 for each in found), ran.stdout)
+            measured = [each for each in found if each["measured_seconds"]]
+            self.assertEqual({each["algorithm"] for each in measured},
+                             {each["algorithm"] for each in found}, ran.stdout)
+            self.assertIn(("double_tree", 1),
+                          [(each["algorithm"], each["pieces"]) for each in measured], ran.stdout)
             self.bench("all_reduce", *QUICK, "--ranks", "3", "-e", "1K", HOCKET_TUNING_FILE=file)
 
     def test_refusals(self) -> None:

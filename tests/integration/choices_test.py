@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHOICES = ROOT / "bench" / "choices"
 sys.path[:0] = [str(CHOICES), str(ROOT / "bench" / "comparison")]
 
-from measured import BEST, SECOND, WITH, WITHOUT, Candidate, Cell
+from measured import BEST, SECOND, WITH, WITHOUT, Candidate, Cell, chosen_rules, rules
 from page import page
 
 BUILD = ""  # the build folder: the argument
@@ -26,8 +26,8 @@ PATIENCE = 240
 
 def cell(ranks: int, size: int, chosen: float, simulated: float) -> Cell:
     """The fastest took 10 µs, the next one 12."""
-    return Cell(ranks, size, "swing",
-                [Candidate("ring", 10e-6, simulated), Candidate("swing", 12e-6, 12e-6)],
+    return Cell(ranks, size, "swing/1",
+                [Candidate("ring", 1, 10e-6, simulated), Candidate("swing", 1, 12e-6, 12e-6)],
                 {WITHOUT: [chosen, chosen, 1.0], WITH: [10.5e-6], BEST: [10e-6], SECOND: [12e-6]})
 
 
@@ -52,17 +52,32 @@ class Page(unittest.TestCase):
         one.seconds[WITH] = [12e-6]
         found = {"versions": {"Hocket": "1"}, "processors": 2, "processor": "x"}
         self.assertNotIn("algorithm itself", page([one], found, "drawing.svg"))
-        one.chosen = "ring"
+        one.chosen = "ring/1"
         said = page([one], found, "drawing.svg")
         self.assertIn("0 of 1 cells; at worst 20 % (1 KiB, 2 hosts). In 1 of the others it is that"
                       " algorithm itself.", said)
         self.assertIn("🔴 **20 %**", said)
 
     def test_what_is_foretold_badly_is_seen(self) -> None:
-        self.assertIn("the fastest algorithm's time in 1 of 2 cells, and of every algorithm's in"
-                      " 3 of 4", self.said)
+        self.assertIn("the fastest algorithm's time in 1 of 2 cells, and of what tune measured of"
+                      " every algorithm in 3 of 4", self.said)
         self.assertIn("| 1 KiB | 1.10 |", self.said)
         self.assertIn("| 64 KiB | 🔴 **1.20** |", self.said)
+
+
+    def test_an_algorithm_in_pieces_is_one_of_its_own(self) -> None:
+        """That was second when all were measured, and faster in turns."""
+        tree = Candidate("double_tree", 4, 12e-6, 12e-6)
+        one = Cell(2, 1024, "double_tree/4", [Candidate("ring", 1, 10e-6, 10e-6), tree],
+                   {WITHOUT: [9e-6], WITH: [9e-6], BEST: [10e-6], SECOND: [8e-6]})
+        self.assertEqual(one.fastest, ("double_tree/4", 8e-6))
+        self.assertAlmostEqual(one.foretold, 1.5)
+        self.assertTrue(one.is_fastest_chosen)
+        self.assertEqual(rules([one], 1), "all_reduce:1024-1024=double_tree/4")
+
+    def test_what_was_chosen_can_be_chosen_by_rules(self) -> None:
+        self.assertEqual(chosen_rules(self.CELLS), ["all_reduce:0-8192@2 = swing/1",
+                                                    "all_reduce:8193-@2 = swing/1"])
 
 
 class Measured(unittest.TestCase):

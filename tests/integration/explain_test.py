@@ -123,6 +123,17 @@ class Explain(unittest.TestCase):
         self.assertEqual((measured["ring"], measured["swing"]), (0.0025, None))
         self.assertNotIn("measured", self.answer(*words, "--bytes", "2M"))
 
+    def test_what_was_measured_in_other_pieces_stands_by_itself(self) -> None:
+        file = self.file("hocket-tuning 1\nmeasured all_reduce:1M@12 double_tree/2 = 2.5ms\n"
+                         "measured all_reduce:1M@12 double_tree/512 = 3.5ms\n"
+                         "all_reduce = double_tree/512\n")
+        found = self.document("all_reduce", "-n", "12", "--tuning-file", file)["candidates"]
+        trees = {each["pieces"]: each for each in found if each["algorithm"] == "double_tree"}
+        self.assertEqual({pieces: each["measured_seconds"] for pieces, each in trees.items()},
+                         {2: 0.0025, 512: 0.0035})
+        self.assertNotEqual(trees[2]["simulated_seconds"], trees[512]["simulated_seconds"])
+        self.assertEqual([each["pieces"] for each in found if each["chosen"]], [512])
+
     def test_the_numbers_of_a_tuning_file_change_the_choice(self) -> None:
         file = self.file("hocket-tuning 1\nnetwork.latency = 90ms\n")
         words = ("all_reduce", "-n", "12", "-b", "1M")

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Our verbs transport beside perftest, in turns and in one boot: it is neither much slower nor much
-later. Run in the machine of tools/rdma-vm with two adapters: figures_test.py PROGRAM [ROUNDS]. What
-is asked for here is less than what docs/verbs.md says, as the machine has two emulated
-processors."""
+"""Our verbs transport, alone and under all_reduce, beside perftest, in turns and in one boot: it is
+neither much slower nor much later. Run in the machine of tools/rdma-vm with two adapters:
+figures_test.py PROGRAM HOCKET BENCH [ROUNDS]. What is asked for here is less than what docs/verbs.md
+says, as the machine has two emulated processors."""
 
 from __future__ import annotations
 
@@ -38,6 +38,17 @@ def ours(program: str, transport: str) -> dict[str, float]:
                                      check=True, timeout=60).stdout)
 
 
+def all_reduce(hocket: str, bench: str) -> dict[str, float]:
+    """Of two ranks with an adapter each: MiB a second, both ways together."""
+    own_adapter = 'HOCKET_IB_HCA==rxe$RANK exec "$0" "$@"'
+    text = subprocess.run(
+        [hocket, "run", "-n", "2", "--no-tag-output", "-x", "HOCKET_TRANSPORT=verbs", "--", "sh", "-c",
+         own_adapter, bench, "all_reduce", "--sizes", "1M,4M", "-n", "16", "--json"],
+        capture_output=True, text=True, check=True, timeout=60).stdout
+    one, four = json.loads(text)["rows"]
+    return {name: 2e9 * row["busbw_gb_s"] / (1 << 20) for name, row in (("1M", one), ("4M", four))}
+
+
 def main() -> int:
     if not shutil.which("ib_write_bw"):
         print("skipped: perftest is not installed")
@@ -47,7 +58,7 @@ def main() -> int:
     def note(name: str, value: float) -> None:
         rounds.setdefault(name, []).append(value)
 
-    for _ in range(int(sys.argv[2]) if len(sys.argv) > 2 else 3):
+    for _ in range(int(sys.argv[4]) if len(sys.argv) > 4 else 3):
         for size, count, name in (("1048576", "64", "1M"), ("4194304", "16", "4M")):
             note(f"ib_write_bw {name}", perftest("ib_write_bw", "-s", size, "-n", count)[3])
         note("ib_write_bw -b 1M", perftest("ib_write_bw", "-b", "-s", "1048576", "-n", "64")[3])
@@ -55,6 +66,8 @@ def main() -> int:
         for transport in ("verbs", "straight", "tcp"):
             for name, value in ours(sys.argv[1], transport).items():
                 note(f"{transport} {name}", value)
+        for name, value in all_reduce(*sys.argv[2:4]).items():
+            note(f"all_reduce {name}", value)
     for name, values in rounds.items():
         print(f"{name:20} median {median(values):8.1f}   {' '.join(f'{each:.1f}' for each in values)}")
     # Of the best rounds: what runs beside this takes from some more than from others.
@@ -65,6 +78,7 @@ def main() -> int:
         "both ways 1M": best["verbs both_1M"] / best["ib_write_bw -b 1M"],
         "straight 1M": best["straight stream_1M"] / best["ib_write_bw 1M"],
         "straight 4M": best["straight stream_4M"] / best["ib_write_bw 4M"],
+        "all_reduce 1M": best["all_reduce 1M"] / best["ib_write_bw -b 1M"],
     }
     latency = min(rounds["verbs latency_8"]) / min(rounds["ib_send_lat 8"])
     for name, ratio in ratios.items():

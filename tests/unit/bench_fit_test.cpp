@@ -67,6 +67,20 @@ TEST_CASE("a fit finds what ranks cost that take turns on processors") {
   const sim::Network found = fit(usual, measured);
   CHECK(error_of(found, measured) < 0.05);
   CHECK(found.handover > 1e-6);
+  CHECK(found.acknowledge == 0);
+}
+
+TEST_CASE("a fit finds that answers to messages cost as much as they") {
+  sim::Network usual = sim::find_preset(sim::usual_network).value();
+  usual.processors = 2;
+  sim::Network truth = usual;
+  truth.overhead = 6e-6;
+  truth.acknowledge = 5e-6;
+  std::vector<Timed> measured = times_on(truth, 1);
+  std::erase_if(measured, [](const Timed& each) {
+    return each.problem.operation != Operation::all_reduce || each.bytes > 64 << 10;
+  });
+  CHECK(fit(usual, measured).acknowledge == Approx(5e-6).epsilon(0.2));
 }
 
 TEST_CASE("a fit finds that links let bursts pass") {

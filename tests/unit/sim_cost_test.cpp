@@ -158,6 +158,27 @@ TEST_CASE("estimates know that ranks share processors") {
   }
 }
 
+TEST_CASE("estimates know that messages of several packets are acknowledged") {
+  Network machine = ethernet;
+  machine.processors = 2;
+  machine.acknowledge = 20e-6;
+  for (const std::string_view name : {"recursive_doubling", "rabenseifner", "double_tree"}) {
+    const Problem problem = {.operation = Operation::all_reduce, .size = 8};
+    const Comparison small(find(name), problem, 1024, machine);
+    const Comparison large(find(name), problem, 4096, machine);
+    INFO(small.text << '\n' << large.text);
+    CHECK(large.estimated > small.estimated);
+    CHECK(large.estimated > 0.6 * large.simulated);
+    CHECK(large.estimated < 1.7 * large.simulated);
+  }
+  const Algorithm& doubling = find("recursive_doubling");
+  const Problem problem = {.operation = Operation::all_reduce, .size = 8};
+  const double without = estimate_seconds(doubling, problem, 4096, ethernet);
+  Network answering = ethernet;
+  answering.acknowledge = 20e-6;
+  CHECK(estimate_seconds(doubling, problem, 4096, answering) == Approx(without + 3 * 20e-6));
+}
+
 TEST_CASE("estimates know bursts") {
   Network cluster = find_preset("ethernet-1g").value();
   cluster.burst = 256 << 10;

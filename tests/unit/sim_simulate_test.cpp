@@ -167,6 +167,24 @@ TEST_CASE("a processor is handed from rank to rank, and goes on with its own at 
   CHECK(world.seconds(one, 0) == world.seconds(flat, 0));  // each has one
 }
 
+TEST_CASE("a rank that has a processor goes on until it has nothing to do") {
+  World world(3);
+  world.message(0, 1);
+  world.message(0, 1);
+  world.message(2, 1);
+  const Timing timing = world.run(with(flat, &Network::processors, 1U), 0);
+  CHECK(timing.steps[0][1].begin == Approx(1 * us).margin(tick));
+  CHECK(timing.steps[2][0].begin == Approx(2 * us).margin(tick));  // though it could at once
+}
+
+TEST_CASE("to acknowledge a message that is more than a packet can cost its receiver") {
+  World world(2);
+  world.message(0, 1);
+  const Network answering = with(flat, &Network::acknowledge, 5 * us);
+  CHECK(world.seconds(answering, 1448) == Approx(world.seconds(flat, 1448)).margin(tick));
+  CHECK(world.seconds(answering, 1449) == Approx(world.seconds(flat, 1449) + 5 * us).margin(tick));
+}
+
 TEST_CASE("messages between hosts share what is on their way") {
   World world(4);
   world.message(0, 2);

@@ -17,10 +17,15 @@ std::string refusal(const std::string& text) {
 }  // namespace
 
 TEST_CASE("what was measured is kept for people") {
-  const Tuning tuning =
-      parse_tuning("hocket-tuning 1\nmeasured all_reduce:1M@4 ring = 1.25ms\n", "file", {}).value();
-  REQUIRE(tuning.measured.size() == 1);
+  const Tuning tuning = parse_tuning(
+                            "hocket-tuning 1\nmeasured all_reduce:1M@4 ring = 1.25ms\n"
+                            "measured broadcast:1M@4 chain/16 = 1ms\n",
+                            "file", {})
+                            .value();
+  REQUIRE(tuning.measured.size() == 2);
   CHECK(tuning.measured[0].algorithm->name == "ring");
+  CHECK(tuning.measured[0].pieces == 0);
+  CHECK(tuning.measured[1].pieces == 16);
   CHECK(tuning.measured[0].bytes == 1 << 20);
   CHECK(tuning.measured[0].ranks == 4);
   CHECK(tuning.measured[0].seconds == Approx(1.25e-3));

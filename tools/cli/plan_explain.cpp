@@ -18,6 +18,7 @@
 #include "comm/tuning.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
+#include "sim/cost.hpp"
 #include "sim/selector.hpp"
 #include "sim_network.hpp"
 #include "sim_sweep.hpp"
@@ -47,7 +48,8 @@ struct Question {
   plan::Problem problem = {};
   std::uint64_t bytes = 0;
   sim::Tuning tuning = {};
-  std::string network = {};  // what it is called
+  std::string network = {};                  // what it is called
+  std::vector<sim::Measured> measured = {};  // of the tuning, what answers it
 };
 
 struct Candidate {
@@ -135,12 +137,34 @@ Result<Question> read_question(const Options& options) {
                   .network = file.empty() || options.has_network ? options.network.preset : file};
 }
 
+bool is_of(const Question& question, const sim::Measured& measured) noexcept {
+  return measured.algorithm->operation == question.problem.operation &&
+         measured.bytes == question.bytes && measured.ranks == question.problem.size;
+}
+
+bool is_of(const sim::Choice& choice, const sim::Measured& measured) noexcept {
+  return measured.algorithm == choice.algorithm && measured.pieces == choice.pieces;
+}
+
+/// How many it had where the file does not say, or of what is no pipeline.
+std::uint32_t pieces_of(const Question& question, const sim::Measured& measured) {
+  if (measured.pieces > 0 && sim::is_pipeline(*measured.algorithm)) return measured.pieces;
+  return sim::best_pieces(*measured.algorithm, question.problem,
+                          static_cast<double>(question.bytes), question.tuning.network);
+}
+
+void find_measured(Question& question) {
+  for (sim::Measured each : question.tuning.measured) {
+    if (!is_of(question, each)) continue;
+    each.pieces = pieces_of(question, each);
+    question.measured.push_back(each);
+  }
+}
+
 /// What the tuning file says that it once took.
-std::optional<double> measured(const Question& question, const plan::Algorithm& algorithm) {
-  for (const sim::Measured& each : question.tuning.measured) {
-    const bool is_that = each.algorithm == &algorithm && each.bytes == question.bytes &&
-                         each.ranks == question.problem.size;
-    if (is_that) return each.seconds;
+std::optional<double> measured(const Question& question, const sim::Choice& choice) {
+  for (const sim::Measured& each : question.measured) {
+    if (is_of(choice, each)) return each.seconds;
   }
   return {};
 }
@@ -162,7 +186,7 @@ Result<Candidate> examine(const Question& question, const sim::Choice& choice,
   return Candidate{
       .choice = choice,
       .simulated_seconds = outcome.is_simulated ? std::optional(outcome.seconds) : std::nullopt,
-      .measured_seconds = measured(question, algorithm),
+      .measured_seconds = measured(question, choice),
       .rounds = bound.rounds,
       .bytes_sent =
           static_cast<std::uint64_t>(static_cast<double>(bound.blocks_sent) *
@@ -177,12 +201,19 @@ Result<Answer> answer(const Question& question, const sim::Selector& selector,
   for (sim::Choice& each : choices) {
     if (each.algorithm == chosen.algorithm) each = chosen;  // in the pieces that a rule may want
   }
+  for (const sim::Measured& each : question.measured) {  // in other pieces
+    const auto is_it = [&](const sim::Choice& choice) { return is_of(choice, each); };
+    const auto same = std::ranges::count(choices, each.algorithm, &sim::Choice::algorithm);
+    if (same == 0 || std::ranges::any_of(choices, is_it)) continue;
+    choices.push_back(
+        selector.priced(*each.algorithm, question.problem, question.bytes, each.pieces));
+  }
   std::ranges::stable_sort(choices, {}, &sim::Choice::seconds);
   Answer found;
   for (const sim::Choice& each : choices) {
     auto candidate = examine(question, each, options.steps_max);
     if (!candidate.ok()) return candidate.status();
-    candidate->is_chosen = each.algorithm == chosen.algorithm;
+    candidate->is_chosen = each.algorithm == chosen.algorithm && each.pieces == chosen.pieces;
     found.candidates.push_back(*candidate);
   }
   return found;
@@ -198,9 +229,14 @@ const Candidate* fastest(const Answer& answer) {
   return best;
 }
 
+std::string title(const sim::Choice& choice) {
+  if (choice.pieces == 1) return std::string(choice.algorithm->name);
+  return fmt::format("{} in {} pieces", choice.algorithm->name, choice.pieces);
+}
+
 std::string reason(const Question& question, const Answer& answer) {
   const Candidate& chosen = answer.chosen();
-  const auto algorithm = chosen.choice.algorithm->name;
+  const std::string algorithm = title(chosen.choice);
   if (const sim::Rule* const rule = chosen.choice.rule) {
     return fmt::format("{} is chosen by the rule {} of {}.", algorithm, quote(rule->text),
                        rule->source);
@@ -259,7 +295,7 @@ void print_table(const Question& question, const Answer& answer, bool is_uneven)
     fmt::print("There are too many steps to simulate (--steps-max).\n");
   } else if (chosen.simulated_seconds &&
              *chosen.simulated_seconds > worth_saying * *best->simulated_seconds) {
-    fmt::print("In the simulation {} is {:.2f} times as fast.\n", best->choice.algorithm->name,
+    fmt::print("In the simulation {} is {:.2f} times as fast.\n", title(best->choice),
                *chosen.simulated_seconds / *best->simulated_seconds);
   }
   if (is_uneven) fmt::print("The times are those of chunks of one size.\n");
@@ -303,8 +339,9 @@ void print_json(const Question& question, const Answer& answer, bool is_uneven) 
 }
 
 int explain(const Options& options) {
-  const auto question = read_question(options);
+  auto question = read_question(options);
   if (!question.ok()) return fail(question.status());
+  find_measured(*question);
   const sim::Selector selector(question->tuning.network, question->tuning.rules);
   const auto found = answer(*question, selector, options);
   if (!found.ok()) return fail(found.status());

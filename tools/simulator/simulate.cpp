@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
-#include <tuple>
 
 #include <fmt/format.h>
 
 #include "proof/lanes.hpp"
 #include "simulator/agenda.hpp"
 #include "simulator/links.hpp"
+#include "simulator/processors.hpp"
 #include "simulator/volume.hpp"
 
 namespace hocket::sim {
@@ -90,13 +90,9 @@ class Course {
     std::uint32_t is_eager : 1 = 0;
     std::uint32_t is_receive : 1 = 0;
   };
-  /// That ranks share.
-  struct Processor {
-    Time free = 0;
-    std::uint32_t rank = UINT32_MAX;  // that had it last
-  };
-  /// What a step, or a message, does next: on its links (links.hpp) the second and the third.
-  enum class Stage : std::uint32_t { beginning, departing, passing, arriving };
+  /// What a step, or a message, does next: on its links (links.hpp) the second and the third. And
+  /// what a rank does that shares its processor, when it is done with a step.
+  enum class Stage : std::uint32_t { beginning, departing, passing, arriving, ending, resting };
   struct Event {
     std::uint32_t number;
     Stage stage;
@@ -112,12 +108,10 @@ class Course {
   void pass(std::uint32_t number);
   void end(std::uint32_t number, Time time);
   void meet(std::uint32_t number, Time time);
-  [[nodiscard]] Time begin_on(const Processor& processor, std::uint32_t rank,
-                              Time time) const noexcept {
-    return std::max(processor.free, time) + (processor.rank == rank ? 0 : handover_);
-  }
-  [[nodiscard]] Processor* processor_for(std::uint32_t rank, Time time);
-  [[nodiscard]] Time work(std::uint32_t number, Time time);
+  void work(std::uint32_t number, Time time);
+  void begin_turns();
+  void worked(std::uint32_t number, Time begin, Time end);
+  void rest_behind(std::uint32_t number);
   [[nodiscard]] Links::Way way_of(const Node& send) const noexcept {
     if (ranks_alike_ > 1) return links_.way_among_alike();
     return links_.way(send.rank, nodes_[send.partner].rank);
@@ -131,8 +125,7 @@ class Course {
   std::vector<std::uint32_t> first_waiter_;  // by step, and behind the last: its place in …
   std::vector<std::uint32_t> waiters_;       // the steps that wait for one
   std::vector<Time> cores_;                  // by rank: when it is free
-  std::vector<Processor> processors_;        // none where each rank has its own
-  Time handover_;
+  Processors processors_;
   bool keeps_steps_;
   std::vector<Time> begins_;  // by step, if kept
   std::uint64_t messages_ = 0;
@@ -147,8 +140,8 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
       numbers_(plans),
       nodes_(numbers_.count()),
       cores_(plans.size()),
-      processors_(network.processors < plans.size() ? network.processors : 0),
-      handover_(to_time(network.handover)),
+      processors_(network.processors, static_cast<std::uint32_t>(plans.size()),
+                  to_time(network.handover)),
       keeps_steps_(options.keep_steps) {
   const Volume volume(plans.front().problem, plans.front().shape, options.elements, options.sizes,
                       options.element_bytes);
@@ -191,6 +184,7 @@ void Course::note_message(const Step& receive, std::uint32_t number, const Netwo
   Node& node = nodes_[number];
   Node& send = nodes_[node.partner];
   node.amount = way_of(send).overhead;
+  if (static_cast<double>(send.amount) > packet_bytes) node.amount += to_time(network.acknowledge);
   if (receive.kind == StepKind::recv_reduce) {
     node.amount += Pace(network.reduce_speed).of(send.amount);
   }
@@ -235,11 +229,18 @@ void Course::happen(const Event& event) {
     case Stage::beginning:
       return begin(event.number);
     case Stage::departing:
-      return depart(event.number);
+      depart(event.number);
+      return rest_behind(event.number);
     case Stage::passing:
       return pass(event.number);
     case Stage::arriving:
-      return end(event.number, work(event.number, nodes_[event.number].amount));
+      return work(event.number, nodes_[event.number].amount);
+    case Stage::ending:
+      end(event.number, agenda_.now());
+      return rest_behind(event.number);
+    case Stage::resting:
+      processors_.done(event.number);
+      return begin_turns();
   }
 }
 
@@ -255,8 +256,8 @@ void Course::meet(std::uint32_t number, Time time) {
 
 void Course::begin(std::uint32_t number) {
   const Node& node = nodes_[number];
-  if (node.partner == no_step) return end(number, work(number, node.amount));
-  agenda_.add(work(number, way_of(node).overhead), {number, Stage::departing});
+  if (node.partner == no_step) return work(number, node.amount);
+  work(number, way_of(node).overhead);
   if (node.later != no_step) meet(node.later, agenda_.now());
 }
 
@@ -288,30 +289,36 @@ void Course::end(std::uint32_t number, Time time) {
   }
 }
 
-/// The one that the rank can have first; of several the rank's own, else that which was busy last,
-/// so that others can have the rest before. Null where each rank has its own.
-Course::Processor* Course::processor_for(std::uint32_t rank, Time time) {
-  const auto merit = [&](const Processor& each) {
-    return std::tuple(begin_on(each, rank, time), each.rank != rank,
-                      time - std::min(each.free, time));
-  };
-  const auto best = std::ranges::min_element(processors_, {}, merit);
-  return best == processors_.end() ? nullptr : &*best;
+/// Keeps a step's rank busy, from now on or from when it can.
+void Course::work(std::uint32_t number, Time time) {
+  const std::uint32_t rank = nodes_[number].rank;
+  if (processors_.are_shared()) {
+    processors_.add(rank, number, time);
+    return begin_turns();
+  }
+  const Time begin = std::max(cores_[rank], agenda_.now());
+  cores_[rank] = begin + time;
+  worked(number, begin, cores_[rank]);
 }
 
-/// Keeps its rank and a processor busy, from now on or from when both are free; until when.
-Time Course::work(std::uint32_t number, Time time) {
-  const std::uint32_t rank = nodes_[number].rank;
-  Time& core = cores_[rank];
-  Time begin = std::max(core, agenda_.now());
-  Processor* const processor = processor_for(rank, begin);
-  if (processor != nullptr) {
-    begin = begin_on(*processor, rank, begin);
-    *processor = {.free = begin + time, .rank = rank};
+void Course::begin_turns() {
+  while (const auto turn = processors_.take(agenda_.now())) {
+    worked(turn->step, turn->begin, turn->end);
   }
+}
+
+void Course::worked(std::uint32_t number, Time begin, Time end) {
   if (keeps_steps_) begins_[number] = begin;
-  core = begin + time;
-  return core;
+  const Node& node = nodes_[number];
+  const bool is_send = node.partner != no_step && node.is_receive == 0;
+  if (is_send) return agenda_.add(end, {number, Stage::departing});
+  if (processors_.are_shared()) return agenda_.add(end, {number, Stage::ending});
+  this->end(number, end);
+}
+
+/// When all that a step has led to at this time is known.
+void Course::rest_behind(std::uint32_t number) {
+  if (processors_.are_shared()) agenda_.add(agenda_.now(), {nodes_[number].rank, Stage::resting});
 }
 
 Timing Course::timing(std::span<const Plan> plans) const {

@@ -1,13 +1,13 @@
 // How long the plans of all ranks take together on a network, event by event in virtual time.
 //
 // A step begins when all that it waits for is over, and then waits for what it uses, first come
-// first served: the core of its rank, one of the processors where all share a few, and the links
-// (links.hpp). A large message leaves when both its send and its receive can begin: a rendezvous,
-// as in the proof, for which it does not matter how large buffers are. A small one is eager: it
-// goes ahead, and waits in a buffer for its receive. Either leaves after those before it on its
-// lane. The sender's core spends the overhead, the bytes cross the links, the latency goes by, and
-// the receiver's core spends the overhead again and the reduction, if there is one. The send is
-// over when the last byte has crossed the links, the receive with the work of the core.
+// first served: the core of its rank, or, where all share a few, one of those (processors.hpp), and
+// the links (links.hpp). A large message leaves when both its send and its receive can begin: a
+// rendezvous, as in the proof, for which it does not matter how large buffers are. A small one is
+// eager: it goes ahead, and waits in a buffer for its receive. Either leaves after those before it
+// on its lane. The sender's core spends the overhead, the bytes cross the links, the latency goes
+// by, and the receiver's core spends the overhead again and the reduction, if there is one. The
+// send is over when the last byte has crossed the links, the receive with the work of the core.
 //
 // What real networks have besides, and this has not: a message is reduced or sent on only when it
 // is there as a whole; switches neither drop nor pause, so that what many send to one at once is

@@ -1,0 +1,86 @@
+// Processors that all ranks share. A rank that has one goes on until it has nothing to do; then
+// whoever has waited longest has it next.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "simulator/time.hpp"
+
+namespace hocket::sim {
+
+class Processors {
+ public:
+  /// None where each rank has its own.
+  Processors(std::uint32_t count, std::uint32_t ranks, Time handover)
+      : handover_(handover), all_(count < ranks ? count : 0), ranks_(all_.empty() ? 0 : ranks) {}
+
+  [[nodiscard]] bool are_shared() const noexcept { return !all_.empty(); }
+
+  /// Something that a rank has to do: the number of a step, and how long it takes.
+  void add(std::uint32_t rank, std::uint32_t step, Time time) {
+    Rank& its = ranks_[rank];
+    its.tasks.push_back({step, time});
+    if (its.is_known) return;
+    its.is_known = true;
+    waiting_.push_back(rank);
+  }
+
+  struct Turn {
+    std::uint32_t step;
+    Time begin;
+    Time end;
+  };
+  /// The next that begins now, if any can, on the processor that its rank had last, if that is
+  /// free. To be ended by done().
+  [[nodiscard]] std::optional<Turn> take(Time now) {
+    if (waiting_.empty()) return {};
+    const std::uint32_t rank = waiting_.front();
+    const auto is_better = [&](const Processor& one, const Processor& other) {
+      if (one.is_busy != other.is_busy) return other.is_busy;
+      return one.rank == rank && other.rank != rank;
+    };
+    Processor& processor = *std::ranges::min_element(all_, is_better);
+    if (processor.is_busy) return {};
+    waiting_.pop_front();
+    const Task task = ranks_[rank].tasks.front();
+    ranks_[rank].tasks.pop_front();
+    const Time begin = now + (processor.rank == rank ? 0 : handover_);
+    processor = {.rank = rank, .is_busy = true};
+    return Turn{task.step, begin, begin + task.time};
+  }
+
+  /// With what the rank had taken, and all that followed from it at that time has been added.
+  void done(std::uint32_t rank) {
+    std::ranges::find(all_, std::pair(rank, true), [](const Processor& each) {
+      return std::pair(each.rank, each.is_busy);
+    })->is_busy = false;
+    ranks_[rank].is_known = !ranks_[rank].tasks.empty();
+    if (ranks_[rank].is_known) waiting_.push_front(rank);
+  }
+
+ private:
+  struct Task {
+    std::uint32_t step;
+    Time time;
+  };
+  struct Rank {
+    std::deque<Task> tasks;
+    bool is_known = false;  // it waits, or has a processor
+  };
+  struct Processor {
+    std::uint32_t rank = UINT32_MAX;  // that has it, or had it last
+    bool is_busy = false;
+  };
+
+  Time handover_;
+  std::vector<Processor> all_;
+  std::vector<Rank> ranks_;
+  std::deque<std::uint32_t> waiting_;
+};
+
+}  // namespace hocket::sim
