@@ -57,7 +57,8 @@ def fetch(build: Path, sources: Path) -> None:
             unpack(wheels[0], folder)
             version = wheels[0].name.split("-")[1]
         try:
-            COMPILED.get(package, lambda *_: None)(folder, sources)
+            if package in COMPILED:
+                COMPILED[package](folder, sources)
         except subprocess.CalledProcessError:
             print(f"compare: {package}'s program can't be compiled, and is left out", file=sys.stderr)
             continue

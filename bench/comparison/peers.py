@@ -102,7 +102,7 @@ class OpenMpi(Peer):
     name = "Open MPI"
     path = "bench/collectives.openmpi"
     how = "tcp, processors not bound, yielding where ranks outnumber them"
-    absence = "install libopenmpi-dev, and build again"
+    absence = "tools/setup --for compare, and a new build folder"
     starter = "mpirun.openmpi"
     settings: tuple[str, ...] = ()
 
@@ -153,7 +153,7 @@ class Mpich(Peer):
     path = "bench/collectives.mpich"
     starter = "mpiexec.mpich"
     how = "UCX over tcp also inside a host; it has no yield that works where ranks outnumber processors"
-    absence = "install libmpich-dev, and build again"
+    absence = "tools/setup --for compare, and a new build folder"
     handles_crowds = False
     size_max = 1 << 18  # it hangs above
 
@@ -247,7 +247,7 @@ class Gloo(Peer):
     name = "Gloo"
     path = "bench/collectives.gloo"
     how = "epoll over TCP; all_reduce by its ring; reduce_scatter in place, as it has no other"
-    absence = "install libgloo-dev, and build again"
+    absence = "tools/setup --for compare, and a new build folder"
     algorithm = "ring"
 
     def command(self, task: Task, place: Place) -> Command:

@@ -8,8 +8,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../usage.hpp"
@@ -43,6 +45,18 @@ class Contestant {
   /// Of sendrecv: a window of messages from rank 0 to rank 1, and one of 4 bytes back.
   virtual void stream() {}
 };
+
+/// What a peer does for a call of an operation; null for one that is not in the list.
+template <class Peer>
+using Call = void (Peer::*)();
+template <class Peer>
+Call<Peer> find_call(const std::string& operation,
+                     std::initializer_list<std::pair<const char*, Call<Peer>>> all) {
+  for (const auto& [name, call] : all) {
+    if (operation == name) return call;
+  }
+  return nullptr;
+}
 
 class Contest {
  public:

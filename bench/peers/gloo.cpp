@@ -7,10 +7,6 @@
 #include <filesystem>
 #include <stdexcept>
 
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <gloo/allgather.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
@@ -21,7 +17,7 @@
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
 
-#include "contest.hpp"
+#include "ranks.hpp"
 
 namespace peers {
 namespace {
@@ -180,46 +176,27 @@ class Gloo final : public Contestant {
   std::unique_ptr<gloo::transport::UnboundBuffer> received_;
 };
 
-/// Leaves without taking the mesh down, behind a barrier: some would still use it.
-[[noreturn]] void be_rank(int rank, int size, int count, char** words) {
-  int status = 1;
-  try {
-    Gloo gloo(rank, size);
-    status = contest(gloo, count, words);
-    if (status == 0) gloo.barrier();
-    std::fflush(stdout);
-    ::_exit(status);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-  }
-  ::_exit(1);
+[[noreturn]] void be_gloo(int rank, int size, int count, char** words) {
+  be_rank(
+      rank, [&] { return std::make_unique<Gloo>(rank, size); }, count, words);
 }
 
 int start_all(int size, int count, char** words) {
   std::string store = std::filesystem::temp_directory_path() / "gloo-XXXXXX";
   if (::mkdtemp(store.data()) == nullptr) return 1;
   ::setenv("GLOO_STORE", store.c_str(), 1);
-  for (int rank = 0; rank < size; ++rank) {
-    if (::fork() != 0) continue;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    be_rank(rank, size, count, words);
-  }
-  int failed = 0;
-  for (int status = 0; ::wait(&status) > 0;) failed |= status;
+  const int status = start_ranks(size, [&](int rank) { be_gloo(rank, size, count, words); });
   std::filesystem::remove_all(store);
-  return failed == 0 ? 0 : 1;
+  return status;
 }
 
 }  // namespace
 }  // namespace peers
 
 int main(int count, char** words) {
-  const int size = count > 1 ? std::atoi(words[1]) : 0;
-  if (size < 1) {
-    std::fprintf(stderr, "usage: RANKS OPERATION SECONDS_PER_SIZE BYTES,BYTES...\n");
-    return 2;
-  }
+  const int size = peers::read_ranks(count, words);
+  if (size == 0) return 2;
   const char* rank = std::getenv("RANK");
-  if (rank == nullptr) return peers::start_all(size, count - 2, words + 2);
-  peers::be_rank(std::atoi(rank), size, count - 2, words + 2);
+  if (rank == nullptr) return peers::start_all(size, count, words);
+  peers::be_gloo(std::atoi(rank), size, count, words);
 }

@@ -26,20 +26,13 @@ class Mpi final : public Contestant {
     work_ = &work;
     count_ = static_cast<int>(work.count);
     requests_.resize(work.window);
-    if (work.operation == "all_reduce")
-      call_ = &Mpi::all_reduce;
-    else if (work.operation == "reduce_scatter")
-      call_ = &Mpi::reduce_scatter;
-    else if (work.operation == "all_gather")
-      call_ = &Mpi::all_gather;
-    else if (work.operation == "broadcast")
-      call_ = &Mpi::broadcast;
-    else if (work.operation == "barrier")
-      call_ = &Mpi::barrier;
-    else if (work.operation == "sendrecv")
-      call_ = &Mpi::trip;
-    else
-      return false;
+    call_ = find_call<Mpi>(work.operation, {{"all_reduce", &Mpi::all_reduce},
+                                            {"reduce_scatter", &Mpi::reduce_scatter},
+                                            {"all_gather", &Mpi::all_gather},
+                                            {"broadcast", &Mpi::broadcast},
+                                            {"barrier", &Mpi::barrier},
+                                            {"sendrecv", &Mpi::trip}});
+    if (call_ == nullptr) return false;
     if (work.operation == "broadcast" && rank_ == 0) work.out = work.in;
     return true;
   }
@@ -84,7 +77,7 @@ class Mpi final : public Contestant {
   int size_ = 1;
   Work* work_ = nullptr;
   int count_ = 0;
-  void (Mpi::*call_)() = nullptr;
+  Call<Mpi> call_ = nullptr;
   std::vector<MPI_Request> requests_;
 };
 

@@ -8,13 +8,11 @@
 #include <thread>
 
 #include <sched.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <oneapi/ccl.hpp>
 
-#include "contest.hpp"
+#include "ranks.hpp"
 
 // What its archive expects of Intel's compiler, and of a profiler, which is not there.
 extern "C" {
@@ -100,20 +98,13 @@ class OneCcl final : public Contestant {
     keep(reduce_scatter_, id);
     keep(all_gather_, id);
     keep(broadcast_, id);
-    if (work.operation == "all_reduce")
-      call_ = &OneCcl::all_reduce;
-    else if (work.operation == "reduce_scatter")
-      call_ = &OneCcl::reduce_scatter;
-    else if (work.operation == "all_gather")
-      call_ = &OneCcl::all_gather;
-    else if (work.operation == "broadcast")
-      call_ = &OneCcl::broadcast;
-    else if (work.operation == "barrier")
-      call_ = &OneCcl::barrier;
-    else if (work.operation == "sendrecv")
-      call_ = &OneCcl::trip;
-    else
-      return false;
+    call_ = find_call<OneCcl>(work.operation, {{"all_reduce", &OneCcl::all_reduce},
+                                               {"reduce_scatter", &OneCcl::reduce_scatter},
+                                               {"all_gather", &OneCcl::all_gather},
+                                               {"broadcast", &OneCcl::broadcast},
+                                               {"barrier", &OneCcl::barrier},
+                                               {"sendrecv", &OneCcl::trip}});
+    if (call_ == nullptr) return false;
     if (work.operation == "broadcast" && rank() == 0) work.out = work.in;
     return true;
   }
@@ -162,7 +153,7 @@ class OneCcl final : public Contestant {
 
   ccl::communicator world_;
   Work* work_ = nullptr;
-  void (OneCcl::*call_)() = nullptr;
+  Call<OneCcl> call_ = nullptr;
   ccl::allreduce_attr all_reduce_ = ccl::create_operation_attr<ccl::allreduce_attr>();
   ccl::reduce_scatter_attr reduce_scatter_ = ccl::create_operation_attr<ccl::reduce_scatter_attr>();
   ccl::allgather_attr all_gather_ = ccl::create_operation_attr<ccl::allgather_attr>();
@@ -170,44 +161,15 @@ class OneCcl final : public Contestant {
   std::vector<ccl::event> events_;
 };
 
-/// Leaves without taking anything down, behind a barrier: some would still use it.
-[[noreturn]] void be_rank(int rank, int size, Addresses& addresses, int count, char** words) {
-  try {
-    OneCcl one_ccl(rank, size, addresses);
-    const int status = contest(one_ccl, count, words);
-    if (status == 0) one_ccl.barrier();
-    std::fflush(stdout);
-    ::_exit(status);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
-  }
-  ::_exit(1);
-}
-
-/// When one fails all others end, with this process.
-int start_all(int size, int count, char** words) {
-  Addresses addresses;
-  for (int rank = 0; rank < size; ++rank) {
-    const pid_t child = ::fork();
-    if (child < 0) return 1;
-    if (child > 0) continue;
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    be_rank(rank, size, addresses, count, words);
-  }
-  for (int status = 0; ::wait(&status) > 0;) {
-    if (status != 0) return 1;
-  }
-  return 0;
-}
-
 }  // namespace
 }  // namespace peers
 
 int main(int count, char** words) {
-  const int size = count > 1 ? std::atoi(words[1]) : 0;
-  if (size < 1) {
-    std::fprintf(stderr, "usage: RANKS OPERATION SECONDS_PER_SIZE BYTES,BYTES...\n");
-    return 2;
-  }
-  return peers::start_all(size, count - 2, words + 2);
+  const int size = peers::read_ranks(count, words);
+  if (size == 0) return 2;
+  peers::Addresses addresses;
+  return peers::start_ranks(size, [&](int rank) {
+    const auto join = [&] { return std::make_unique<peers::OneCcl>(rank, size, addresses); };
+    peers::be_rank(rank, join, count, words);
+  });
 }
