@@ -118,13 +118,13 @@ Contender contender_of(const sim::Choice& choice) {
   return {choice.algorithm, sim::is_pipeline(*choice.algorithm) ? choice.pieces : 0};
 }
 
-/// What a rule calls it: without the number of its pieces where it would have them anyway, as other
+/// As a rule has it: without the number of its pieces where it would have them anyway, as other
 /// sizes want others.
-std::string in_usual_pieces(Contender contender, const plan::Problem& problem, std::uint64_t size,
-                            const sim::Selector& selector) {
+Contender for_rule(Contender contender, const plan::Problem& problem, std::uint64_t size,
+                   const sim::Selector& selector) {
   const std::uint32_t usual = selector.priced(*contender.algorithm, problem, size, 0).pieces;
   if (contender.pieces == usual) contender.pieces = 0;
-  return contender.name();
+  return contender;
 }
 
 /// One for each stretch of sizes where the same algorithm, in the same pieces, is faster than what
@@ -134,15 +134,12 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
     return static_cast<std::uint64_t>(
         std::sqrt(static_cast<double>(one) * static_cast<double>(other)));
   };
-  std::string last;
+  Contender last = automatic;  // which needs no rule
   std::string first_size = "0";
   const auto end = [&](const std::string& last_size) {
-    if (last.empty()) return;
-    // As many pieces as are good at one size are too few far beyond.
-    if (last_size.empty() && !last.ends_with("/1"))
-      last.resize(std::min(last.find('/'), last.size()));
+    if (last == automatic) return;
     rules_.push_back(fmt::format("{}:{}-{}@{} = {}", plan::name(operation), first_size, last_size,
-                                 race_.ranks(), last));
+                                 race_.ranks(), last.name()));
   };
   std::uint64_t before = 0;
   for (const auto& [size, times] : all) {
@@ -151,8 +148,8 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
     worst_ = std::max(worst_, median(times.at(automatic)) / least);
     const auto chosen = times.find(contender_of(selector.choose(race_.problem(operation), size)));
     const bool is_good = chosen != times.end() && median(chosen->second) <= worth_a_rule * least;
-    const std::string now =
-        is_good ? std::string() : in_usual_pieces(best, race_.problem(operation), size, selector);
+    const Contender now =
+        is_good ? automatic : for_rule(best, race_.problem(operation), size, selector);
     if (now != last) {
       const std::uint64_t border = before == 0 ? 0 : between(before, size);
       end(std::to_string(border));
@@ -161,6 +158,7 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
     }
     before = size;
   }
+  if (last.pieces > 1) last.pieces = 0;  // what is good at one size is too few far beyond
   end("");
 }
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <utility>
 #include <vector>
 
 #include "simulator/time.hpp"
@@ -56,9 +55,8 @@ class Processors {
 
   /// With what the rank had taken, and all that followed from it at that time has been added.
   void done(std::uint32_t rank) {
-    std::ranges::find(all_, std::pair(rank, true), [](const Processor& each) {
-      return std::pair(each.rank, each.is_busy);
-    })->is_busy = false;
+    const auto has_it = [&](const Processor& each) { return each.is_busy && each.rank == rank; };
+    std::ranges::find_if(all_, has_it)->is_busy = false;
     ranks_[rank].is_known = !ranks_[rank].tasks.empty();
     if (ranks_[rank].is_known) waiting_.push_front(rank);
   }
