@@ -23,7 +23,7 @@ using plan::Operation;
 constexpr double hopeless = 3;  // times the fastest, at every size of a run: in one round only
 /// Times up to this size differ most from run to run, and get so many times the rounds.
 constexpr std::uint64_t tiny = 16 << 10;
-constexpr int tiny_times = 3;
+constexpr int tiny_times = 6;
 /// From here on a message's bytes are what takes time. So each larger size has runs of its own,
 /// without the algorithms that took `outrun` times as long as the fastest at the size before.
 constexpr std::uint64_t large = 1 << 20;

@@ -244,7 +244,7 @@ void add_tune_command(CLI::App& program) {
       ->capture_default_str();
   parser
       ->add_option("--rounds", options->rounds,
-                   "In which all take their turn; three times as many up to 16K")
+                   "In which all take their turn; six times as many up to 16K")
       ->check(CLI::Range(1, 99))
       ->capture_default_str();
   parser->add_option("--out", options->out, "The file to write")->capture_default_str();

@@ -25,7 +25,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench/choices", description=__doc__)
     parser.add_argument("--hosts", type=numbers, default=(2, 3, 4, 5, 6, 7, 8), help="such as 2,4,8")
     parser.add_argument("--sizes", type=numbers, help="such as 8,4K,2M",
-                        default=numbers("1K,8K,64K,512K,4M,32M,256M"))
+                        default=numbers("1K,4K,16K,64K,512K,4M,32M,256M"))
     parser.add_argument("--rounds", type=int, default=3, help="in which all take their turn")
     parser.add_argument("--build", type=Path, default=ROOT / "build", help="the build folder")
     parser.add_argument("--out", type=Path, default=ROOT / "build", help="the folder for the page")

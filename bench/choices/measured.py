@@ -14,7 +14,7 @@ from pathlib import Path
 OPERATION = "all_reduce"
 # As in `hocket-bench tune` (bench/race.cpp), but for TIMES.
 LARGE = 1 << 20  # larger sizes have a run of their own
-TINY, TIMES = 16 << 10, 5  # up to there one run differs most from the next: so many times the rounds
+TINY, TIMES = 16 << 10, 15  # up to there one run differs most from the next: so many times the rounds
 LONG_CALL, VERY_LONG_CALL = 0.1, 0.5  # seconds: then there are few calls, and one round
 TUNE_ROUNDS = 2  # more would take longest, and what was found is measured again
 WITHOUT, WITH = "without a tuning file", "with a tuning file"  # what is chosen
