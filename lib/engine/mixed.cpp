@@ -163,4 +163,24 @@ void MixedTransport::deregister_memory(const RegisteredMemory& memory) noexcept 
   for (const Part& part : parts_) part.transport->deregister_memory(memory);
 }
 
+Status MixedTransport::register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) {
+  std::vector<std::vector<std::uint32_t>> by_part(parts_.size());
+  for (const std::uint32_t peer : peers) {
+    const auto part = way_to(peer);
+    if (!part.ok()) return part.status();
+    by_part[*part].push_back(peer);
+  }
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    if (by_part[i].empty()) continue;
+    Status status = parts_[i].transport->register_device_memory(memory, dma_buf, by_part[i]);
+    if (status.ok()) continue;
+    while (i > 0) {
+      if (!by_part[--i].empty()) parts_[i].transport->deregister_memory(memory);
+    }
+    return status;
+  }
+  return {};
+}
+
 }  // namespace hocket::engine

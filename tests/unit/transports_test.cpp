@@ -44,8 +44,19 @@ class Fake final : public Transport {
     std::erase(registered, std::pair(address_, memory));
   }
 
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) override {
+    if (refuses == peers.back()) return {StatusCode::unsupported, "not this memory"};
+    REQUIRE(dma_buf == 7);
+    for (const std::uint32_t peer : peers) REQUIRE(can_reach(peer).ok());
+    registered.emplace_back(address_, memory);
+    return {};
+  }
+
   /// With all of them, and by which.
   static inline std::vector<std::pair<std::string, RegisteredMemory>> registered = {};
+  /// Whoever has this as its last peer takes no memory of a device.
+  static inline std::uint32_t refuses = UINT32_MAX;
 
  private:
   std::string address_;
@@ -134,6 +145,58 @@ TEST_CASE("memory is registered with all transports of a rank") {
   REQUIRE(Fake::registered == std::vector(2, std::pair(std::string("rank 0"), memory)));
   made.transport->deregister_memory(memory);
   REQUIRE(Fake::registered.empty());
+}
+
+TEST_CASE("memory of a device is registered with those who reach the peers, or with none") {
+  const TransportKind* const both[] = {&good, &other};
+  const engine::MadeTransport made = require(engine::make_transport(both, {.rank = 0}));
+  const std::string first = engine::list_item("good", "a") + engine::list_item("other", "b");
+  const std::string second = engine::list_item("other", "c");
+  require(made.connect({made.address(), first, second, "", first}));
+  const std::byte bytes[3] = {};
+  const RegisteredMemory memory = {bytes, 3, true};
+  const auto add = [&](std::vector<std::uint32_t> peers) {
+    return made.transport->register_device_memory(memory, 7, peers);
+  };
+  require(add({1, 4}));
+  REQUIRE(Fake::registered.size() == 1);
+  made.transport->deregister_memory(memory);
+  require(add({1, 2, 4}));
+  REQUIRE(Fake::registered.size() == 2);
+  made.transport->deregister_memory(memory);
+  REQUIRE(Fake::registered.empty());
+  for (const std::uint32_t peer : {2U, 4U}) {
+    Fake::refuses = peer;
+    REQUIRE(add({1, 2, 4}).what() == "not this memory");
+    REQUIRE(Fake::registered.empty());
+  }
+  Fake::refuses = UINT32_MAX;
+  REQUIRE(add({1, 3}).code() == StatusCode::unsupported);
+  REQUIRE(Fake::registered.empty());
+}
+
+TEST_CASE("a transport has nothing to do with memory of devices, if it does not say so") {
+  class Plain final : public Transport {
+   public:
+    [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
+    [[nodiscard]] std::string address() const override { return {}; }
+    [[nodiscard]] Status connect(std::span<const std::string>) override { return {}; }
+    [[nodiscard]] Status can_reach(std::uint32_t) const override { return {}; }
+    [[nodiscard]] Result<ChannelId> open(std::uint32_t, std::uint64_t) override {
+      return ChannelId{0};
+    }
+    [[nodiscard]] std::size_t post(std::span<const TransportOp>) noexcept override { return 0; }
+    [[nodiscard]] std::size_t poll(std::span<TransportCompletion>) noexcept override { return 0; }
+    void give_back(const std::byte*) noexcept override {}
+    [[nodiscard]] int descriptor() const noexcept override { return -1; }
+    [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
+    void close(ChannelId, const Status&) noexcept override {}
+
+   private:
+    TransportCaps caps_ = {};
+  };
+  Plain plain;
+  REQUIRE(plain.register_device_memory({}, -1, {}).code() == StatusCode::unsupported);
 }
 
 TEST_CASE("addresses of any bytes are found in a list, and nothing in what is none") {
