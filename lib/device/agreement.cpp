@@ -79,6 +79,8 @@ Status run(const Collective& collective, HostSide& side, Deadline deadline) {
   return work.status();
 }
 
+/// All ranks' cards, in their order.
+template <class Card>
 Result<std::vector<Card>> exchange(const Card& ours, const Seat& seat, HostSide& side,
                                    Deadline deadline) {
   std::vector<Card> cards(seat.size);
@@ -110,6 +112,22 @@ Result<Id> share_id(const OffloadKind& kind, const Seat& seat, HostSide& side, D
   return id;
 }
 
+/// The same on all ranks: whether all are well. The log says of the first that is not.
+Result<bool> are_all_well(const Status& ours, const Seat& seat, HostSide& side, Deadline deadline) {
+  using Words = std::array<char, 240>;
+  Words why_not = {};
+  if (!ours.ok()) write(why_not, ours.what());
+  const auto all = exchange(why_not, seat, side, deadline);
+  if (!all.ok()) return all.status();
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    const std::string_view why = read((*all)[i]);
+    if (why.empty()) continue;
+    log::line(log::Level::info, "device memory without GPUDirect: rank {}: {}", i, why);
+    return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
@@ -130,6 +148,26 @@ Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int de
   if (!offload.ok()) return offload.status();
   way.offload = std::move(*offload);
   return way;
+}
+
+/// Nothing is allocated where nobody has an adapter for it: to free it would wait for the device.
+Result<std::unique_ptr<DeviceSlots>> agree_on_device_slots(const Runtime& runtime,
+                                                           std::size_t bytes, bool is_wanted,
+                                                           const Seat& seat, HostSide& side,
+                                                           Deadline deadline) {
+  std::unique_ptr<DeviceSlots> none;
+  if (seat.size == 1) return none;
+  const Status ours = is_wanted ? side.register_device_memory({}, -1)
+                                : Status(StatusCode::unsupported, "HOCKET_GPUDIRECT=0");
+  auto can = are_all_well(ours, seat, side, deadline);
+  if (!can.ok()) return can.status();
+  if (!*can) return none;
+  auto slots = DeviceSlots::make(runtime, side, bytes);
+  can = are_all_well(slots.status(), seat, side, deadline);
+  if (!can.ok()) return can.status();
+  if (!*can) return none;
+  log::line(log::Level::info, "device memory by GPUDirect, where it only moves");
+  return slots;
 }
 
 }  // namespace hocket::device

@@ -32,8 +32,7 @@ Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std:
           .seconds = estimate_seconds(algorithm, cut, size, network_)};
 }
 
-Choice Selector::choose(const Problem& problem, std::uint64_t bytes,
-                        const Needs& needs) const {
+Choice Selector::choose(const Problem& problem, std::uint64_t bytes, const Needs& needs) const {
   for (const Rule& rule : rules_) {
     if (!may_do(*rule.algorithm, problem, needs) || !rule.bytes.holds(bytes) ||
         !rule.ranks.holds(problem.size)) {

@@ -175,30 +175,6 @@ TEST_CASE("memory of a device is registered with those who reach the peers, or w
   REQUIRE(Fake::registered.empty());
 }
 
-TEST_CASE("a transport has nothing to do with memory of devices, if it does not say so") {
-  class Plain final : public Transport {
-   public:
-    [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
-    [[nodiscard]] std::string address() const override { return {}; }
-    [[nodiscard]] Status connect(std::span<const std::string>) override { return {}; }
-    [[nodiscard]] Status can_reach(std::uint32_t) const override { return {}; }
-    [[nodiscard]] Result<ChannelId> open(std::uint32_t, std::uint64_t) override {
-      return ChannelId{0};
-    }
-    [[nodiscard]] std::size_t post(std::span<const TransportOp>) noexcept override { return 0; }
-    [[nodiscard]] std::size_t poll(std::span<TransportCompletion>) noexcept override { return 0; }
-    void give_back(const std::byte*) noexcept override {}
-    [[nodiscard]] int descriptor() const noexcept override { return -1; }
-    [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
-    void close(ChannelId, const Status&) noexcept override {}
-
-   private:
-    TransportCaps caps_ = {};
-  };
-  Plain plain;
-  REQUIRE(plain.register_device_memory({}, -1, {}).code() == StatusCode::unsupported);
-}
-
 TEST_CASE("addresses of any bytes are found in a list, and nothing in what is none") {
   const std::string odd("a 3 \0,\n", 7);
   const std::string list = engine::list_item("first", odd) + engine::list_item("second", "");

@@ -4,7 +4,10 @@
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -12,6 +15,22 @@
 #include "transports/verbs/library.hpp"
 
 namespace hocket::verbs {
+namespace {
+
+/// Null, and why, where it can't be.
+ibv_mr* register_dma_buf(ibv_pd* domain, const RegisteredMemory& memory, int dma_buf, int access,
+                         std::string& why_not) {
+  why_not = "libibverbs knows no dma-bufs (before rdma-core 34); by its address: ";
+  if (api().register_dma_buf == nullptr) return nullptr;
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data);
+  ibv_mr* const key = api().register_dma_buf(domain, 0, memory.bytes, address, dma_buf, access);
+  if (key == nullptr) {
+    why_not = fmt::format("as a dma-buf: {}; by its address: ", std::strerror(errno));
+  }
+  return key;
+}
+
+}  // namespace
 
 Regions::~Regions() {
   for (const auto& [begin, region] : known_) take_from_adapters(*region);
@@ -27,33 +46,59 @@ Regions::Known::iterator Regions::find_same(const RegisteredMemory& memory) noex
 
 void Regions::add(const RegisteredMemory& memory) {
   if (memory.bytes == 0) return;
-  if (const auto same = find_same(memory); same != known_.end()) {
-    ++same->second->users;
-    return;
+  if (Status status = know({.memory = memory}, -1); !status.ok()) {
+    log::line(log::Level::info, "{}, and will be copied", status.what());
   }
-  if (known_.size() >= limits::verbs_regions_max) return;
-  auto region = std::make_unique<Region>(Region{.memory = memory, .users = 1});
-  if (!give_to_adapters(*region)) return;
-  longest_ = std::max(longest_, memory.bytes);
-  known_.emplace(memory.data, std::move(region));
 }
 
-bool Regions::give_to_adapters(Region& region) const {
-  const int access =
-      region.memory.may_receive ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
+Status Regions::add_of_device(const RegisteredMemory& memory, int dma_buf) {
+  if (memory.bytes == 0) return {};
+  Status status = know({.memory = memory, .is_of_device = true}, dma_buf);
+  has_device_ = has_device_ || status.ok();
+  return status;
+}
+
+Status Regions::know(const Region& wanted, int dma_buf) {
+  const RegisteredMemory& memory = wanted.memory;
+  if (const auto same = find_same(memory); same != known_.end()) {
+    ++same->second->users;
+    same->second->is_of_device = same->second->is_of_device || wanted.is_of_device;
+    return {};
+  }
+  if (known_.size() >= limits::verbs_regions_max) {
+    return {StatusCode::limit_exceeded,
+            "there is more registered memory than adapters are told of"};
+  }
+  auto region = std::make_unique<Region>(wanted);
+  region->users = 1;
+  if (Status status = give_to_adapters(*region, dma_buf); !status.ok()) return status;
+  longest_ = std::max(longest_, memory.bytes);
+  known_.emplace(memory.data, std::move(region));
+  return {};
+}
+
+Status Regions::give_to_adapters(Region& region, int dma_buf) const {
+  const RegisteredMemory& memory = region.memory;
+  const int access = memory.may_receive ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
   // The adapter's interface has no memory that is only read.
-  void* const memory = const_cast<std::byte*>(region.memory.data);
+  auto* const data = const_cast<std::byte*>(memory.data);
   for (ibv_pd* const domain : domains_) {
-    ibv_mr* const key = (api().ibv_reg_mr)(domain, memory, region.memory.bytes, access);
+    ibv_mr* key = nullptr;
+    std::string unshared;
+    if (dma_buf >= 0) key = register_dma_buf(domain, memory, dma_buf, access, unshared);
+    // By the driver's own means, if it has some: nvidia-peermem.
+    if (key == nullptr) key = (api().ibv_reg_mr)(domain, data, memory.bytes, access);
     if (key == nullptr) {
-      log::line(log::Level::info, "{} of memory can't be registered, and will be copied: {}",
-                format_size(region.memory.bytes), std::strerror(errno));
+      const int error = errno;
       take_from_adapters(region);
-      return false;
+      return Status(
+          StatusCode::unsupported,
+          fmt::format("{} of{} memory can't be registered: {}{}", format_size(memory.bytes),
+                      region.is_of_device ? " device" : "", unshared, std::strerror(error)));
     }
     region.keys.push_back(key);
   }
-  return true;
+  return {};
 }
 
 void Regions::take_from_adapters(const Region& region) noexcept {
@@ -75,12 +120,28 @@ void Regions::remove(const RegisteredMemory& memory) noexcept {
 Region* Regions::find(const std::byte* data, std::uint64_t bytes, bool may_receive) const noexcept {
   for (auto each = known_.upper_bound(data); each != known_.begin();) {
     Region& region = *(--each)->second;
-    const auto offset = static_cast<std::uint64_t>(data - region.memory.data);
-    if (offset >= longest_) break;
-    const bool is_inside = offset < region.memory.bytes && bytes <= region.memory.bytes - offset;
-    if (is_inside && (region.memory.may_receive || !may_receive)) return &region;
+    if (static_cast<std::uint64_t>(data - region.memory.data) >= longest_) break;
+    if (region.holds(data, bytes) && (region.memory.may_receive || !may_receive)) return &region;
   }
   return nullptr;
+}
+
+Result<Region*> Regions::find_device(const MemoryPart& first, const MemoryPart& rest,
+                                     bool may_receive) const {
+  Region* const none = nullptr;
+  if (!has_device_) return none;
+  const auto begins_in_device = [&](const MemoryPart& part) {
+    const Region* const region = part.bytes > 0 ? find(part.data, 1, false) : nullptr;
+    return region != nullptr && region->is_of_device;
+  };
+  if (!begins_in_device(first) && !begins_in_device(rest)) return none;
+  const MemoryPart& some = first.bytes > 0 ? first : rest;
+  Region* const region = find(some.data, some.bytes, may_receive);
+  const bool holds_all = region != nullptr && region->is_of_device &&
+                         (rest.bytes == 0 || region->holds(rest.data, rest.bytes));
+  if (holds_all) return region;
+  return Status(StatusCode::invalid_argument,
+                "an op is not all in one stretch of registered device memory");
 }
 
 void Regions::unpin(Region& region) noexcept {
