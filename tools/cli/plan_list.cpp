@@ -38,6 +38,7 @@ Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) 
               {"allows_uneven", algorithm.allows_uneven},
               {"is_canonical", algorithm.is_canonical},
               {"knows_hosts", algorithm.knows_hosts},
+              {"only_moves", algorithm.only_moves},
               {"takes_pieces", sim::is_pipeline(algorithm)}};
   if (!problem) return row;
   const Cost cost(algorithm, *problem);
