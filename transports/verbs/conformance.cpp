@@ -38,9 +38,10 @@ class Registering final : public Transport {
     return inner_->open(peer, lane);
   }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
-    for (const TransportOp& op : ops) add(op);
-    const std::size_t taken = inner_->post(ops);
-    for (const TransportOp& op : ops.subspan(taken)) drop(op.token);
+    std::size_t known = 0;
+    while (known < ops.size() && add(ops[known])) ++known;
+    const std::size_t taken = inner_->post(ops.first(known));
+    for (const TransportOp& op : ops.first(known).subspan(taken)) drop(op.token);
     return taken;
   }
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
@@ -56,7 +57,8 @@ class Registering final : public Transport {
   }
 
  private:
-  void add(const TransportOp& op) {
+  /// Whether there is room for it.
+  [[nodiscard]] bool add(const TransportOp& op) {
     if (memory_ == Memory::of_device) return add_of_device(op);
     for (const MemoryPart& part : {op.first, op.rest}) {
       if (part.bytes == 0) continue;
@@ -64,18 +66,22 @@ class Registering final : public Transport {
       inner_->register_memory(memory);
       registered_.emplace(op.token, memory);
     }
+    return true;
   }
-  /// Both parts as one: they are of one parcel.
-  void add_of_device(const TransportOp& op) {
-    if (op.bytes() == 0) return;
+  /// Both parts as one: they are of one parcel. There is no other way for what is not known.
+  [[nodiscard]] bool add_of_device(const TransportOp& op) {
+    if (op.bytes() == 0) return true;
     const MemoryPart& first = op.first.bytes > 0 ? op.first : op.rest;
     const MemoryPart& last = op.rest.bytes > 0 ? op.rest : op.first;
     const std::byte* const begin = std::min(first.data, last.data);
     const std::byte* const end = std::max(first.data + first.bytes, last.data + last.bytes);
     const RegisteredMemory memory = {begin, static_cast<std::uint64_t>(end - begin),
                                      op.kind == TransportOp::Kind::recv};
-    require(inner_->register_device_memory(memory, -1, {}));
+    const Status status = inner_->register_device_memory(memory, -1, {});
+    if (status.code() == StatusCode::limit_exceeded) return false;
+    require(status);
     registered_.emplace(op.token, memory);
+    return true;
   }
   void drop(std::uint64_t token) {
     const auto [begin, end] = registered_.equal_range(token);
