@@ -211,6 +211,7 @@ int share(const void* memory, std::size_t bytes, int* dma_buf) {
 }
 
 int settle_writes() {
+  const OutsideCaptures outside;
   int device = 0;
   int ordering = 0;
   cudaError_t error = cudaGetDevice(&device);
