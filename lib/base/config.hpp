@@ -213,9 +213,10 @@ inline constexpr Variable<std::string> nccl_library{{
 }};
 inline constexpr Variable<bool> gpudirect{{
     .name = "HOCKET_GPUDIRECT",
-    .fallback = "1",
+    .fallback = "0",
     .help = "whether adapters may send from device memory and write to it, where they can on all "
-            "ranks; else all goes through memory of the host",
+            "ranks; else all goes through memory of the host, as long as no real device has "
+            "tried it",
 }};
 
 /// Every variable of Hocket, in the order people read them.

@@ -7,8 +7,7 @@
 namespace hocket::device {
 namespace {
 
-/// A multiple of any host's pages.
-constexpr std::size_t unit_bytes = 2 << 20;
+constexpr std::size_t page_bytes = 64 << 10;  // a multiple of any host's and device's
 
 }  // namespace
 
@@ -17,9 +16,12 @@ Result<std::unique_ptr<DeviceSlots>> DeviceSlots::make(const Runtime& runtime, H
   // Better now than behind the first operation.
   Status status = runtime.check(runtime->settle_writes(), "making adapters' writes seen");
   if (!status.ok()) return status;
-  bytes = (bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
+  bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
   auto memory = Memory::make(runtime, MemoryKind::device, bytes);
   if (!memory.ok()) return memory.status();
+  if (reinterpret_cast<std::uintptr_t>(memory->data()) % page_bytes != 0) {
+    return {StatusCode::unsupported, "the device's memory does not begin with a page"};
+  }
   const RegisteredMemory registered = {memory->data(), bytes, true};
   int shared = -1;
   const Status unshared =

@@ -210,7 +210,7 @@ Status Group::begin_staging(Deadline deadline) {
   auto slots = agree_on_device_slots(runtime_, static_cast<std::size_t>(staged_->slots().bytes),
                                      options_.allows_gpudirect, options_.seat, host_, deadline);
   if (!slots.ok()) return slots.status();
-  staged_->take(std::move(*slots));
+  staged_->use(std::move(*slots));
   return {};
 }
 

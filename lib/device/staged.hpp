@@ -43,8 +43,8 @@ class Staged {
     return {.data = memory_.data(), .bytes = slot_bytes_ * slots_max, .may_receive = true};
   }
 
-  /// From the first operation on, if at all, and so on all ranks. As many bytes as slots().
-  void take(std::unique_ptr<DeviceSlots> slots) noexcept { device_slots_ = std::move(slots); }
+  /// Before the first operation, if at all, and so on all ranks. At least as many bytes as slots().
+  void use(std::unique_ptr<DeviceSlots> slots) noexcept { device_slots_ = std::move(slots); }
   [[nodiscard]] SlotPlace place_of(CollectiveKind kind) const noexcept {
     return device_slots_ != nullptr && only_moves(kind) ? SlotPlace::device : SlotPlace::host;
   }

@@ -19,7 +19,7 @@ struct MemoryFacts {
 };
 
 /// Functions return 0, or the runtime's own number of an error. Any thread may call them. None
-/// waits for the device, but those that allocate, free or make something.
+/// waits for the device, but those that allocate, free or make something, and settle_writes.
 struct Table {
   std::uint32_t version;
   const char* name;  // "cuda"

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include <sys/epoll.h>
 
@@ -165,22 +166,18 @@ void MixedTransport::deregister_memory(const RegisteredMemory& memory) noexcept 
 
 Status MixedTransport::register_device_memory(const RegisteredMemory& memory, int dma_buf,
                                               std::span<const std::uint32_t> peers) {
-  std::vector<std::vector<std::uint32_t>> by_part(parts_.size());
+  // One that sends on what another has received might read it before it is written.
+  std::optional<std::size_t> only;
   for (const std::uint32_t peer : peers) {
     const auto part = way_to(peer);
     if (!part.ok()) return part.status();
-    by_part[*part].push_back(peer);
-  }
-  for (std::size_t i = 0; i < parts_.size(); ++i) {
-    if (by_part[i].empty()) continue;
-    Status status = parts_[i].transport->register_device_memory(memory, dma_buf, by_part[i]);
-    if (status.ok()) continue;
-    while (i > 0) {
-      if (!by_part[--i].empty()) parts_[i].transport->deregister_memory(memory);
+    if (only.value_or(*part) != *part) {
+      return {StatusCode::unsupported, "several transports are used at once"};
     }
-    return status;
+    only = *part;
   }
-  return {};
+  if (!only) return {};
+  return parts_[*only].transport->register_device_memory(memory, dma_buf, peers);
 }
 
 }  // namespace hocket::engine

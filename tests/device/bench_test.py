@@ -43,7 +43,8 @@ def bench(*arguments: str, **variables: str) -> dict:
 
 class Bench(unittest.TestCase):
     def ways(self) -> list[dict[str, str]]:
-        gpudirect = {"HOCKET_NCCL": "0", "HOCKET_TRANSPORT_PATH": FAKE_ADAPTER}
+        gpudirect = {"HOCKET_NCCL": "0", "HOCKET_GPUDIRECT": "1",
+                     "HOCKET_TRANSPORT_PATH": FAKE_ADAPTER}
         ways = [{"HOCKET_NCCL": "0"}, gpudirect]
         return [*ways, {"HOCKET_NCCL_LIBRARY": FAKE_NCCL}] if FAKE_NCCL else ways
 

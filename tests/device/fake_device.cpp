@@ -320,7 +320,7 @@ int release(std::int32_t /*kind*/, void* memory) {
 }
 
 /// There is no dma-buf here. For those who go by the address, as drivers of devices have it, it is
-/// mapped until the next copy: who has its pages by then keeps them.
+/// mapped until it is copied from or to: who has its pages by then keeps them.
 int share(const void* memory, std::size_t bytes, int* /*dma_buf*/) {
   const std::lock_guard lock(memories().mutex);
   const auto found = memories().by_address.find(static_cast<const std::byte*>(memory));
@@ -329,10 +329,12 @@ int share(const void* memory, std::size_t bytes, int* /*dma_buf*/) {
   (void)::mprotect(const_cast<void*>(memory), bytes, PROT_READ | PROT_WRITE);
   return no_dma_buf;
 }
-void hide_all() {
+void hide(const void* part) {
   const std::lock_guard lock(memories().mutex);
+  const auto* const byte = static_cast<const std::byte*>(part);
   for (auto& [memory, allocation] : memories().by_address) {
-    if (!std::exchange(allocation.is_open, false)) continue;
+    if (!allocation.is_open || byte < memory || byte >= memory + allocation.bytes) continue;
+    allocation.is_open = false;
     (void)::mprotect(const_cast<std::byte*>(memory), allocation.bytes, PROT_NONE);
   }
 }
@@ -381,7 +383,8 @@ int elapsed(void* begin, void* end, float* milliseconds) {
 
 int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
               std::size_t row_bytes, std::size_t rows, void* stream) {
-  hide_all();
+  hide(to);
+  hide(from);
   const std::size_t read_bytes = rows == 0 ? 0 : (rows - 1) * from_pitch + row_bytes;
   if (unsettled().has(static_cast<const std::byte*>(from), read_bytes)) return stale;
   if (fails(Call::copy)) return copy_failed;
@@ -447,6 +450,7 @@ void fail(Call call, unsigned n) {
   fuse.left = n;
   fuse.is_blown = false;
 }
+bool has_failed(Call call) { return fuses.at(static_cast<std::size_t>(call)).is_blown; }
 void adapter_writes(const void* memory, std::size_t bytes) {
   const std::lock_guard lock(unsettled().mutex);
   unsettled().all.emplace_back(static_cast<const std::byte*>(memory), bytes);

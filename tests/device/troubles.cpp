@@ -193,6 +193,7 @@ void no_slots(Communicator& world, Device& device) {
   Vector<std::int32_t> all(device, std::vector<std::int32_t>(1000 * size, 0));
   if (world.rank() == 0) hocket::fake::fail(Call::allocate, 3);
   world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
+  expect(hocket::fake::has_failed(Call::allocate) == (world.rank() == 0), "nothing was refused");
   hocket::fake::fail(Call::allocate, 0);
   world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
   expect(all.values() == std::vector<std::int32_t>(1000 * size, 1), "without slots for adapters");

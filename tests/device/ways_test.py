@@ -86,8 +86,8 @@ class Ways(unittest.TestCase):
         self.expect_staged(device(HOCKET_NCCL_LIBRARY="/nowhere/libnccl.so.2"), "rank 0: ")
 
     def gpudirect(self, on_rank_1: str = "") -> Log:
-        return device(HOCKET_NCCL="0", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER, FAKE_ADAPTER="log",
-                      on_rank_1=on_rank_1)
+        return device(HOCKET_NCCL="0", HOCKET_GPUDIRECT="1", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER,
+                      FAKE_ADAPTER="log", on_rank_1=on_rank_1)
 
     def test_gpudirect(self) -> None:
         log = self.gpudirect()
@@ -105,29 +105,34 @@ class Ways(unittest.TestCase):
         self.assertGreaterEqual(len(log.no_gpudirect), RANKS)
         for each in log.no_gpudirect:
             self.assertIn(why, each)
+        self.assertGreaterEqual(len(log.adapters), 1)
         for had, left, sent, received in log.adapters:
             self.assertGreaterEqual(had, registered)
             self.assertEqual((left, sent, received), (0, 0, 0))
 
     def test_gpudirect_is_not_wanted_on_one_rank(self) -> None:
-        self.expect_no_gpudirect(self.gpudirect("HOCKET_GPUDIRECT=0"), "rank 1: HOCKET_GPUDIRECT=0")
+        log = self.gpudirect("HOCKET_GPUDIRECT=0")
+        self.expect_no_gpudirect(log, "rank 1: it has no HOCKET_GPUDIRECT=1")
 
     def test_an_adapter_does_not_take_the_memory_on_one_rank(self) -> None:
         log = self.gpudirect("FAKE_ADAPTER=refuse")
         self.expect_no_gpudirect(log, "rank 1: the fake adapter is full; sharing it as a dma-buf", 1)
 
     def test_one_rank_is_reached_without_an_adapter(self) -> None:
-        log = device(HOCKET_NCCL="0", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER, FAKE_ADAPTER="log",
-                     HOCKET_TRANSPORT="fake,tcp", on_rank_1="HOCKET_TRANSPORT=tcp")
+        log = device(HOCKET_NCCL="0", HOCKET_GPUDIRECT="1", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER,
+                     FAKE_ADAPTER="log", HOCKET_TRANSPORT="fake,tcp",
+                     on_rank_1="HOCKET_TRANSPORT=tcp")
         self.expect_no_gpudirect(log, "rank 0: the transport has no adapter")
 
     def test_nor_is_gpudirect_asked_for_where_nccl_does_all(self) -> None:
-        log = device(HOCKET_NCCL_LIBRARY=NEW_NCCL, HOCKET_TRANSPORT_PATH=FAKE_ADAPTER)
+        log = device(HOCKET_NCCL_LIBRARY=NEW_NCCL, HOCKET_GPUDIRECT="1",
+                     HOCKET_TRANSPORT_PATH=FAKE_ADAPTER)
         self.assertEqual((log.gpudirect, log.no_gpudirect), (0, []))
 
     def test_algorithms_that_touch_memory_are_not_taken(self) -> None:
         rules = "binomial,bruck,two_level"
-        log = device(HOCKET_NCCL="0", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER, HOCKET_ALGORITHM=rules)
+        log = device(HOCKET_NCCL="0", HOCKET_GPUDIRECT="1", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER,
+                     HOCKET_ALGORITHM=rules)
         self.assertGreaterEqual(log.gpudirect, RANKS)
 
 

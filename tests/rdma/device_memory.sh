@@ -3,7 +3,7 @@
 # which no processor may touch) that adapters read and write themselves, where nothing is reduced.
 # device_memory.sh HOCKET DEVICE BENCH FAKE_DEVICE
 here=$(dirname "$0") hocket=$1
-export HOCKET_TRANSPORT=verbs HOCKET_NCCL=0 HOCKET_DEVICE_MODULE="$4" HOCKET_LOG_LEVEL=info
+export HOCKET_TRANSPORT=verbs HOCKET_NCCL=0 HOCKET_GPUDIRECT=1 HOCKET_DEVICE_MODULE="$4" HOCKET_LOG_LEVEL=info
 log=/tmp/device_memory.log
 
 # direct RANKS PROGRAM [ARG...]: it succeeds, and meanwhile the adapters know slots of the device

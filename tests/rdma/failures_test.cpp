@@ -235,7 +235,7 @@ TEST_CASE("a port that goes down ends what goes over it, and is named") {
   exchange(again, 0, 1, 0);
 }
 
-TEST_CASE("memory of a device takes nothing but from registered memory, and is not touched") {
+TEST_CASE("memory of a device takes no small message of a host, and is not touched") {
   TransportWorld world(verbs_subject, 2);
   exchange(world, 0, 1, 0);
   Parcel from(100);

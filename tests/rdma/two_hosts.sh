@@ -24,5 +24,5 @@ registered() {
   [ $known = 1 ] && ! rdma resource show mr | grep -q mrlen
 }
 registered $((4 << 20)) "$here/hosts.sh" "$1" 1 "$3" all_gather --prepared --sizes 4M -n 60 || exit
-export HOCKET_NCCL=0 HOCKET_GPUDIRECT=0 HOCKET_DEVICE_MODULE="$4"
+export HOCKET_NCCL=0 HOCKET_DEVICE_MODULE="$4"
 registered $((16 << 20)) "$here/hosts.sh" "$1" 1 "$3" all_gather --memory device --sizes 4M -n 60

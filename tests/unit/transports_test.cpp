@@ -147,7 +147,7 @@ TEST_CASE("memory is registered with all transports of a rank") {
   REQUIRE(Fake::registered.empty());
 }
 
-TEST_CASE("memory of a device is registered with those who reach the peers, or with none") {
+TEST_CASE("memory of a device is registered with the one transport that reaches all peers") {
   const TransportKind* const both[] = {&good, &other};
   const engine::MadeTransport made = require(engine::make_transport(both, {.rank = 0}));
   const std::string first = engine::list_item("good", "a") + engine::list_item("other", "b");
@@ -158,20 +158,18 @@ TEST_CASE("memory of a device is registered with those who reach the peers, or w
   const auto add = [&](std::vector<std::uint32_t> peers) {
     return made.transport->register_device_memory(memory, 7, peers);
   };
-  require(add({1, 4}));
-  REQUIRE(Fake::registered.size() == 1);
-  made.transport->deregister_memory(memory);
-  require(add({1, 2, 4}));
-  REQUIRE(Fake::registered.size() == 2);
-  made.transport->deregister_memory(memory);
-  REQUIRE(Fake::registered.empty());
-  for (const std::uint32_t peer : {2U, 4U}) {
-    Fake::refuses = peer;
-    REQUIRE(add({1, 2, 4}).what() == "not this memory");
+  for (const auto& peers : {std::vector<std::uint32_t>{1, 4}, {2}}) {
+    require(add(peers));
+    REQUIRE(Fake::registered.size() == 1);
+    made.transport->deregister_memory(memory);
     REQUIRE(Fake::registered.empty());
   }
-  Fake::refuses = UINT32_MAX;
+  require(add({}));
+  REQUIRE(add({1, 2, 4}).what() == "several transports are used at once");
   REQUIRE(add({1, 3}).code() == StatusCode::unsupported);
+  Fake::refuses = 4;
+  REQUIRE(add({1, 4}).what() == "not this memory");
+  Fake::refuses = UINT32_MAX;
   REQUIRE(Fake::registered.empty());
 }
 

@@ -1,6 +1,7 @@
 #include "transports/verbs/regions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -20,8 +21,10 @@ namespace {
 /// Null, and why, where it can't be.
 ibv_mr* register_dma_buf(ibv_pd* domain, const RegisteredMemory& memory, int dma_buf, int access,
                          std::string& why_not) {
-  why_not = "libibverbs knows no dma-bufs (before rdma-core 34); by its address: ";
-  if (api().register_dma_buf == nullptr) return nullptr;
+  if (api().register_dma_buf == nullptr) {
+    why_not = "libibverbs knows no dma-bufs (before rdma-core 34); by its address: ";
+    return nullptr;
+  }
   const auto address = reinterpret_cast<std::uintptr_t>(memory.data);
   ibv_mr* const key = api().register_dma_buf(domain, 0, memory.bytes, address, dma_buf, access);
   if (key == nullptr) {
@@ -46,23 +49,24 @@ Regions::Known::iterator Regions::find_same(const RegisteredMemory& memory) noex
 
 void Regions::add(const RegisteredMemory& memory) {
   if (memory.bytes == 0) return;
-  if (Status status = know({.memory = memory}, -1); !status.ok()) {
+  const Status status = know({.memory = memory}, -1);
+  if (!status.ok() && status.code() != StatusCode::limit_exceeded) {
     log::line(log::Level::info, "{}, and will be copied", status.what());
   }
 }
 
 Status Regions::add_of_device(const RegisteredMemory& memory, int dma_buf) {
   if (memory.bytes == 0) return {};
-  Status status = know({.memory = memory, .is_of_device = true}, dma_buf);
-  has_device_ = has_device_ || status.ok();
-  return status;
+  return know({.memory = memory, .is_of_device = true}, dma_buf);
 }
 
 Status Regions::know(const Region& wanted, int dma_buf) {
   const RegisteredMemory& memory = wanted.memory;
   if (const auto same = find_same(memory); same != known_.end()) {
+    if (same->second->is_of_device != wanted.is_of_device) {
+      return {StatusCode::invalid_argument, "memory is registered as a host's and as a device's"};
+    }
     ++same->second->users;
-    same->second->is_of_device = same->second->is_of_device || wanted.is_of_device;
     return {};
   }
   if (known_.size() >= limits::verbs_regions_max) {
@@ -73,6 +77,7 @@ Status Regions::know(const Region& wanted, int dma_buf) {
   region->users = 1;
   if (Status status = give_to_adapters(*region, dma_buf); !status.ok()) return status;
   longest_ = std::max(longest_, memory.bytes);
+  if (wanted.is_of_device) of_device_.push_back(region.get());
   known_.emplace(memory.data, std::move(region));
   return {};
 }
@@ -110,6 +115,7 @@ void Regions::remove(const RegisteredMemory& memory) noexcept {
   if (found == known_.end() || --found->second->users > 0) return;
   std::unique_ptr<Region> region = std::move(found->second);
   known_.erase(found);
+  std::erase(of_device_, region.get());
   if (region->pins > 0) {
     leaving_.push_back(std::move(region));
   } else {
@@ -126,20 +132,24 @@ Region* Regions::find(const std::byte* data, std::uint64_t bytes, bool may_recei
   return nullptr;
 }
 
+/// In which a part begins.
+Region* Regions::device_at(const MemoryPart& part) const noexcept {
+  if (part.bytes == 0) return nullptr;
+  const auto found = std::ranges::find_if(
+      of_device_, [&](const Region* each) { return each->holds(part.data, 1); });
+  return found == of_device_.end() ? nullptr : *found;
+}
+
 Result<Region*> Regions::find_device(const MemoryPart& first, const MemoryPart& rest,
                                      bool may_receive) const {
-  Region* const none = nullptr;
-  if (!has_device_) return none;
-  const auto begins_in_device = [&](const MemoryPart& part) {
-    const Region* const region = part.bytes > 0 ? find(part.data, 1, false) : nullptr;
-    return region != nullptr && region->is_of_device;
-  };
-  if (!begins_in_device(first) && !begins_in_device(rest)) return none;
-  const MemoryPart& some = first.bytes > 0 ? first : rest;
-  Region* const region = find(some.data, some.bytes, may_receive);
-  const bool holds_all = region != nullptr && region->is_of_device &&
-                         (rest.bytes == 0 || region->holds(rest.data, rest.bytes));
-  if (holds_all) return region;
+  Region* region = device_at(first);
+  if (region == nullptr) region = device_at(rest);
+  if (region == nullptr) return region;
+  const bool holds_all =
+      std::ranges::all_of(std::array{first, rest}, [&](const MemoryPart& each) {
+        return each.bytes == 0 || region->holds(each.data, each.bytes);
+      });
+  if (holds_all && (region->memory.may_receive || !may_receive)) return region;
   return Status(StatusCode::invalid_argument,
                 "an op is not all in one stretch of registered device memory");
 }

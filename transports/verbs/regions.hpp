@@ -59,6 +59,7 @@ class Regions {
   using Known = std::multimap<const std::byte*, std::unique_ptr<Region>>;
 
   [[nodiscard]] Known::iterator find_same(const RegisteredMemory& memory) noexcept;
+  [[nodiscard]] Region* device_at(const MemoryPart& part) const noexcept;
   [[nodiscard]] Status know(const Region& wanted, int dma_buf);
   [[nodiscard]] Status give_to_adapters(Region& region, int dma_buf) const;
   static void take_from_adapters(const Region& region) noexcept;
@@ -66,7 +67,7 @@ class Regions {
   std::vector<ibv_pd*> domains_;
   Known known_ = {};
   std::uint64_t longest_ = 0;                          // of those that ever were
-  bool has_device_ = false;                            // there was one of a device
+  std::vector<Region*> of_device_ = {};                // among those known: few
   std::vector<std::unique_ptr<Region>> leaving_ = {};  // without users, with pins
 };
 
