@@ -200,6 +200,30 @@ int hold(void* stream, std::uint32_t* word, std::uint32_t value) {
   return result(launch_gate(stream_of(stream), word, value));
 }
 
+using GetHandle = CUresult(void* handle, CUdeviceptr memory, std::size_t bytes,
+                           CUmemRangeHandleType type, unsigned long long flags);
+
+int share(const void* memory, std::size_t bytes, int* dma_buf) {
+  static GetHandle* const get_handle = find_in_driver<GetHandle>("cuMemGetHandleForAddressRange");
+  if (get_handle == nullptr) return cudaErrorNotSupported;
+  return static_cast<int>(get_handle(dma_buf, reinterpret_cast<CUdeviceptr>(memory), bytes,
+                                     CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0));
+}
+
+int settle_writes() {
+  const OutsideCaptures outside;
+  int device = 0;
+  int ordering = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&ordering, cudaDevAttrGPUDirectRDMAWritesOrdering, device);
+  }
+  const bool is_settled = error == cudaSuccess && ordering >= cudaGPUDirectRDMAWritesOrderingOwner;
+  if (error != cudaSuccess || is_settled) return result(error);
+  return result(cudaDeviceFlushGPUDirectRDMAWrites(cudaFlushGPUDirectRDMAWritesTargetCurrentDevice,
+                                                   cudaFlushGPUDirectRDMAWritesToOwner));
+}
+
 constexpr device::Table table = {
     .version = device::table_version,
     .name = "cuda",
@@ -223,6 +247,8 @@ constexpr device::Table table = {
     .copy = copy,
     .copy_rows = copy_rows,
     .hold = hold,
+    .share = share,
+    .settle_writes = settle_writes,
 };
 
 }  // namespace

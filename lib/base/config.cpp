@@ -131,7 +131,8 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &transport_path,
                                                  &device_module,
                                                  &nccl,
-                                                 &nccl_library};
+                                                 &nccl_library,
+                                                 &gpudirect};
   return list;
 }
 

@@ -211,6 +211,13 @@ inline constexpr Variable<std::string> nccl_library{{
     .help = "the file of NCCL, if it is not loaded already; without it libnccl.so.2, as the system "
             "finds it",
 }};
+inline constexpr Variable<bool> gpudirect{{
+    .name = "HOCKET_GPUDIRECT",
+    .fallback = "0",
+    .help = "whether adapters may send from device memory and write to it, where they can on all "
+            "ranks; else all goes through memory of the host, as long as no real device has "
+            "tried it",
+}};
 
 /// Every variable of Hocket, in the order people read them.
 [[nodiscard]] std::span<const VariableInfo* const> all() noexcept;

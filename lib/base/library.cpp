@@ -38,6 +38,11 @@ Result<void*> Library::address(const char* symbol) const {
                 fmt::format("the library {} has no {}: {}", name_, symbol, last_failure()));
 }
 
+FunctionFinder::Found FunctionFinder::if_there(const char* symbol) const {
+  const Result<void*> found = library_.address(symbol);
+  return {found.ok() ? *found : nullptr};
+}
+
 FunctionFinder::Found FunctionFinder::operator()(const char* symbol) {
   const Result<void*> found = library_.address(symbol);
   if (!found.ok() && status_.ok()) status_ = found.status();

@@ -56,6 +56,8 @@ class FunctionFinder {
 
   /// Null when it is not there.
   [[nodiscard]] Found operator()(const char* symbol);
+  /// The same, and no failure.
+  [[nodiscard]] Found if_there(const char* symbol) const;
   /// The first failure: unsupported.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 

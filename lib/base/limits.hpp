@@ -77,7 +77,8 @@ inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;
 /// Of one connection: replies that it does not read. Past that, the server reads no more of it.
 inline constexpr std::size_t store_unsent_bytes_max = 1 << 20;
 
-/// Of pinned memory, of which a communicator on device memory has four.
+/// Of pinned memory, of which a communicator on device memory has four; and of the device's, if
+/// adapters reach that.
 inline constexpr std::size_t staging_slot_bytes = 4 << 20;
 
 /// Ops that a transport has taken, and of which it has not said yet that they are over.

@@ -162,6 +162,7 @@ void write_signature(const Collective& c, Signature& to) {
   to.counts.assign(c.counts.begin(), c.counts.end());
   to.counts.insert(to.counts.end(), c.counts_from.begin(), c.counts_from.end());
   if (!to.counts.empty()) to.count = 0;
+  to.is_of_device = c.options.memory == MemoryKind::device;
 }
 
 std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexcept {

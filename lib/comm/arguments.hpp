@@ -22,7 +22,8 @@ struct Signature {
   std::uint64_t element_bytes = 1;
   std::uint64_t count = 0;  // elements of each chunk, if they are alike
   std::vector<std::uint64_t> counts =
-      {};  // else by chunk; of all_to_all for each rank, then from each
+      {};                     // else by chunk; of all_to_all for each rank, then from each
+  bool is_of_device = false;  // the memory of both: no step may touch it
 
   friend bool operator==(const Signature&, const Signature&) = default;
 };

@@ -144,7 +144,8 @@ device::Group& Group::devices() {
                              .host = host_of_devices(),
                              .offload = offload,
                              .slot_bytes = std::max<std::size_t>(limits::staging_slot_bytes,
-                                                                 std::size_t{place_.size} * 64)});
+                                                                 std::size_t{place_.size} * 64),
+                             .allows_gpudirect = process_config().get(variables::gpudirect)});
   }
   return devices_->group;
 }

@@ -24,6 +24,10 @@ class Twin final : public device::HostSide {
   [[nodiscard]] engine::Engine& engine() override { return twin_->engine(); }
   [[nodiscard]] Status start(const Collective& collective, std::size_t place, engine::Work& work,
                              Deadline deadline) override;
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory,
+                                              int dma_buf) override {
+    return engine().register_device_memory(memory, dma_buf, twin_->others());
+  }
   [[nodiscard]] Status watch() override { return twin_->open_watch(); }
   [[nodiscard]] Status loss(Instant now) override;
   void fail(const Status& why) override;

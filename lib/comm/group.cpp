@@ -35,6 +35,12 @@ Group::~Group() {
   engine().close(group_);
 }
 
+std::vector<std::uint32_t> Group::others() const {
+  std::vector<std::uint32_t> others = members_;
+  others.erase(others.begin() + place_.rank);
+  return others;
+}
+
 Result<ChannelId> Group::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;

@@ -38,8 +38,11 @@ class Group {
   [[nodiscard]] const Context& context() const noexcept { return *context_; }
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
 
+  /// The other members, as ranks of the world.
+  [[nodiscard]] std::vector<std::uint32_t> others() const;
+
   /// All but the work and its deadline. Fails, with the operation's name, when this rank alone can
-  /// tell that it can't be.
+  /// tell that it can't be. Of device memory it must be what the transport was told of.
   [[nodiscard]] Status set_up(const Collective& collective, Operation& operation);
   /// Counts it, and says when it must be over.
   void number(const Collective& collective, Operation& operation);

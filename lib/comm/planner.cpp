@@ -35,7 +35,11 @@ Result<std::shared_ptr<const Plan>> Planner::make() {
   auto result = std::make_shared<Plan>();
   result->signature = wanted_;
   result->choice =
-      selector_.choose(problem, vector_bytes(wanted_, place_.size), !wanted_.counts.empty());
+      selector_.choose(problem, vector_bytes(wanted_, place_.size),
+                       {.is_uneven = !wanted_.counts.empty(), .only_moves = wanted_.is_of_device});
+  if (result->choice.algorithm == nullptr) {
+    return Status(StatusCode::unsupported, "no algorithm for it leaves its memory to adapters");
+  }
   problem.pieces = result->choice.pieces;
   const auto same = std::ranges::find_if(plans_, [&](const auto& each) {
     return each->choice.algorithm == result->choice.algorithm &&

@@ -79,17 +79,19 @@ Status run(const Collective& collective, HostSide& side, Deadline deadline) {
   return work.status();
 }
 
-Result<std::vector<Card>> exchange(const Card& ours, const Seat& seat, HostSide& side,
-                                   Deadline deadline) {
-  std::vector<Card> cards(seat.size);
+/// Those of all ranks, in their order.
+template <class Words>
+Result<std::vector<Words>> exchange(const Words& ours, const Seat& seat, HostSide& side,
+                                    Deadline deadline) {
+  std::vector<Words> all(seat.size);
   Status status = run({.kind = CollectiveKind::all_gather,
                        .in = &ours,
-                       .out = cards.data(),
+                       .out = all.data(),
                        .type = DataType::u8,
                        .count = sizeof ours},
                       side, deadline);
   if (!status.ok()) return status;
-  return cards;
+  return all;
 }
 
 /// Rank 0 makes it once all are known to have use for it: it may keep a thread until they come.
@@ -108,6 +110,23 @@ Result<Id> share_id(const OffloadKind& kind, const Seat& seat, HostSide& side, D
                       side, deadline);
   if (!status.ok()) return status;
   return id;
+}
+
+/// The same on all ranks: whether all are well. The log says of the first that is not.
+Result<bool> are_all_well(const Status& ours, const Seat& seat, HostSide& side, Deadline deadline) {
+  struct Health {
+    bool is_well = true;
+    std::array<char, 239> why_not = {};
+  };
+  Health own = {.is_well = ours.ok()};
+  write(own.why_not, ours.what());
+  const auto all = exchange(own, seat, side, deadline);
+  if (!all.ok()) return all.status();
+  const auto ill = std::ranges::find(*all, false, &Health::is_well);
+  if (ill == all->end()) return true;
+  log::line(log::Level::info, "device memory without GPUDirect: rank {}: {}", ill - all->begin(),
+            read(ill->why_not));
+  return false;
 }
 
 }  // namespace
@@ -130,6 +149,26 @@ Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int de
   if (!offload.ok()) return offload.status();
   way.offload = std::move(*offload);
   return way;
+}
+
+/// Nothing is allocated where somebody has no adapter: to free it would wait for the device.
+Result<std::unique_ptr<DeviceSlots>> agree_on_device_slots(const Runtime& runtime,
+                                                           std::size_t bytes, bool is_wanted,
+                                                           const Seat& seat, HostSide& side,
+                                                           Deadline deadline) {
+  std::unique_ptr<DeviceSlots> none;
+  if (seat.size == 1) return none;
+  const Status ours = is_wanted ? side.register_device_memory({}, -1)
+                                : Status(StatusCode::unsupported, "it has no HOCKET_GPUDIRECT=1");
+  auto can = are_all_well(ours, seat, side, deadline);
+  if (!can.ok()) return can.status();
+  if (!*can) return none;
+  auto slots = DeviceSlots::make(runtime, side, bytes);
+  can = are_all_well(slots.status(), seat, side, deadline);
+  if (!can.ok()) return can.status();
+  if (!*can) return none;
+  log::line(log::Level::info, "device memory by GPUDirect, where it only moves");
+  return slots;
 }
 
 }  // namespace hocket::device

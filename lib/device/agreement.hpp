@@ -7,6 +7,7 @@
 
 #include "hocket/status.hpp"
 
+#include "device/device_slots.hpp"
 #include "device/host_side.hpp"
 #include "device/offload.hpp"
 #include "device/runtime.hpp"
@@ -25,5 +26,11 @@ struct Way {
 [[nodiscard]] Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
                                        const std::string& host, const Seat& seat, HostSide& side,
                                        const Limit& limit);
+
+/// All ranks call it where they begin to stage, with the same bytes: null unless all can have them.
+/// `is_wanted`: here. Fails when the ranks can't be reached.
+[[nodiscard]] Result<std::unique_ptr<DeviceSlots>> agree_on_device_slots(
+    const Runtime& runtime, std::size_t bytes, bool is_wanted, const Seat& seat, HostSide& side,
+    Deadline deadline);
 
 }  // namespace hocket::device

@@ -200,14 +200,26 @@ Status Group::launch(Operation& operation, Order order) {
   return {};
 }
 
+/// At the first operation that is staged, which it is on all ranks.
+Status Group::begin_staging(Deadline deadline) {
+  auto made = Staged::make(runtime_, host_, options_.seat, options_.slot_bytes);
+  if (!made.ok()) return made.status();
+  staged_ = std::move(*made);
+  host_.engine().register_memory(staged_->slots());
+  if (way_.offload != nullptr) return {};  // which does all that only moves
+  auto slots = agree_on_device_slots(runtime_, static_cast<std::size_t>(staged_->slots().bytes),
+                                     options_.allows_gpudirect, options_.seat, host_, deadline);
+  if (!slots.ok()) return slots.status();
+  staged_->use(std::move(*slots));
+  return {};
+}
+
 Status Group::stage(Operation& operation) {
   if (staged_ == nullptr) {
-    auto made = Staged::make(runtime_, host_, options_.seat, options_.slot_bytes);
-    if (!made.ok()) return made.status();
-    staged_ = std::move(*made);
-    host_.engine().register_memory(staged_->slots());
+    if (Status status = begin_staging(operation.deadline); !status.ok()) return status;
   }
-  operation.way = "staging";
+  const bool is_direct = staged_->place_of(operation.collective.kind) == SlotPlace::device;
+  operation.way = is_direct ? "GPUDirect" : "staging";
   if (const auto& users = operation.collective.options.stream) {
     Status status = order_behind(stream_.get(), operation.ready, users->handle);
     if (!status.ok()) return status;

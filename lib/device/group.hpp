@@ -33,6 +33,7 @@ struct GroupOptions {
   std::string host = {};                 // the same for ranks of one host only
   const OffloadKind* offload = nullptr;  // that may be used
   std::size_t slot_bytes = 4 << 20;      // of the staged way; the same on all ranks
+  bool allows_gpudirect = true;          // on this rank
 };
 
 /// Any thread.
@@ -78,6 +79,7 @@ class Group {
   [[nodiscard]] Result<Operation*> take(const Collective& collective, Deadline deadline);
   void recycle(Operation& operation);
   [[nodiscard]] Status launch(Operation& operation, Order order);
+  [[nodiscard]] Status begin_staging(Deadline deadline);
   [[nodiscard]] Status stage(Operation& operation);
   [[nodiscard]] Status order_behind(void* stream, const Event& event, void* other);
 

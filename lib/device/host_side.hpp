@@ -5,6 +5,7 @@
 
 #include "hocket/collective.hpp"
 #include "hocket/status.hpp"
+#include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
 #include "engine/engine.hpp"
@@ -21,11 +22,15 @@ class HostSide {
 
   [[nodiscard]] virtual engine::Engine& engine() = 0;
 
-  /// Begins a collective on memory of the host, behind those that were begun before. The caller
-  /// waits for its work and moves the engine. `place`: a small number that no other one under way
-  /// has.
+  /// Begins a collective on memory of the host, behind those that were begun before; or, if its
+  /// options say so, on memory of the device that is registered. The caller waits for its work and
+  /// moves the engine. `place`: a small number that no other one under way has.
   [[nodiscard]] virtual Status start(const Collective& collective, std::size_t place,
                                      engine::Work& work, Deadline deadline) = 0;
+
+  /// With the adapters by which the other ranks are reached, if there are; see Transport.
+  [[nodiscard]] virtual Status register_device_memory(const RegisteredMemory& memory,
+                                                      int dma_buf) = 0;
 
   /// From now on loss() knows when other ranks are gone.
   [[nodiscard]] virtual Status watch() = 0;

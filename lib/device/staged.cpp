@@ -54,7 +54,6 @@ Status Staged::prepare() {
   gate_ = std::move(*gate);
   *reinterpret_cast<std::uint32_t*>(gate_.data()) = 0;
   for (std::size_t i = 0; i < slots_max; ++i) {
-    slots_.at(i).memory = memory_.data() + i * slot_bytes_;
     for (Event* const each : {&slots_.at(i).down, &slots_.at(i).up}) {
       auto event = make_event(runtime_);
       if (!event.ok()) return event.status();
@@ -171,7 +170,12 @@ bool Staged::send_down() {
   if (windows_left_ == 0 || down_ - retired_ == slots_max) return false;
   Slot& to = slot(down_);
   to.operation = running_.back().operation;
-  write_window(to.operation->collective, seat_, next_element_, window_, slot_bytes_, to.window);
+  const Collective& collective = to.operation->collective;
+  to.place = place_of(collective.kind);
+  const bool is_of_device = to.place == SlotPlace::device;
+  to.memory = (is_of_device ? device_slots_->data() : memory_.data()) +
+              down_ % slots_max * slot_bytes_;
+  write_window(collective, seat_, next_element_, window_, {slot_bytes_, to.place}, to.window);
   next_element_ += window_;
   --windows_left_;
   ++down_;
@@ -219,6 +223,10 @@ bool Staged::send_up() {
 }
 
 Status Staged::copy_up(Slot& slot) {
+  if (slot.place == SlotPlace::device && !slot.window.up.empty()) {
+    Status status = runtime_.check(runtime_->settle_writes(), "waiting for what adapters wrote");
+    if (!status.ok()) return status;
+  }
   for (const Block& each : slot.window.up) {
     Status status = copy(runtime_, each, slot.memory, false, up_stream_);
     if (!status.ok()) return status;

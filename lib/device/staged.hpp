@@ -1,6 +1,9 @@
 // Collectives on device memory over hosts: window by window into slots of pinned memory, a
 // collective among the hosts, and back. Copies to the host, collectives and copies back go on at
 // the same time, each in its order.
+//
+// What only moves goes through slots of the device's own memory where all ranks have such: then
+// adapters do all between the copies.
 #pragma once
 
 #include <array>
@@ -14,6 +17,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "device/device_slots.hpp"
 #include "device/host_side.hpp"
 #include "device/operation.hpp"
 #include "device/runtime.hpp"
@@ -37,6 +41,12 @@ class Staged {
   /// Used again and again for as long as this lives.
   [[nodiscard]] RegisteredMemory slots() const noexcept {
     return {.data = memory_.data(), .bytes = slot_bytes_ * slots_max, .may_receive = true};
+  }
+
+  /// Before the first operation, if at all, and so on all ranks. At least as many bytes as slots().
+  void use(std::unique_ptr<DeviceSlots> slots) noexcept { device_slots_ = std::move(slots); }
+  [[nodiscard]] SlotPlace place_of(CollectiveKind kind) const noexcept {
+    return device_slots_ != nullptr && only_moves(kind) ? SlotPlace::device : SlotPlace::host;
   }
 
   /// Takes it behind the others; its work has begun. Sets its gate.
@@ -66,7 +76,8 @@ class Staged {
   static constexpr std::size_t slots_max = 4;
 
   struct Slot {
-    std::byte* memory = nullptr;
+    std::byte* memory = nullptr;  // where its operation's kind has it
+    SlotPlace place = SlotPlace::host;
     Window window = {};
     engine::Work host = {};
     Event down = {};
@@ -110,6 +121,7 @@ class Staged {
   OwnStream down_stream_;
   OwnStream up_stream_;
   Memory memory_;
+  std::unique_ptr<DeviceSlots> device_slots_;  // null: there are none
   Memory gate_;
   std::uint32_t gates_ = 0;  // handed out
   std::array<Slot, slots_max> slots_;

@@ -7,7 +7,7 @@
 
 namespace hocket::device {
 
-inline constexpr std::uint32_t table_version = 1;
+inline constexpr std::uint32_t table_version = 2;
 /// The module's only function: `const Table* hocket_device_v0()`. The table lives as long as the
 /// process.
 inline constexpr const char* table_entry_point = "hocket_device_v0";
@@ -19,7 +19,7 @@ struct MemoryFacts {
 };
 
 /// Functions return 0, or the runtime's own number of an error. Any thread may call them. None
-/// waits for the device, but those that allocate, free or make something.
+/// waits for the device, but those that allocate, free or make something, and settle_writes.
 struct Table {
   std::uint32_t version;
   const char* name;  // "cuda"
@@ -58,6 +58,13 @@ struct Table {
   /// The stream goes on when *word, in pinned memory, is at least `value`: (int)(*word - value) >=
   /// 0.
   int (*hold)(void* stream, std::uint32_t* word, std::uint32_t value);
+
+  // For adapters that reach device memory, of this thread's device.
+  /// A descriptor of just this memory as a dma-buf, which is the caller's. Begin and length are
+  /// multiples of the host's pages.
+  int (*share)(const void* memory, std::size_t bytes, int* dma_buf);
+  /// What adapters have written, as they said, is what the device reads from now on.
+  int (*settle_writes)();
 };
 
 }  // namespace hocket::device

@@ -1,6 +1,7 @@
 #include "device/windows.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace hocket::device {
 namespace {
@@ -22,7 +23,7 @@ class Cutter {
          Window& window)
       : whole_(whole), seat_(seat), begin_(begin), elements_(elements), window_(window) {}
 
-  void cut(std::size_t slot_bytes) {
+  void cut(const SlotShape& slot) {
     Window& to = window_;
     to.down.clear();
     to.up.clear();
@@ -33,11 +34,12 @@ class Cutter {
     to.collective = whole_;
     to.collective.pieces = {};
     to.collective.options = {};
+    if (slot.place == SlotPlace::device) to.collective.options.memory = MemoryKind::device;
     to.collective.count = length(whole_.count);
     for (const std::size_t each : whole_.counts) to.counts.push_back(length(each));
     for (const std::size_t each : whole_.counts_from) to.counts_from.push_back(length(each));
     if (has_parts(whole_.kind)) {
-      cut_parts(slot_bytes);
+      cut_parts(slot);
     } else if (whole_.kind != CollectiveKind::barrier) {
       cut_vector();
     }
@@ -89,16 +91,11 @@ class Cutter {
     }
   }
 
-  void cut_parts(std::size_t slot_bytes) {
+  void cut_parts(const SlotShape& slot) {
     const CollectiveKind kind = whole_.kind;
     const bool is_rooted = kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
     const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::gather;
-    if (kind == CollectiveKind::all_to_all) {
-      window_.out_offset = slot_bytes / 2;
-      add_parts(window_.down, whole_.in, whole_.counts, 0);
-      add_parts(window_.up, whole_.out, whole_.counts_from, window_.out_offset);
-      return;
-    }
+    if (kind == CollectiveKind::all_to_all) return cut_exchange(slot);
     const bool has_all = !is_rooted || is_root();
     const std::size_t own_offset = has_all ? offset_in_slot(seat_.rank) : 0;
     const std::size_t own = whole_.counts.empty() ? whole_.count : whole_.counts[seat_.rank];
@@ -113,6 +110,26 @@ class Cutter {
     (gathers ? window_.has_out : window_.has_in) = has_all;
   }
 
+  void cut_exchange(const SlotShape& slot) {
+    window_.out_offset = slot.bytes / 2;
+    std::size_t own_offset = in_line;
+    if (slot.place == SlotPlace::device) own_offset = leave_own_part();
+    add_parts(window_.down, whole_.in, whole_.counts, 0, own_offset);
+    add_parts(window_.up, whole_.out, whole_.counts_from, window_.out_offset, own_offset);
+  }
+
+  /// The exchange has parts for others only. Where the own one goes instead: behind those.
+  std::size_t leave_own_part() {
+    const auto leave = [&](std::vector<std::size_t>& counts) {
+      if (counts.empty()) counts.assign(seat_.size, length(whole_.count));
+      counts[seat_.rank] = 0;
+    };
+    leave(window_.counts);
+    leave(window_.counts_from);
+    return std::accumulate(window_.counts.begin(), window_.counts.end(), std::size_t{}) *
+           element_bytes();
+  }
+
   [[nodiscard]] std::size_t offset_in_slot(std::uint32_t rank) const noexcept {
     if (whole_.counts.empty()) return rank * length(whole_.count) * element_bytes();
     std::size_t before = 0;
@@ -120,24 +137,42 @@ class Cutter {
     return before * element_bytes();
   }
 
-  /// Of every rank.
+  static constexpr std::size_t in_line = SIZE_MAX;
+
+  /// Of every rank, behind each other; the own one may have a place apart.
   void add_parts(std::vector<Block>& to, const void* user, std::span<const std::size_t> counts,
-                 std::size_t slot_offset) {
-    std::byte* from = bytes_of(user) + begin_ * element_bytes();
+                 std::size_t slot_offset, std::size_t own_offset = in_line) {
+    const std::uint32_t own = seat_.rank;
+    if (counts.empty() && own_offset == in_line) {
+      return add_rows(to, user, 0, seat_.size, slot_offset);
+    }
     if (counts.empty()) {
-      const Block rows = {.user_pitch = whole_.count * element_bytes(),
-                          .slot_offset = slot_offset,
-                          .row_bytes = length(whole_.count) * element_bytes(),
-                          .rows = seat_.size};
-      if (rows.row_bytes > 0) add(to, rows, from);
-      return;
+      const std::size_t before = own * length(whole_.count) * element_bytes();
+      add_rows(to, user, 0, own, slot_offset);
+      add_rows(to, user, own, 1, own_offset);
+      return add_rows(to, user, own + 1, seat_.size - own - 1, slot_offset + before);
     }
-    for (const std::size_t count : counts) {
-      const std::size_t bytes = length(count) * element_bytes();
-      if (bytes > 0) add(to, {.slot_offset = slot_offset, .row_bytes = bytes}, from);
-      slot_offset += bytes;
-      from += count * element_bytes();
+    std::byte* from = bytes_of(user) + begin_ * element_bytes();
+    for (std::uint32_t i = 0; i < counts.size(); ++i) {
+      const std::size_t bytes = length(counts[i]) * element_bytes();
+      const bool is_apart = i == own && own_offset != in_line;
+      const Block part = {.slot_offset = is_apart ? own_offset : slot_offset, .row_bytes = bytes};
+      if (bytes > 0) add(to, part, from);
+      if (!is_apart) slot_offset += bytes;
+      from += counts[i] * element_bytes();
     }
+  }
+
+  /// Parts of one size.
+  void add_rows(std::vector<Block>& to, const void* user, std::uint32_t first, std::uint32_t count,
+                std::size_t slot_offset) {
+    const std::size_t pitch = whole_.count * element_bytes();
+    const Block rows = {.user_pitch = pitch,
+                        .slot_offset = slot_offset,
+                        .row_bytes = length(whole_.count) * element_bytes(),
+                        .rows = count};
+    if (rows.row_bytes == 0 || count == 0) return;
+    add(to, rows, bytes_of(user) + first * pitch + begin_ * element_bytes());
   }
 
   static void add(std::vector<Block>& to, Block block, std::byte* user) {
@@ -157,6 +192,12 @@ class Cutter {
 };
 
 }  // namespace
+
+bool only_moves(CollectiveKind kind) noexcept {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::gather ||
+         kind == CollectiveKind::scatter || kind == CollectiveKind::all_gather ||
+         kind == CollectiveKind::all_to_all;
+}
 
 std::size_t window_elements(const Collective& whole, const Seat& seat,
                             std::size_t slot_bytes) noexcept {
@@ -178,8 +219,8 @@ bool is_largest_part_private(const Collective& whole) noexcept {
 }
 
 void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
-                  std::size_t elements, std::size_t slot_bytes, Window& to) {
-  Cutter(whole, seat, begin, elements, to).cut(slot_bytes);
+                  std::size_t elements, const SlotShape& slot, Window& to) {
+  Cutter(whole, seat, begin, elements, to).cut(slot);
 }
 
 }  // namespace hocket::device

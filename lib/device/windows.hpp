@@ -24,6 +24,15 @@ struct Block {
   std::size_t rows = 1;
 };
 
+/// Whether adapters reach the slots in the device's memory, so that no host may touch them; else
+/// they are the host's, pinned.
+enum class SlotPlace : std::uint8_t { host, device };
+
+struct SlotShape {
+  std::size_t bytes = 0;
+  SlotPlace place = SlotPlace::host;
+};
+
 /// One of the collectives. Its memory is used again.
 struct Window {
   std::vector<Block> down = {};  // to the slot, before
@@ -37,6 +46,9 @@ struct Window {
   std::vector<std::size_t> counts_from = {};
 };
 
+/// Whether values only move, so that slots may be the device's.
+[[nodiscard]] bool only_moves(CollectiveKind kind) noexcept;
+
 /// Elements of one part that a window has room for; the same on all ranks.
 [[nodiscard]] std::size_t window_elements(const Collective& whole, const Seat& seat,
                                           std::size_t slot_bytes) noexcept;
@@ -48,8 +60,10 @@ struct Window {
 [[nodiscard]] bool is_largest_part_private(const Collective& whole) noexcept;
 
 /// The window with elements [begin, begin + elements) of each part, of a collective that is right.
-/// The window borrows from `whole`.
+/// The window borrows from `whole`. In and out are in place in the slot, but those of an
+/// all-to-all: in slots of the device it has nothing for the rank itself, whose part only goes down
+/// and up.
 void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
-                  std::size_t elements, std::size_t slot_bytes, Window& to);
+                  std::size_t elements, const SlotShape& slot, Window& to);
 
 }  // namespace hocket::device

@@ -189,6 +189,12 @@ void Engine::deregister_memory(const RegisteredMemory& memory) {
   transport_->deregister_memory(memory);
 }
 
+Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                      std::span<const std::uint32_t> peers) {
+  const Entry entry(*this);
+  return transport_->register_device_memory(memory, dma_buf, peers);
+}
+
 void Engine::close(Group& group) {
   const Entry entry(*this);
   const Status reason(StatusCode::aborted, "the communicator was left");

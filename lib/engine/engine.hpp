@@ -76,6 +76,8 @@ class Engine {
   // As the transport's.
   void register_memory(const RegisteredMemory& memory);
   void deregister_memory(const RegisteredMemory& memory);
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers);
   /// Ends the channels of a group that has no operations any more.
   void close(Group& group);
 

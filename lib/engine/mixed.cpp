@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include <sys/epoll.h>
 
@@ -161,6 +162,22 @@ void MixedTransport::register_memory(const RegisteredMemory& memory) noexcept {
 
 void MixedTransport::deregister_memory(const RegisteredMemory& memory) noexcept {
   for (const Part& part : parts_) part.transport->deregister_memory(memory);
+}
+
+Status MixedTransport::register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) {
+  // One that sends on what another has received might read it before it is written.
+  std::optional<std::size_t> only;
+  for (const std::uint32_t peer : peers) {
+    const auto part = way_to(peer);
+    if (!part.ok()) return part.status();
+    if (only.value_or(*part) != *part) {
+      return {StatusCode::unsupported, "several transports are used at once"};
+    }
+    only = *part;
+  }
+  if (!only) return {};
+  return parts_[*only].transport->register_device_memory(memory, dma_buf, peers);
 }
 
 }  // namespace hocket::engine

@@ -49,6 +49,9 @@ class MixedTransport final : public Transport {
   void close(ChannelId channel, const Status& reason) noexcept override;
   void register_memory(const RegisteredMemory& memory) noexcept override;
   void deregister_memory(const RegisteredMemory& memory) noexcept override;
+  /// With each part that reaches some of the peers.
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) override;
 
  private:
   struct Channel {

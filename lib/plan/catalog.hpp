@@ -58,6 +58,10 @@ struct Algorithm {
   /// Whether chunks may differ in size, as those of an all_gather_v do.
   bool allows_uneven = false;
   bool knows_hosts = false;  // what it does depends on Problem::ranks_per_host
+  /// Whether no rank touches what it moves: its plans only send from `in` and `out` and receive
+  /// into them, where these are in place; or, of an all-to-all, where nobody has anything for
+  /// itself. So it may be memory that only adapters reach.
+  bool only_moves = false;
   /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
   /// Problem::contributions, for which it gives the same bits at every size.
   bool is_canonical = false;

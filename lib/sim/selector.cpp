@@ -12,8 +12,9 @@ using plan::Problem;
 
 namespace {
 
-bool may_do(const Algorithm& algorithm, const Problem& problem, bool is_uneven) noexcept {
-  return can_solve(algorithm, problem) && (algorithm.allows_uneven || !is_uneven);
+bool may_do(const Algorithm& algorithm, const Problem& problem, const Needs& needs) noexcept {
+  return can_solve(algorithm, problem) && (algorithm.allows_uneven || !needs.is_uneven) &&
+         (algorithm.only_moves || !needs.only_moves);
 }
 
 }  // namespace
@@ -31,9 +32,9 @@ Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std:
           .seconds = estimate_seconds(algorithm, cut, size, network_)};
 }
 
-Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_uneven) const {
+Choice Selector::choose(const Problem& problem, std::uint64_t bytes, const Needs& needs) const {
   for (const Rule& rule : rules_) {
-    if (!may_do(*rule.algorithm, problem, is_uneven) || !rule.bytes.holds(bytes) ||
+    if (!may_do(*rule.algorithm, problem, needs) || !rule.bytes.holds(bytes) ||
         !rule.ranks.holds(problem.size)) {
       continue;
     }
@@ -43,7 +44,7 @@ Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_une
   }
   Choice best;
   for (const Algorithm& algorithm : plan::catalog()) {
-    if (!may_do(algorithm, problem, is_uneven)) continue;
+    if (!may_do(algorithm, problem, needs)) continue;
     const Choice choice = priced(algorithm, problem, bytes, 0);
     if (best.algorithm == nullptr || choice.seconds < best.seconds) best = choice;
   }
@@ -51,10 +52,10 @@ Choice Selector::choose(const Problem& problem, std::uint64_t bytes, bool is_une
 }
 
 std::vector<Choice> Selector::candidates(const Problem& problem, std::uint64_t bytes,
-                                         bool is_uneven) const {
+                                         const Needs& needs) const {
   std::vector<Choice> all;
   for (const Algorithm& algorithm : plan::catalog()) {
-    if (may_do(algorithm, problem, is_uneven)) all.push_back(priced(algorithm, problem, bytes, 0));
+    if (may_do(algorithm, problem, needs)) all.push_back(priced(algorithm, problem, bytes, 0));
   }
   std::ranges::stable_sort(all, {}, &Choice::seconds);
   return all;

@@ -17,20 +17,26 @@ struct Choice {
   const Rule* rule = nullptr;  // that says so, of the selector; null: the estimate says so
 };
 
+/// What an algorithm must be able to do.
+struct Needs {
+  bool is_uneven = false;   // chunks differ in size
+  bool only_moves = false;  // no rank may touch the memory (plan::Algorithm)
+};
+
 /// Says the same on every rank that has the same network and rules: ranks which choose differently
 /// would wait for each other for ever.
 class Selector {
  public:
   Selector(const Network& network, std::vector<Rule> rules);
 
-  /// The first rule that fits, else what should cost least. `problem` without its pieces; `bytes`
-  /// of the vector. Where chunks differ in size, of the algorithms that allow it.
+  /// The first rule that fits, else what should cost least, of the algorithms that can do it; no
+  /// algorithm where none can. `problem` without its pieces; `bytes` of the vector.
   [[nodiscard]] Choice choose(const plan::Problem& problem, std::uint64_t bytes,
-                              bool is_uneven = false) const;
+                              const Needs& needs = {}) const;
 
   /// All that it could be, as if there were no rules, the cheapest first.
   [[nodiscard]] std::vector<Choice> candidates(const plan::Problem& problem, std::uint64_t bytes,
-                                               bool is_uneven = false) const;
+                                               const Needs& needs = {}) const;
   /// One of them; 0 pieces: as many as should cost least.
   [[nodiscard]] Choice priced(const plan::Algorithm& algorithm, const plan::Problem& problem,
                               std::uint64_t bytes, std::uint32_t pieces) const;

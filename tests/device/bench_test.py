@@ -10,7 +10,7 @@ import subprocess
 import sys
 import unittest
 
-BENCH = FAKE_DEVICE = FAKE_NCCL = ""  # the arguments
+BENCH = FAKE_DEVICE = FAKE_ADAPTER = FAKE_NCCL = ""  # the arguments
 COLLECTIVES = {  # and what NCCL is asked for; "": it is staged
     "all_reduce": "ncclAllReduce", "reduce_scatter": "ncclReduceScatter",
     "all_gather": "ncclAllGather", "broadcast": "ncclBroadcast", "reduce": "ncclReduce",
@@ -43,7 +43,9 @@ def bench(*arguments: str, **variables: str) -> dict:
 
 class Bench(unittest.TestCase):
     def ways(self) -> list[dict[str, str]]:
-        ways = [{"HOCKET_NCCL": "0"}]
+        gpudirect = {"HOCKET_NCCL": "0", "HOCKET_GPUDIRECT": "1",
+                     "HOCKET_TRANSPORT_PATH": FAKE_ADAPTER}
+        ways = [{"HOCKET_NCCL": "0"}, gpudirect]
         return [*ways, {"HOCKET_NCCL_LIBRARY": FAKE_NCCL}] if FAKE_NCCL else ways
 
     def test_every_collective(self) -> None:
@@ -80,5 +82,5 @@ class Bench(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BENCH, FAKE_DEVICE, FAKE_NCCL = sys.argv[1:4]
+    BENCH, FAKE_DEVICE, FAKE_ADAPTER, FAKE_NCCL = sys.argv[1:5]
     unittest.main(verbosity=2, argv=sys.argv[:1])

@@ -80,6 +80,89 @@ void sums(World& world) {
   }
 }
 
+/// What all ranks give, in their order.
+Numbers given_by_all(const World& world, std::size_t count) {
+  Numbers all;
+  for (int rank = 0; rank < world.ranks.size(); ++rank) {
+    const Numbers theirs = given(rank, count);
+    all.insert(all.end(), theirs.begin(), theirs.end());
+  }
+  return all;
+}
+
+void moves_for_a_root(World& world, std::size_t count, int root) {
+  const bool is_root = world.ranks.rank() == root;
+  const Numbers all = given_by_all(world, count);
+  const Numbers ours = given(world.ranks.rank(), count);
+  const auto title = [&](const char* what) {
+    return fmt::format("{} of {} elements, root {}", what, count, root);
+  };
+  Vector<std::int32_t> data(world.device, ours);
+  world.ranks.run(Collective::broadcast<std::int32_t>(data.all(), root));
+  expect(data.values() == given(root, count), title("broadcast"));
+
+  data = ours;
+  Vector<std::int32_t> whole(world.device, Numbers(all.size(), -1));
+  const std::span<std::int32_t> at_root = is_root ? whole.all() : std::span<std::int32_t>();
+  world.ranks.run(Collective::gather<std::int32_t>(data.in(), at_root, root));
+  expect(!is_root || whole.values() == all, title("gather"));
+  data = Numbers(count, -1);
+  world.ranks.run(Collective::scatter<std::int32_t>(at_root, data.all(), root));
+  expect(data.values() == ours, title("scatter"));
+
+  // At the root, its own part is where it is.
+  const std::span<std::int32_t> own = whole.all().subspan(count * world.rank(), count);
+  const std::span<std::int32_t> part = is_root ? own : data.all();
+  if (is_root) {
+    Numbers only_ours(all.size(), -1);
+    std::copy(ours.begin(), ours.end(),
+              only_ours.begin() + static_cast<std::ptrdiff_t>(count * world.rank()));
+    whole = only_ours;
+  }
+  world.ranks.run(Collective::gather<std::int32_t>(part, at_root, root));
+  expect(!is_root || whole.values() == all, title("gather in place"));
+  if (!is_root) data = Numbers(count, -1);
+  world.ranks.run(Collective::scatter<std::int32_t>(at_root, part, root));
+  expect(is_root ? whole.values() == all : data.values() == ours, title("scatter in place"));
+}
+
+void moves_to_all(World& world, std::size_t count) {
+  const Numbers all = given_by_all(world, count);
+  const Numbers ours = given(world.ranks.rank(), count);
+  const auto title = [&](const char* what) { return fmt::format("{} of {}", what, count); };
+  const Vector<std::int32_t> data(world.device, ours);
+  Vector<std::int32_t> whole(world.device, Numbers(all.size(), -1));
+  world.ranks.run(Collective::all_gather<std::int32_t>(data.in(), whole.all()));
+  expect(whole.values() == all, title("all_gather"));
+  whole = Numbers(all.size(), -1);
+  const std::span<std::int32_t> own = whole.all().subspan(count * world.rank(), count);
+  world.device.copy(own.data(), ours.data(), own.size_bytes());
+  world.device.wait();
+  world.ranks.run(Collective::all_gather<std::int32_t>(own, whole.all()));
+  expect(whole.values() == all, title("all_gather in place"));
+
+  Numbers sent;
+  Numbers wanted;
+  for (int peer = 0; peer < world.ranks.size(); ++peer) {
+    const Numbers to = given(world.ranks.rank(), count, 7 * peer);
+    const Numbers from = given(peer, count, 7 * world.ranks.rank());
+    sent.insert(sent.end(), to.begin(), to.end());
+    wanted.insert(wanted.end(), from.begin(), from.end());
+  }
+  const Vector<std::int32_t> exchanged(world.device, sent);
+  world.ranks.run(Collective::all_to_all<std::int32_t>(exchanged.in(), whole.all(), count));
+  expect(whole.values() == wanted, title("all_to_all"));
+}
+
+/// Also of many windows.
+void moves(World& world) {
+  constexpr std::size_t counts_of_parts[] = {0, 1, 999, 20'000, 1'100'001};
+  for (const std::size_t count : counts_of_parts) {
+    for (const int root : {0, world.ranks.size() - 1}) moves_for_a_root(world, count, root);
+    moves_to_all(world, count);
+  }
+}
+
 /// Of ranks: 3, 0, 7, 3, 0, …, thousandfold or not.
 std::vector<std::size_t> uneven(std::size_t size, std::size_t factor) {
   constexpr std::size_t pattern[] = {3, 0, 7};
@@ -371,6 +454,7 @@ void mistakes(World& world) {
 using Check = void (*)(World& world);
 
 constexpr Check checks[] = {sums,
+                            moves,
                             uneven_parts,
                             batches,
                             ops_that_nccl_lacks,

@@ -14,6 +14,7 @@
 #include <set>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/mman.h>
@@ -34,6 +35,8 @@ constexpr int wrong_value = 1;
 constexpr int out_of_memory = 2;
 constexpr int broken = 214;
 constexpr int copy_failed = 700;
+constexpr int stale = 701;
+constexpr int no_dma_buf = 801;
 
 constexpr int devices = 2;
 
@@ -42,6 +45,7 @@ struct Allocation {
   std::int32_t kind = 0;
   int device = 0;
   std::byte* alias = nullptr;  // of device memory: where it may be touched
+  bool is_open = false;        // may be touched where the user has it
 };
 
 struct Memories {
@@ -62,6 +66,23 @@ struct Memories {
 
 Memories& memories() {
   static Memories& all = *new Memories;
+  return all;
+}
+
+/// What adapters have written, and the device does not see yet.
+struct Unsettled {
+  std::mutex mutex;
+  std::vector<std::pair<const std::byte*, std::size_t>> all;
+
+  bool has(const std::byte* from, std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    return std::ranges::any_of(all, [&](const auto& each) {
+      return from < each.first + each.second && each.first < from + bytes;
+    });
+  }
+};
+Unsettled& unsettled() {
+  static Unsettled& all = *new Unsettled;
   return all;
 }
 
@@ -227,6 +248,10 @@ const char* error_text(int error) {
       return "an illegal address";
     case out_of_memory:
       return "out of memory";
+    case stale:
+      return "what an adapter has written is not seen yet";
+    case no_dma_buf:
+      return "there are no dma-bufs";
     case broken:
       return "an uncorrectable error";
     default:
@@ -294,6 +319,31 @@ int release(std::int32_t /*kind*/, void* memory) {
   return 0;
 }
 
+/// There is no dma-buf here. For those who go by the address, as drivers of devices have it, it is
+/// mapped until it is copied from or to: who has its pages by then keeps them.
+int share(const void* memory, std::size_t bytes, int* /*dma_buf*/) {
+  const std::lock_guard lock(memories().mutex);
+  const auto found = memories().by_address.find(static_cast<const std::byte*>(memory));
+  if (found == memories().by_address.end() || found->second.bytes != bytes) return wrong_value;
+  found->second.is_open = true;
+  (void)::mprotect(const_cast<void*>(memory), bytes, PROT_READ | PROT_WRITE);
+  return no_dma_buf;
+}
+void hide(const void* part) {
+  const std::lock_guard lock(memories().mutex);
+  const auto* const byte = static_cast<const std::byte*>(part);
+  for (auto& [memory, allocation] : memories().by_address) {
+    if (!allocation.is_open || byte < memory || byte >= memory + allocation.bytes) continue;
+    allocation.is_open = false;
+    (void)::mprotect(const_cast<std::byte*>(memory), allocation.bytes, PROT_NONE);
+  }
+}
+int settle_writes() {
+  const std::lock_guard lock(unsettled().mutex);
+  unsettled().all.clear();
+  return 0;
+}
+
 int make_stream(void** stream) {
   *stream = new Stream;
   return 0;
@@ -333,6 +383,10 @@ int elapsed(void* begin, void* end, float* milliseconds) {
 
 int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
               std::size_t row_bytes, std::size_t rows, void* stream) {
+  hide(to);
+  hide(from);
+  const std::size_t read_bytes = rows == 0 ? 0 : (rows - 1) * from_pitch + row_bytes;
+  if (unsettled().has(static_cast<const std::byte*>(from), read_bytes)) return stale;
   if (fails(Call::copy)) return copy_failed;
   auto task = std::make_unique<Copy>();
   task->to = as_device(to);
@@ -377,6 +431,8 @@ constexpr device::Table table = {
     .copy = copy,
     .copy_rows = copy_rows,
     .hold = hold,
+    .share = share,
+    .settle_writes = settle_writes,
 };
 
 }  // namespace
@@ -393,6 +449,11 @@ void fail(Call call, unsigned n) {
   Fuse& fuse = fuses.at(static_cast<std::size_t>(call));
   fuse.left = n;
   fuse.is_blown = false;
+}
+bool has_failed(Call call) { return fuses.at(static_cast<std::size_t>(call)).is_blown; }
+void adapter_writes(const void* memory, std::size_t bytes) {
+  const std::lock_guard lock(unsettled().mutex);
+  unsettled().all.emplace_back(static_cast<const std::byte*>(memory), bytes);
 }
 unsigned allocations() { return allocated; }
 bool is_begun(int device) { return begun.at(static_cast<std::size_t>(device)); }

@@ -28,6 +28,10 @@ FAKE_DEVICE_API void enqueue(void* stream, Task* task);
 enum class Call { copy, allocate, make_event };
 /// The n-th such call from now on, and all behind it, fail; 0: none.
 FAKE_DEVICE_API void fail(Call call, unsigned n);
+/// Whether one has failed since.
+FAKE_DEVICE_API bool has_failed(Call call);
+/// An adapter writes to device memory: not to be read before it is settled.
+FAKE_DEVICE_API void adapter_writes(const void* memory, std::size_t bytes);
 /// How often memory was allocated so far.
 FAKE_DEVICE_API unsigned allocations();
 /// Whether a thread has made the device its own: it takes memory from then on.

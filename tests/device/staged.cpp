@@ -39,6 +39,10 @@ class NoOthers final : public hocket::device::HostSide {
                hocket::engine::Work& /*work*/, hocket::Deadline /*deadline*/) override {
     return {StatusCode::system_error, "a channel can't be opened"};
   }
+  Status register_device_memory(const hocket::RegisteredMemory& /*memory*/,
+                                int /*dma_buf*/) override {
+    return {StatusCode::unsupported, "there is no adapter"};
+  }
   Status watch() override { return {}; }
   Status loss(hocket::Instant /*now*/) override { return {}; }
   void fail(const Status& /*why*/) override {}

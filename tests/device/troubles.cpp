@@ -4,7 +4,9 @@
 //   death     a rank dies in a staged operation
 //   behind    so does one, and NCCL's kernels are behind that in a stream
 //   missing   a rank never comes to the first operation
+//   move      a rank dies in one that only moves
 //   copy      the device's runtime fails
+//   no-slots  it has no memory for adapters, on one rank (nothing fails)
 //   make      it has no memory for NCCL's beginning, on one rank
 //   event     it has none for an operation, on one rank
 //   init      NCCL's own beginning does not end
@@ -163,6 +165,38 @@ void death(Communicator& world, Device& device) {
   expect(failure.after < soon, "a death is seen late");
   check_all_fails_now(world, device);
   device.wait();
+}
+
+void move(Communicator& world, Device& device) {
+  const auto size = static_cast<std::size_t>(world.size());
+  Vector<float> data(device, 3'000'000);
+  Vector<float> all(device, 3'000'000 * size);
+  const auto it = Collective::all_gather<float>(data.in(), all.all());
+  world.run(it);
+  world.barrier();
+  if (world.rank() == world.size() - 1) {
+    const hocket::Work work = world.start(it);
+    std::this_thread::sleep_for(10ms);
+    die();
+  }
+  const Failure failure = failure_of([&] { world.run(it); });
+  expect(failure.code == StatusCode::peer_lost, fmt::format("a death: {}", failure.text));
+  expect(failure.after < soon, "a death is seen late");
+  check_all_fails_now(world, device);
+  device.wait();
+}
+
+/// Rank 0 has memory for the slots of the host and their gate.
+void no_slots(Communicator& world, Device& device) {
+  const auto size = static_cast<std::size_t>(world.size());
+  Vector<std::int32_t> data(device, std::vector<std::int32_t>(1000, 1));
+  Vector<std::int32_t> all(device, std::vector<std::int32_t>(1000 * size, 0));
+  if (world.rank() == 0) hocket::fake::fail(Call::allocate, 3);
+  world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
+  expect(hocket::fake::has_failed(Call::allocate) == (world.rank() == 0), "nothing was refused");
+  hocket::fake::fail(Call::allocate, 0);
+  world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
+  expect(all.values() == std::vector<std::int32_t>(1000 * size, 1), "without slots for adapters");
 }
 
 /// Of the last rank, NCCL does not know, and a gate is before its kernels.
@@ -324,14 +358,15 @@ struct Trouble {
   void (*run)(Communicator& world, Device& device);
 };
 
-constexpr Trouble troubles[] = {{"hang", hang},     {"hang-in-stream", hang_in_stream},
-                                {"error", error},   {"death", death},
-                                {"behind", behind}, {"missing", missing},
-                                {"copy", copy},     {"make", make},
-                                {"event", event},   {"init", init},
-                                {"stuck", stuck},   {"patience", patience},
-                                {"leave", leave},   {"second", second},
-                                {"broken", broken}};
+constexpr Trouble troubles[] = {{"hang", hang},        {"hang-in-stream", hang_in_stream},
+                                {"error", error},      {"death", death},
+                                {"behind", behind},    {"missing", missing},
+                                {"copy", copy},        {"make", make},
+                                {"event", event},      {"init", init},
+                                {"stuck", stuck},      {"patience", patience},
+                                {"leave", leave},      {"second", second},
+                                {"broken", broken},    {"move", move},
+                                {"no-slots", no_slots}};
 
 }  // namespace
 

@@ -47,6 +47,34 @@ std::string title(const Algorithm& algorithm, const Problem& problem) {
                      problem.pieces, problem.ranks_per_host, problem.contributions);
 }
 
+/// Where a buffer's block is in the vector, if in and out are in place.
+std::uint32_t place(const Plan& plan, Buffer buffer, std::uint32_t block) {
+  return place_in_vector(plan.problem, plan.shape, plan.rank, buffer) + block;
+}
+
+/// Whether a rank's processor has something to do with the memory of a step, as windows of device
+/// memory have that: in place, and in an all-to-all a rank has nothing for itself.
+bool touches_memory(const Plan& plan, const Step& step) {
+  const bool has_scratch = (step.has_source() && step.from_buffer == Buffer::scratch) ||
+                           (step.has_target() && step.to_buffer == Buffer::scratch);
+  if (has_scratch || step.combines()) return true;
+  if (step.kind != StepKind::copy) return false;
+  const bool is_in_out = step.from_buffer == Buffer::in && step.to_buffer == Buffer::out;
+  if (!is_in_out || plan.problem.operation == Operation::all_to_all) {
+    const std::uint32_t blocks = plan.shape.blocks_per_chunk;
+    const bool is_for_itself = step.from / blocks == plan.rank && step.to / blocks == plan.rank &&
+                               step.from % blocks + step.count <= blocks;
+    return !is_in_out || !is_for_itself;
+  }
+  return !can_be_in_place(plan.problem) ||
+         place(plan, Buffer::in, step.from) != place(plan, Buffer::out, step.to);
+}
+
+bool touches_memory(const Plan& plan) {
+  return std::ranges::any_of(plan.steps,
+                             [&](const Step& step) { return touches_memory(plan, step); });
+}
+
 }  // namespace
 
 TEST_CASE("names are found, and no two rows have one") {
@@ -71,6 +99,22 @@ TEST_CASE("every algorithm is proved, and costs what its bound says") {
       REQUIRE(proof.status().to_string() == "ok");
       REQUIRE(check_promises(algorithm, problem, *proof).to_string() == "ok");
     });
+  }
+}
+
+TEST_CASE("algorithms that only move touch no memory, and all others do") {
+  for (const Algorithm& algorithm : catalog()) {
+    bool touches = false;
+    for_each_problem(algorithm, 20, [&](const Problem& problem) {
+      if (problem.size == 1) return;
+      for (const Plan& plan : build_all(algorithm, problem)) {
+        INFO(title(algorithm, problem) << ", rank " << plan.rank);
+        if (algorithm.only_moves) REQUIRE_FALSE(touches_memory(plan));
+        touches = touches || touches_memory(plan);
+      }
+    });
+    INFO(name(algorithm.operation) << " by " << algorithm.name);
+    CHECK(touches != algorithm.only_moves);
   }
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -232,6 +233,77 @@ TEST_CASE("a port that goes down ends what goes over it, and is named") {
   }
   TransportWorld again(verbs_subject, 2);
   exchange(again, 0, 1, 0);
+}
+
+TEST_CASE("memory of a device takes no small message of a host, and is not touched") {
+  TransportWorld world(verbs_subject, 2);
+  exchange(world, 0, 1, 0);
+  Parcel from(100);
+  Parcel room(100);
+  from.fill(3);
+  room.poison();
+  const RegisteredMemory memory = {room.first().data, room.bytes(), true};
+  const std::uint32_t peers[] = {1};
+  require(world.at(0).register_device_memory({}, -1, peers));
+  require(world.at(0).register_device_memory(memory, -1, peers));
+  for (const bool is_receive_first : {true, false}) {
+    const std::uint64_t lane = is_receive_first ? 1 : 2;
+    Token received = 0;
+    if (is_receive_first) received = world.receive(0, 1, lane, room);
+    world.send(1, 0, lane, from);
+    if (!is_receive_first) {
+      world.pump_rounds(200);
+      received = world.receive(0, 1, lane, room);
+    }
+    world.finish(received);
+    REQUIRE(world.outcome(received).status.code() == StatusCode::mismatch);
+    REQUIRE(world.outcome(received).status.peer() == 1);
+    REQUIRE(room.is_poisoned());
+  }
+  Parcel large(100'000);
+  Parcel large_room(100'000);
+  large.fill(4);
+  const RegisteredMemory more = {large_room.first().data, large_room.bytes(), true};
+  require(world.at(0).register_device_memory(more, -1, peers));
+  const Token sent = world.send(1, 0, 3, large);  // of the host, by slots
+  world.require_success(world.receive(0, 1, 3, large_room));
+  world.require_success(sent);
+  REQUIRE(large_room.holds(4));
+  world.at(0).deregister_memory(more);
+  world.at(0).deregister_memory(memory);
+  exchange(world, 0, 1, 4);
+}
+
+TEST_CASE("an op that is of a device in part only fails") {
+  TransportWorld world(verbs_subject, 2);
+  exchange(world, 0, 1, 0);
+  Parcel room(5000);
+  const RegisteredMemory memory = {room.first().data, 3000, true};
+  const std::uint32_t peers[] = {1};
+  require(world.at(0).register_device_memory(memory, -1, peers));
+  const Token received = world.receive(0, 1, 1, room);
+  world.finish(received);
+  REQUIRE(world.outcome(received).status.code() == StatusCode::invalid_argument);
+  world.at(0).deregister_memory(memory);
+}
+
+TEST_CASE("why memory of a device can't be registered is told, of each way") {
+  TransportWorld world(verbs_subject, 2);
+  constexpr std::size_t bytes = 1 << 20;
+  void* const memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  const std::uint32_t peers[] = {1};
+  const RegisteredMemory hidden = {static_cast<std::byte*>(memory), bytes, true};
+  const int no_dma_buf = ::memfd_create("no dma-buf", 0);
+  for (const int dma_buf : {-1, no_dma_buf}) {
+    const Status status = world.at(0).register_device_memory(hidden, dma_buf, peers);
+    INFO(status.to_string());
+    REQUIRE(status.code() == StatusCode::unsupported);
+    REQUIRE(status.what().find("Bad address") != std::string_view::npos);
+    const bool tells_more = status.what().find("dma-buf") != std::string_view::npos;
+    REQUIRE(tells_more == (dma_buf >= 0));
+  }
+  ::close(no_dma_buf);
+  ::munmap(memory, bytes);
 }
 
 TEST_CASE("without credit nothing is sent, and all arrives when there is some again") {

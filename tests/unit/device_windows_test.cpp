@@ -46,7 +46,7 @@ void count(const std::vector<Block>& blocks, std::byte* memory, std::vector<int>
   }
 }
 
-Touched touch(Collective whole, const Seat& seat, const Shape& shape, std::size_t largest) {
+Touched touch(Collective whole, const Seat& seat, const Shape& shape, SlotPlace place) {
   std::vector<std::byte> in(shape.in * 4 + 4);
   std::vector<std::byte> out(shape.out * 4 + 4);
   whole.in = shape.in == 0 ? nullptr : in.data();
@@ -54,8 +54,8 @@ Touched touch(Collective whole, const Seat& seat, const Shape& shape, std::size_
   Touched touched = {std::vector<int>(shape.in), std::vector<int>(shape.out)};
   const std::size_t elements = window_elements(whole, seat, slot_bytes);
   Window window;
-  for (std::size_t begin = 0; begin < largest; begin += elements) {
-    write_window(whole, seat, begin, elements, slot_bytes, window);
+  for (std::size_t begin = 0; begin < largest_part(whole); begin += elements) {
+    write_window(whole, seat, begin, elements, {slot_bytes, place}, window);
     count(window.down, in.data(), touched.in);
     count(window.up, out.data(), touched.out);
   }
@@ -67,9 +67,11 @@ bool is_once(const std::vector<int>& touched) {
 }
 
 void check(const Collective& whole, const Seat& seat, const Shape& shape) {
-  const Touched touched = touch(whole, seat, shape, largest_part(whole));
-  CHECK(is_once(touched.in));
-  CHECK(is_once(touched.out));
+  for (const SlotPlace place : {SlotPlace::host, SlotPlace::device}) {
+    const Touched touched = touch(whole, seat, shape, place);
+    CHECK(is_once(touched.in));
+    CHECK(is_once(touched.out));
+  }
 }
 
 Collective of(CollectiveKind kind, std::size_t count) {
@@ -138,7 +140,7 @@ TEST_CASE("windows of a batch hold each piece once", "[device]") {
   Window window;
   const std::size_t elements = window_elements(it, seat, slot_bytes);
   for (std::size_t begin = 0; begin < at; begin += elements) {
-    write_window(it, seat, begin, elements, slot_bytes, window);
+    write_window(it, seat, begin, elements, {slot_bytes}, window);
     count(window.down, memory.data(), down);
     count(window.up, memory.data(), up);
   }
@@ -168,7 +170,7 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
     const Seat seat = {.rank = rank, .size = 3};
     Collective it = of(CollectiveKind::all_gather, 9);
     it.in = it.out = memory.data();
-    write_window(it, seat, 4, 5, slot_bytes, window);
+    write_window(it, seat, 4, 5, {slot_bytes}, window);
     CHECK(window.collective.count == 5);
     CHECK(window.out_offset == 0);
     CHECK(window.in_offset == rank * part_bytes);
@@ -180,7 +182,7 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
 
     const std::vector<std::size_t> counts = {5, 1, 7};
     it.counts = counts;
-    write_window(it, seat, 0, 5, slot_bytes, window);
+    write_window(it, seat, 0, 5, {slot_bytes}, window);
     REQUIRE(window.up.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(window.up[i].slot_offset == std::array<std::size_t, 3>{0, 20, 24}.at(i));
@@ -189,10 +191,38 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
 
     it.kind = CollectiveKind::all_to_all;
     it.counts_from = counts;
-    write_window(it, seat, 0, 5, slot_bytes, window);
+    write_window(it, seat, 0, 5, {slot_bytes}, window);
     CHECK(window.out_offset == slot_bytes / 2);
     CHECK(window.up.front().slot_offset == window.out_offset);
     CHECK(window.down.back().slot_offset + window.down.back().row_bytes <= window.out_offset);
+  }
+}
+
+/// No host copies in slots of the device: what a rank has for itself goes down and up.
+TEST_CASE("in slots of the device, nobody exchanges anything with itself", "[device]") {
+  constexpr std::size_t part_bytes = 20;
+  std::vector<std::byte> memory(20 * part_bytes);
+  const std::vector<std::size_t> counts = {1, 3, 2};
+  for (const bool is_even : {true, false}) {
+    for (const std::uint32_t rank : {0U, 1U, 2U}) {
+      Collective it = of(CollectiveKind::all_to_all, is_even ? 9 : 0);
+      it.in = it.out = memory.data();
+      if (!is_even) it.counts = it.counts_from = counts;
+      Window window;
+      write_window(it, {.rank = rank, .size = 3}, 0, 5, {slot_bytes, SlotPlace::device}, window);
+      CHECK(window.collective.options.memory == MemoryKind::device);
+      std::size_t others = 0;
+      for (std::uint32_t i = 0; i < 3; ++i) {
+        const std::size_t wanted = i == rank ? 0 : is_even ? 5 : counts[i];
+        REQUIRE(window.collective.counts.size() == 3);
+        CHECK(window.collective.counts[i] == wanted);
+        CHECK(window.collective.counts_from[i] == wanted);
+        others += wanted;
+      }
+      const auto is_own = [&](const Block& each) { return each.slot_offset == others * 4; };
+      CHECK(std::ranges::count_if(window.down, is_own) == 1);
+      CHECK(std::ranges::count_if(window.up, is_own) == 1);
+    }
   }
 }
 

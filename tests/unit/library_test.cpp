@@ -51,6 +51,8 @@ TEST_CASE("a table of functions is filled, or tells the first that is missing") 
   struct Bad {
     hocket::FunctionFinder find;
     double (*root)(double) = find("sqrt");
+    void (*before)() = find.if_there("hocket_before");
+    double (*hypotenuse)(double, double) = find.if_there("hypot");
     void (*first)() = find("hocket_first");
     void (*second)() = find("hocket_second");
   };
@@ -58,4 +60,5 @@ TEST_CASE("a table of functions is filled, or tells the first that is missing") 
   REQUIRE(bad.find.status().code() == StatusCode::unsupported);
   REQUIRE_THAT(bad.find.status().to_string(), Contains("libm.so.6 has no hocket_first"));
   REQUIRE((bad.root(49) == 7 && bad.first == nullptr && bad.second == nullptr));
+  REQUIRE((bad.before == nullptr && bad.hypotenuse(3, 4) == 5));
 }

@@ -107,7 +107,7 @@ TEST_CASE("candidates are all that there is, the cheapest first") {
   REQUIRE(candidates.size() == 2);
   CHECK(candidates[0].seconds <= candidates[1].seconds);
   CHECK(candidates[0].algorithm == selector.choose(problem, 64).algorithm);
-  CHECK(selector.candidates(problem, 64, true).size() == 1);
+  CHECK(selector.candidates(problem, 64, {.is_uneven = true}).size() == 1);
 }
 
 TEST_CASE("the first rule that fits is kept") {
@@ -137,5 +137,36 @@ TEST_CASE("where chunks differ in size, an algorithm that allows it is chosen") 
   const Problem problem{.operation = Operation::all_to_all, .size = 16};
   const Selector selector(ethernet, parse_rules("all_to_all=bruck").value());
   CHECK(selector.choose(problem, 64).algorithm->name == "bruck");
-  CHECK(selector.choose(problem, 64, true).algorithm->allows_uneven);
+  CHECK(selector.choose(problem, 64, {.is_uneven = true}).algorithm->allows_uneven);
+}
+
+TEST_CASE("where no rank may touch the memory, algorithms that only move are chosen, or none") {
+  const Selector usual(ethernet, {});
+  const Selector selector(ethernet, parse_rules("binomial,bruck,two_level").value());
+  for (const Operation operation : hocket::plan::all_operations()) {
+    for (const std::uint32_t size : {2U, 5U, 64U}) {
+      for (const std::uint64_t bytes : {64U, 6'400'000U}) {
+        const Problem problem{.operation = operation, .size = size, .ranks_per_host = 2};
+        INFO(name(operation) << ", " << size << " ranks, " << bytes << " bytes");
+        for (const bool is_uneven : {false, true}) {
+          const Needs needs = {.is_uneven = is_uneven, .only_moves = true};
+          for (const Selector& each : {usual, selector}) {
+            const Choice choice = each.choose(problem, bytes, needs);
+            const bool reduces =
+                hocket::plan::reduces(operation) || operation == Operation::barrier;
+            const bool is_whole = operation == Operation::broadcast && is_uneven;
+            CHECK((choice.algorithm == nullptr) == (reduces || is_whole));
+            CHECK((choice.algorithm == nullptr || choice.algorithm->only_moves));
+          }
+        }
+      }
+    }
+  }
+  const Needs needs = {.only_moves = true};
+  const Problem gather{.operation = Operation::gather, .size = 16};
+  CHECK(selector.choose(gather, 64).algorithm->name == "binomial");
+  CHECK(selector.choose(gather, 64, needs).algorithm->name == "direct");
+  CHECK(selector.choose(gather, 64, needs).rule == nullptr);
+  CHECK(selector.choose({.operation = Operation::broadcast, .size = 16}, 64, needs).rule !=
+        nullptr);
 }

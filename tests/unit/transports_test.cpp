@@ -44,8 +44,19 @@ class Fake final : public Transport {
     std::erase(registered, std::pair(address_, memory));
   }
 
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) override {
+    if (refuses == peers.back()) return {StatusCode::unsupported, "not this memory"};
+    REQUIRE(dma_buf == 7);
+    for (const std::uint32_t peer : peers) REQUIRE(can_reach(peer).ok());
+    registered.emplace_back(address_, memory);
+    return {};
+  }
+
   /// With all of them, and by which.
   static inline std::vector<std::pair<std::string, RegisteredMemory>> registered = {};
+  /// Whoever has this as its last peer takes no memory of a device.
+  static inline std::uint32_t refuses = UINT32_MAX;
 
  private:
   std::string address_;
@@ -133,6 +144,32 @@ TEST_CASE("memory is registered with all transports of a rank") {
   made.transport->register_memory(memory);
   REQUIRE(Fake::registered == std::vector(2, std::pair(std::string("rank 0"), memory)));
   made.transport->deregister_memory(memory);
+  REQUIRE(Fake::registered.empty());
+}
+
+TEST_CASE("memory of a device is registered with the one transport that reaches all peers") {
+  const TransportKind* const both[] = {&good, &other};
+  const engine::MadeTransport made = require(engine::make_transport(both, {.rank = 0}));
+  const std::string first = engine::list_item("good", "a") + engine::list_item("other", "b");
+  const std::string second = engine::list_item("other", "c");
+  require(made.connect({made.address(), first, second, "", first}));
+  const std::byte bytes[3] = {};
+  const RegisteredMemory memory = {bytes, 3, true};
+  const auto add = [&](std::vector<std::uint32_t> peers) {
+    return made.transport->register_device_memory(memory, 7, peers);
+  };
+  for (const auto& peers : {std::vector<std::uint32_t>{1, 4}, {2}}) {
+    require(add(peers));
+    REQUIRE(Fake::registered.size() == 1);
+    made.transport->deregister_memory(memory);
+    REQUIRE(Fake::registered.empty());
+  }
+  require(add({}));
+  REQUIRE(add({1, 2, 4}).what() == "several transports are used at once");
+  REQUIRE(add({1, 3}).code() == StatusCode::unsupported);
+  Fake::refuses = 4;
+  REQUIRE(add({1, 4}).what() == "not this memory");
+  Fake::refuses = UINT32_MAX;
   REQUIRE(Fake::registered.empty());
 }
 

@@ -195,9 +195,9 @@ Result<Candidate> examine(const Question& question, const sim::Choice& choice,
 
 Result<Answer> answer(const Question& question, const sim::Selector& selector,
                       const Options& options) {
-  const sim::Choice chosen = selector.choose(question.problem, question.bytes, options.uneven);
-  std::vector<sim::Choice> choices =
-      selector.candidates(question.problem, question.bytes, options.uneven);
+  const sim::Needs needs = {.is_uneven = options.uneven};
+  const sim::Choice chosen = selector.choose(question.problem, question.bytes, needs);
+  std::vector<sim::Choice> choices = selector.candidates(question.problem, question.bytes, needs);
   for (sim::Choice& each : choices) {
     if (each.algorithm == chosen.algorithm) each = chosen;  // in the pieces that a rule may want
   }

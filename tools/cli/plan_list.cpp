@@ -32,13 +32,11 @@ struct Cost {
 };
 
 Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) {
-  Json row = {{"operation", name(algorithm.operation)},
-              {"algorithm", algorithm.name},
-              {"summary", algorithm.summary},
-              {"allows_uneven", algorithm.allows_uneven},
-              {"is_canonical", algorithm.is_canonical},
-              {"knows_hosts", algorithm.knows_hosts},
-              {"takes_pieces", sim::is_pipeline(algorithm)}};
+  Json row = {
+      {"operation", name(algorithm.operation)}, {"algorithm", algorithm.name},
+      {"summary", algorithm.summary},           {"allows_uneven", algorithm.allows_uneven},
+      {"is_canonical", algorithm.is_canonical}, {"knows_hosts", algorithm.knows_hosts},
+      {"only_moves", algorithm.only_moves},     {"takes_pieces", sim::is_pipeline(algorithm)}};
   if (!problem) return row;
   const Cost cost(algorithm, *problem);
   row["bound"] = {{"rounds", cost.bound.rounds},

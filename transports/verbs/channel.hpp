@@ -63,6 +63,7 @@ struct SendOp {
   std::uint64_t asked = 0;    // of a large one, by the other end: from the beginning on
   std::uint64_t written = 0;  // and sent to it
   std::uint32_t pins = 0;     // pieces that the adapter still reads from its memory
+  Region* device = nullptr;   // in which its memory is, if that is of a device
   bool is_done = false;
 };
 
@@ -71,8 +72,9 @@ struct ReceiveOp {
   std::uint64_t token = 0;
   bool may_lend = false;
   bool is_done = false;
-  std::uint32_t pins = 0;   // pieces that may still be written to its memory from afar
-  std::uint64_t bytes = 0;  // of the message
+  std::uint32_t pins = 0;    // pieces that may still be written to its memory from afar
+  Region* device = nullptr;  // in which its memory is, if that is of a device
+  std::uint64_t bytes = 0;   // of the message
   const std::byte* lent = nullptr;
 };
 

@@ -1,4 +1,5 @@
 // Of adapters that Soft-RoCE gives in the machine of tools/rdma-vm; all ranks in one kernel there.
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <span>
@@ -16,12 +17,14 @@ namespace hocket::testing {
 namespace {
 
 enum class Adapters { one, one_each, two_rails };
-enum class Memory { copied, registered };
+enum class Memory { copied, registered, of_device };
 
-/// Registers the memory of each op until the op is over, so that large messages go straight.
+/// Registers the memory of each op until the op is over, so that large messages go straight; as
+/// memory of a device, so that all do.
 class Registering final : public Transport {
  public:
-  explicit Registering(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  Registering(std::unique_ptr<Transport> inner, Memory memory)
+      : inner_(std::move(inner)), memory_(memory) {}
 
   [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_->caps(); }
   [[nodiscard]] std::string address() const override { return inner_->address(); }
@@ -35,9 +38,10 @@ class Registering final : public Transport {
     return inner_->open(peer, lane);
   }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
-    for (const TransportOp& op : ops) add(op);
-    const std::size_t taken = inner_->post(ops);
-    for (const TransportOp& op : ops.subspan(taken)) drop(op.token);
+    std::size_t known = 0;
+    while (known < ops.size() && add(ops[known])) ++known;
+    const std::size_t taken = inner_->post(ops.first(known));
+    for (const TransportOp& op : ops.first(known).subspan(taken)) drop(op.token);
     return taken;
   }
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
@@ -53,13 +57,31 @@ class Registering final : public Transport {
   }
 
  private:
-  void add(const TransportOp& op) {
+  /// Whether there is room for it.
+  [[nodiscard]] bool add(const TransportOp& op) {
+    if (memory_ == Memory::of_device) return add_of_device(op);
     for (const MemoryPart& part : {op.first, op.rest}) {
       if (part.bytes == 0) continue;
       const RegisteredMemory memory = {part.data, part.bytes, op.kind == TransportOp::Kind::recv};
       inner_->register_memory(memory);
       registered_.emplace(op.token, memory);
     }
+    return true;
+  }
+  /// Both parts as one: they are of one parcel. There is no other way for what is not known.
+  [[nodiscard]] bool add_of_device(const TransportOp& op) {
+    if (op.bytes() == 0) return true;
+    const MemoryPart& first = op.first.bytes > 0 ? op.first : op.rest;
+    const MemoryPart& last = op.rest.bytes > 0 ? op.rest : op.first;
+    const std::byte* const begin = std::min(first.data, last.data);
+    const std::byte* const end = std::max(first.data + first.bytes, last.data + last.bytes);
+    const RegisteredMemory memory = {begin, static_cast<std::uint64_t>(end - begin),
+                                     op.kind == TransportOp::Kind::recv};
+    const Status status = inner_->register_device_memory(memory, -1, {});
+    if (status.code() == StatusCode::limit_exceeded) return false;
+    require(status);
+    registered_.emplace(op.token, memory);
+    return true;
   }
   void drop(std::uint64_t token) {
     const auto [begin, end] = registered_.equal_range(token);
@@ -68,6 +90,7 @@ class Registering final : public Transport {
   }
 
   std::unique_ptr<Transport> inner_;
+  const Memory memory_;
   std::multimap<std::uint64_t, RegisteredMemory> registered_ = {};  // by token
 };
 
@@ -84,7 +107,7 @@ class VerbsNet final : public TransportNet {
     if (adapters == Adapters::two_rails) devices = "=rxe0,=rxe1";
     auto made = require(verbs::VerbsTransport::make(options, {.devices = devices}));
     if (memory == Memory::copied) return made;
-    return std::make_unique<Registering>(std::move(made));
+    return std::make_unique<Registering>(std::move(made), memory);
   }
 };
 
@@ -101,6 +124,7 @@ std::span<const TransportSubject> transport_subjects() {
   const bool has_two = devices.find("rxe1") != std::string_view::npos;
   static const TransportSubject list[] = {
       subject("one adapter", VerbsNet<Adapters::one>::create),
+      subject("device memory", VerbsNet<Adapters::one, Memory::of_device>::create),
       subject("an adapter each", has_two ? VerbsNet<Adapters::one_each>::create : nullptr),
       subject("registered memory",
               has_two ? VerbsNet<Adapters::two_rails, Memory::registered>::create : nullptr),

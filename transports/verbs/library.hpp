@@ -2,6 +2,8 @@
 // in the adapter's own driver, which verbs.h calls through the context.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
@@ -46,6 +48,11 @@ struct Ibverbs {
   HOCKET_FUNCTION(ibv_reg_mr);
   HOCKET_FUNCTION(ibv_wc_status_str);
 #undef HOCKET_FUNCTION
+
+  // From rdma-core 34 on; null where it is not there. Nor may verbs.h have it.
+  using RegisterDmaBuf = ibv_mr*(ibv_pd* domain, std::uint64_t offset, std::size_t bytes,
+                                 std::uint64_t address, int dma_buf, int access);
+  RegisterDmaBuf* register_dma_buf = find.if_there("ibv_reg_dmabuf_mr");
 };
 
 /// All of them, from the first of these libraries that can be loaded. Fails with unsupported.

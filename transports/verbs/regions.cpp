@@ -1,10 +1,14 @@
 #include "transports/verbs/regions.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -12,6 +16,24 @@
 #include "transports/verbs/library.hpp"
 
 namespace hocket::verbs {
+namespace {
+
+/// Null, and why, where it can't be.
+ibv_mr* register_dma_buf(ibv_pd* domain, const RegisteredMemory& memory, int dma_buf, int access,
+                         std::string& why_not) {
+  if (api().register_dma_buf == nullptr) {
+    why_not = "libibverbs knows no dma-bufs (before rdma-core 34); by its address: ";
+    return nullptr;
+  }
+  const auto address = reinterpret_cast<std::uintptr_t>(memory.data);
+  ibv_mr* const key = api().register_dma_buf(domain, 0, memory.bytes, address, dma_buf, access);
+  if (key == nullptr) {
+    why_not = fmt::format("as a dma-buf: {}; by its address: ", std::strerror(errno));
+  }
+  return key;
+}
+
+}  // namespace
 
 Regions::~Regions() {
   for (const auto& [begin, region] : known_) take_from_adapters(*region);
@@ -27,33 +49,61 @@ Regions::Known::iterator Regions::find_same(const RegisteredMemory& memory) noex
 
 void Regions::add(const RegisteredMemory& memory) {
   if (memory.bytes == 0) return;
-  if (const auto same = find_same(memory); same != known_.end()) {
-    ++same->second->users;
-    return;
+  const Status status = know({.memory = memory}, -1);
+  if (!status.ok() && status.code() != StatusCode::limit_exceeded) {
+    log::line(log::Level::info, "{}, and will be copied", status.what());
   }
-  if (known_.size() >= limits::verbs_regions_max) return;
-  auto region = std::make_unique<Region>(Region{.memory = memory, .users = 1});
-  if (!give_to_adapters(*region)) return;
-  longest_ = std::max(longest_, memory.bytes);
-  known_.emplace(memory.data, std::move(region));
 }
 
-bool Regions::give_to_adapters(Region& region) const {
-  const int access =
-      region.memory.may_receive ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
+Status Regions::add_of_device(const RegisteredMemory& memory, int dma_buf) {
+  if (memory.bytes == 0) return {};
+  return know({.memory = memory, .is_of_device = true}, dma_buf);
+}
+
+Status Regions::know(const Region& wanted, int dma_buf) {
+  const RegisteredMemory& memory = wanted.memory;
+  if (const auto same = find_same(memory); same != known_.end()) {
+    if (same->second->is_of_device != wanted.is_of_device) {
+      return {StatusCode::invalid_argument, "memory is registered as a host's and as a device's"};
+    }
+    ++same->second->users;
+    return {};
+  }
+  if (known_.size() >= limits::verbs_regions_max) {
+    return {StatusCode::limit_exceeded,
+            "there is more registered memory than adapters are told of"};
+  }
+  auto region = std::make_unique<Region>(wanted);
+  region->users = 1;
+  if (Status status = give_to_adapters(*region, dma_buf); !status.ok()) return status;
+  longest_ = std::max(longest_, memory.bytes);
+  if (wanted.is_of_device) of_device_.push_back(region.get());
+  known_.emplace(memory.data, std::move(region));
+  return {};
+}
+
+Status Regions::give_to_adapters(Region& region, int dma_buf) const {
+  const RegisteredMemory& memory = region.memory;
+  const int access = memory.may_receive ? IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE : 0;
   // The adapter's interface has no memory that is only read.
-  void* const memory = const_cast<std::byte*>(region.memory.data);
+  auto* const data = const_cast<std::byte*>(memory.data);
   for (ibv_pd* const domain : domains_) {
-    ibv_mr* const key = (api().ibv_reg_mr)(domain, memory, region.memory.bytes, access);
+    ibv_mr* key = nullptr;
+    std::string unshared;
+    if (dma_buf >= 0) key = register_dma_buf(domain, memory, dma_buf, access, unshared);
+    // By the driver's own means, if it has some: nvidia-peermem.
+    if (key == nullptr) key = (api().ibv_reg_mr)(domain, data, memory.bytes, access);
     if (key == nullptr) {
-      log::line(log::Level::info, "{} of memory can't be registered, and will be copied: {}",
-                format_size(region.memory.bytes), std::strerror(errno));
+      const int error = errno;
       take_from_adapters(region);
-      return false;
+      return Status(
+          StatusCode::unsupported,
+          fmt::format("{} of{} memory can't be registered: {}{}", format_size(memory.bytes),
+                      region.is_of_device ? " device" : "", unshared, std::strerror(error)));
     }
     region.keys.push_back(key);
   }
-  return true;
+  return {};
 }
 
 void Regions::take_from_adapters(const Region& region) noexcept {
@@ -65,6 +115,7 @@ void Regions::remove(const RegisteredMemory& memory) noexcept {
   if (found == known_.end() || --found->second->users > 0) return;
   std::unique_ptr<Region> region = std::move(found->second);
   known_.erase(found);
+  std::erase(of_device_, region.get());
   if (region->pins > 0) {
     leaving_.push_back(std::move(region));
   } else {
@@ -75,12 +126,32 @@ void Regions::remove(const RegisteredMemory& memory) noexcept {
 Region* Regions::find(const std::byte* data, std::uint64_t bytes, bool may_receive) const noexcept {
   for (auto each = known_.upper_bound(data); each != known_.begin();) {
     Region& region = *(--each)->second;
-    const auto offset = static_cast<std::uint64_t>(data - region.memory.data);
-    if (offset >= longest_) break;
-    const bool is_inside = offset < region.memory.bytes && bytes <= region.memory.bytes - offset;
-    if (is_inside && (region.memory.may_receive || !may_receive)) return &region;
+    if (static_cast<std::uint64_t>(data - region.memory.data) >= longest_) break;
+    if (region.holds(data, bytes) && (region.memory.may_receive || !may_receive)) return &region;
   }
   return nullptr;
+}
+
+/// In which a part begins.
+Region* Regions::device_at(const MemoryPart& part) const noexcept {
+  if (part.bytes == 0) return nullptr;
+  const auto found = std::ranges::find_if(
+      of_device_, [&](const Region* each) { return each->holds(part.data, 1); });
+  return found == of_device_.end() ? nullptr : *found;
+}
+
+Result<Region*> Regions::find_device(const MemoryPart& first, const MemoryPart& rest,
+                                     bool may_receive) const {
+  Region* region = device_at(first);
+  if (region == nullptr) region = device_at(rest);
+  if (region == nullptr) return region;
+  const bool holds_all =
+      std::ranges::all_of(std::array{first, rest}, [&](const MemoryPart& each) {
+        return each.bytes == 0 || region->holds(each.data, each.bytes);
+      });
+  if (holds_all && (region->memory.may_receive || !may_receive)) return region;
+  return Status(StatusCode::invalid_argument,
+                "an op is not all in one stretch of registered device memory");
 }
 
 void Regions::unpin(Region& region) noexcept {

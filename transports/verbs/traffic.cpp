@@ -34,6 +34,14 @@ Status bad_message(const Peer& peer, std::string what) {
       .with_hint("start all ranks with the same version");
 }
 
+/// A small message is in a slot by now, from which only a processor could take it.
+Status sent_from_host(const Peer& peer) {
+  return Status(StatusCode::mismatch,
+                fmt::format("rank {} sent a message from memory of its host to that of a device",
+                            peer.rank))
+      .with_peer(static_cast<int>(peer.rank));
+}
+
 }  // namespace
 
 Traffic::Traffic(Rails& rails) : rails_(rails) {}
@@ -98,13 +106,23 @@ Channel& Traffic::channel_of(Peer& peer, std::uint64_t lane) {
 }
 
 void Traffic::take(Channel& channel, const TransportOp& op) {
-  ++outstanding_;
   const Place place = {.first = op.first, .rest = op.rest};
-  if (op.kind == TransportOp::Kind::send) {
-    channel.sends.push({.place = place, .token = op.token});
+  const bool is_send = op.kind == TransportOp::Kind::send;
+  const auto device = regions_->find_device(op.first, op.rest, !is_send);
+  if (!device.ok()) {
+    Status why = Status(device.status()).with_peer(static_cast<int>(channel.peer.rank));
+    if (!channel.has_failed()) break_off(channel, why, 0);
+    return reject(op, std::move(why));
+  }
+  ++outstanding_;
+  if (*device != nullptr) Regions::pin(**device);
+  if (is_send) {
+    channel.sends.push({.place = place, .token = op.token, .device = *device});
     note_ready(channel);
   } else {
-    channel.receives.push({.place = place, .token = op.token, .may_lend = op.may_lend});
+    const bool may_lend = op.may_lend && *device == nullptr;
+    channel.receives.push(
+        {.place = place, .token = op.token, .may_lend = may_lend, .device = *device});
     match(channel);
   }
   if (channel.has_failed()) finish(channel);
@@ -208,9 +226,7 @@ Status Traffic::take_arrival(Channel& channel, const Header& header, const std::
     return bad_message(channel.peer, "more messages than it may");
   }
   const bool is_large = header.kind == Kind::announce;
-  if (is_large && header.length <= small_bytes_max) {
-    return bad_message(channel.peer, "word of a large message that is small");
-  }
+  if (is_large && header.length == 0) return bad_message(channel.peer, "word of no message");
   if (!is_large) {
     is_kept = true;
     ++held_;
@@ -344,6 +360,11 @@ bool Traffic::meet(Channel& channel, std::uint64_t number) {
   }
   op.bytes = arrival.bytes;
   if (arrival.is_large) return true;
+  if (op.device != nullptr && arrival.bytes > 0) {
+    if (channel.first_incomplete() < number) return false;
+    break_off(channel, sent_from_host(channel.peer), number);
+    return false;
+  }
   if (op.may_lend && arrival.kept == nullptr && held_ <= small_in_count / 2) {
     op.lent = std::exchange(arrival.data, nullptr);
   } else {
@@ -418,12 +439,15 @@ std::optional<Traffic::Room> Traffic::room_for(const ReceiveOp& op, const Arriva
   const bool is_lent = op.may_lend && arrival.bytes <= piece_bytes;
   if (!is_lent && !free_grants_.empty()) {
     const MemoryPart memory = op.place.stretch(arrival.granted, bytes);
-    if (Region* const region = regions_->find(memory.data, memory.bytes, true)) {
+    Region* region = op.device;
+    if (region == nullptr) region = regions_->find(memory.data, memory.bytes, true);
+    if (region != nullptr) {
       const std::uint32_t number = free_grants_.back();
       free_grants_.pop_back();
       return Room{.grant = number, .region = region, .memory = memory};
     }
   }
+  if (op.device != nullptr) return std::nullopt;
   const auto slot = pieces_in_->take();
   if (!slot) return std::nullopt;
   return Room{.grant = *slot, .memory = {pieces_in_->memory(*slot), bytes}};
@@ -515,7 +539,7 @@ bool Traffic::serve_channels(Peer& peer) {
 Traffic::Sent Traffic::start(Channel& channel) {
   SendOp& op = channel.sends[channel.started];
   const std::uint64_t bytes = op.place.bytes();
-  const bool is_small = bytes <= small_bytes_max;
+  const bool is_small = bytes == 0 || (bytes <= small_bytes_max && op.device == nullptr);
   const std::uint64_t told = channel.matched_told;
   Header header = header_of(channel, is_small ? Kind::data : Kind::announce);
   header.number = static_cast<std::uint32_t>(channel.started);
@@ -540,19 +564,18 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
   }
   if (!peer.pairs[grant.rail]->has_room()) return Sent::no_room;
   SendOp& op = channel.sends[number];
-  ibv_sge from = {};
-  auto hold = source_of(op, grant, from);
-  if (!hold) return Sent::no_room;
-  hold->channel = &channel;
-  hold->number = number;
+  auto source = source_of(op, grant);
+  if (!source) return Sent::no_room;
+  source->hold.channel = &channel;
+  source->hold.number = number;
   ibv_send_wr request = {};
-  request.sg_list = &from;
-  request.num_sge = 1;
+  request.sg_list = source->parts.data();
+  request.num_sge = source->count;
   request.opcode = IBV_WR_RDMA_WRITE_WITH_IMM;
   request.imm_data = htonl(grant.slot);
   request.wr.rdma.remote_addr = grant.address;
   request.wr.rdma.rkey = grant.key;
-  const Sent sent = post(peer, grant.rail, request, *hold);
+  const Sent sent = post(peer, grant.rail, request, source->hold);
   if (sent != Sent::yes) return sent;
   op.written += grant.length;
   op.is_done = op.written == op.place.bytes();
@@ -560,26 +583,40 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
   return sent;
 }
 
-/// Where a piece is sent from: its own memory where that is registered, else a copy in a slot. None
-/// when there is no slot.
-std::optional<Hold> Traffic::source_of(SendOp& op, const Header& grant, ibv_sge& from) {
+/// In which all of a piece is; null when it must be copied.
+Region* Traffic::region_of_piece(const SendOp& op, const Header& grant) const noexcept {
+  if (op.device != nullptr) return op.device;
   const MemoryPart memory = op.place.stretch(grant.offset, grant.length);
-  from.length = static_cast<std::uint32_t>(grant.length);
-  if (memory.bytes == grant.length) {
-    if (Region* const region = regions_->find(memory.data, memory.bytes, false)) {
-      from.addr = reinterpret_cast<std::uintptr_t>(memory.data);
-      from.lkey = region->keys[grant.rail]->lkey;
-      Regions::pin(*region);
-      ++op.pins;
-      return Hold{.region = region};
-    }
+  if (memory.bytes < grant.length) return nullptr;
+  return regions_->find(memory.data, memory.bytes, false);
+}
+
+/// Its own memory where that is registered, else a copy in a slot. None when there is no slot.
+std::optional<Traffic::Source> Traffic::source_of(SendOp& op, const Header& grant) {
+  Source source;
+  const auto add = [&source](const std::byte* data, std::uint64_t bytes, std::uint32_t key) {
+    source.parts.at(static_cast<std::size_t>(source.count++)) = {
+        .addr = reinterpret_cast<std::uintptr_t>(data),
+        .length = static_cast<std::uint32_t>(bytes),
+        .lkey = key};
+  };
+  const std::uint64_t end = grant.offset + grant.length;
+  if (Region* const region = region_of_piece(op, grant)) {
+    op.place.visit(grant.offset, end, [&](const std::byte* data, std::uint64_t bytes) {
+      add(data, bytes, region->keys[grant.rail]->lkey);
+    });
+    Regions::pin(*region);
+    ++op.pins;
+    source.hold.region = region;
+    return source;
   }
   const auto slot = pieces_out_->take();
   if (!slot) return std::nullopt;
-  op.place.copy_to(pieces_out_->memory(*slot), grant.offset, grant.offset + grant.length);
-  from.addr = reinterpret_cast<std::uintptr_t>(pieces_out_->memory(*slot));
-  from.lkey = pieces_out_->local_key(*slot, grant.rail);
-  return Hold{.slots = pieces_out_.get(), .slot = *slot};
+  op.place.copy_to(pieces_out_->memory(*slot), grant.offset, end);
+  add(pieces_out_->memory(*slot), grant.length, pieces_out_->local_key(*slot, grant.rail));
+  source.hold.slots = pieces_out_.get();
+  source.hold.slot = *slot;
+  return source;
 }
 
 Traffic::Sent Traffic::send(Peer& peer, const Header& header, const Place& payload, bool is_last) {
@@ -693,6 +730,7 @@ void Traffic::finish(Channel& channel) {
   while (!sends.empty() && sends.front().pins == 0 &&
          (sends.front().is_done || channel.has_failed())) {
     const SendOp op = sends.pop();
+    let_go(op.device);
     over_.push({.token = op.token,
                 .bytes = op.is_done ? op.place.bytes() : 0,
                 .status = op.is_done ? Status() : channel.failure});
@@ -706,11 +744,16 @@ void Traffic::finish(Channel& channel) {
         !channel.arrivals.empty() && channel.arrivals.begin() == receives.begin();
     if (has_arrival) channel.arrivals.pop();
     const ReceiveOp op = receives.pop();
+    let_go(op.device);
     over_.push({.token = op.token,
                 .bytes = op.is_done ? op.bytes : 0,
                 .lent = op.lent,
                 .status = op.is_done ? Status() : channel.failure});
   }
+}
+
+void Traffic::let_go(Region* device) noexcept {
+  if (device != nullptr) regions_->unpin(*device);
 }
 
 std::size_t Traffic::emit(std::span<TransportCompletion> completions) noexcept {

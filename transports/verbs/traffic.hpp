@@ -10,8 +10,12 @@
 // op of which a piece may still be on its way then ends when that is over: the other end answers
 // each grant, by the piece or by word that it does not come, and if it does not answer in time, its
 // queue pairs end. All other ops end at once, whatever the other end does.
+//
+// In memory of a device no slot has a part: messages from there are announced whatever their
+// length, and all pieces go straight.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -153,7 +157,14 @@ class Traffic {
   [[nodiscard]] bool serve_channels(Peer& peer);
   [[nodiscard]] Sent start(Channel& channel);
   [[nodiscard]] Sent write(Peer& peer, const Job& job);
-  [[nodiscard]] std::optional<Hold> source_of(SendOp& op, const Header& grant, ibv_sge& from);
+  /// Where a piece is sent from, in at most two parts.
+  struct Source {
+    Hold hold = {};
+    std::array<ibv_sge, 2> parts = {};
+    int count = 0;
+  };
+  [[nodiscard]] std::optional<Source> source_of(SendOp& op, const Header& grant);
+  [[nodiscard]] Region* region_of_piece(const SendOp& op, const Header& grant) const noexcept;
   [[nodiscard]] Sent send(Peer& peer, const Header& header, const Place& payload = {},
                           bool is_last = false);
   [[nodiscard]] Sent post(Peer& peer, std::size_t rail, ibv_send_wr& request, Hold hold,
@@ -162,6 +173,8 @@ class Traffic {
   void fail(Channel& channel, Status why, std::uint64_t ends_at);
   /// Completes what is over, in order.
   void finish(Channel& channel);
+  /// Its memory is its user's again.
+  void let_go(Region* device) noexcept;
 
   Rails& rails_;
   std::unique_ptr<Slots> small_in_ = {};   // all in the shared queue of the first rail, or in use

@@ -158,6 +158,20 @@ void VerbsTransport::close(ChannelId channel, const Status& reason) noexcept {
   traffic_.serve();
 }
 
+Status VerbsTransport::register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) {
+  // One may read what another has not written yet, though it said so: that goes another way to the
+  // device than to us.
+  if (rails_.size() > 1) {
+    return Status(StatusCode::unsupported, "several adapters are used at once")
+        .with_hint("HOCKET_IB_HCA with one of them");
+  }
+  for (const std::uint32_t peer : peers) {
+    if (Status status = can_reach(peer); !status.ok()) return status;
+  }
+  return traffic_.regions().add_of_device(memory, dma_buf);
+}
+
 void VerbsTransport::break_pairs(std::uint32_t peer) noexcept {
   for (const auto& pair : partner(peer).peer.pairs) pair->stop();
 }

@@ -52,6 +52,8 @@ class VerbsTransport final : public Transport {
   void deregister_memory(const RegisteredMemory& memory) noexcept override {
     traffic_.regions().remove(memory);
   }
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
+                                              std::span<const std::uint32_t> peers) override;
 
   /// As an adapter does after an error of its own; for tests.
   void break_pairs(std::uint32_t peer) noexcept;

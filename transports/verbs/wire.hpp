@@ -15,7 +15,7 @@
 
 namespace hocket::verbs {
 
-inline constexpr std::uint32_t card_version = 1;
+inline constexpr std::uint32_t card_version = 2;
 
 /// Our end of a queue pair.
 struct End {

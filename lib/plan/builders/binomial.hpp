@@ -25,6 +25,7 @@ inline constexpr Algorithm binomial_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = rounds_min(problem.size), .blocks_sent = rounds_min(problem.size)};
     },
+    .only_moves = true,
     .reach = Reach::powers,
 };
 
@@ -97,6 +98,7 @@ inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
     },
+    .only_moves = true,
     .reach = Reach::halves,
 };
 

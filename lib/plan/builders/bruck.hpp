@@ -27,6 +27,7 @@ inline constexpr Algorithm bruck_all_gather_algorithm = {
       return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .only_moves = true,
     .reach = Reach::halves,
     .symmetry = Symmetry::rotated,
 };

@@ -285,6 +285,7 @@ inline constexpr Algorithm doubling_all_gather_algorithm = {
       return {.rounds = rounds + 2, .blocks_sent = doubled_blocks(problem.size)};
     },
     .allows_uneven = true,
+    .only_moves = true,
     .reach = Reach::paired_halves,
 };
 

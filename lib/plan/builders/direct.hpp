@@ -26,6 +26,7 @@ inline constexpr Algorithm direct_all_to_all_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .only_moves = true,
     .symmetry = Symmetry::rotated,
 };
 
@@ -42,6 +43,7 @@ inline constexpr Algorithm direct_all_gather_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .only_moves = true,
     .symmetry = Symmetry::rotated,
 };
 
@@ -118,6 +120,7 @@ inline constexpr Algorithm direct_gather_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size > 1 ? 1U : 0U, .hops = 1};
     },
     .allows_uneven = true,
+    .only_moves = true,
 };
 
 inline constexpr Algorithm direct_scatter_algorithm = {
@@ -139,6 +142,7 @@ inline constexpr Algorithm direct_scatter_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .only_moves = true,
 };
 
 }  // namespace hocket::plan

@@ -37,6 +37,7 @@ inline constexpr Algorithm chain_broadcast_algorithm = {
               .blocks_sent = problem.pieces,
               .hops = problem.size - 1U};
     },
+    .only_moves = true,
     .reach = Reach::next,
 };
 
@@ -150,6 +151,7 @@ inline constexpr Algorithm double_tree_broadcast_algorithm = {
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = [](const Problem& problem) { return double_tree_bound(problem, true); },
+    .only_moves = true,
     .reach = Reach::trees,
 };
 
@@ -209,6 +211,7 @@ inline constexpr Algorithm circulant_broadcast_algorithm = {
       const std::uint32_t rounds = rounds_min(problem.size) - 1 + problem.pieces;
       return {.rounds = rounds, .blocks_sent = rounds};
     },
+    .only_moves = true,
     .reach = Reach::rotating,
 };
 

@@ -51,6 +51,7 @@ inline constexpr Algorithm ring_all_gather_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
     },
     .allows_uneven = true,
+    .only_moves = true,
     .reach = Reach::next,
     .symmetry = Symmetry::rotated,
 };

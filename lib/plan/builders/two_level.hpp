@@ -286,6 +286,7 @@ inline constexpr Algorithm two_level_all_gather_algorithm = {
     .bound = two_level_all_gather_bound,
     .allows_uneven = true,
     .knows_hosts = true,
+    .only_moves = true,
     .reach = Reach::hosts,
 };
 
@@ -332,6 +333,7 @@ inline constexpr Algorithm two_level_broadcast_algorithm = {
               .rounds_are_exact = hosts.are_even()};
     },
     .knows_hosts = true,
+    .only_moves = true,
     .reach = Reach::hosts,
 };
 

@@ -1,0 +1,38 @@
+#include "device/device_slots.hpp"
+
+#include <fmt/format.h>
+
+#include "base/fd.hpp"
+
+namespace hocket::device {
+namespace {
+
+constexpr std::size_t page_bytes = 64 << 10;  // a multiple of any host's and device's
+
+}  // namespace
+
+Result<std::unique_ptr<DeviceSlots>> DeviceSlots::make(const Runtime& runtime, HostSide& host,
+                                                       std::size_t bytes) {
+  // Better now than behind the first operation.
+  Status status = runtime.check(runtime->settle_writes(), "making adapters' writes seen");
+  if (!status.ok()) return status;
+  bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  auto memory = Memory::make(runtime, MemoryKind::device, bytes);
+  if (!memory.ok()) return memory.status();
+  if (reinterpret_cast<std::uintptr_t>(memory->data()) % page_bytes != 0) {
+    return {StatusCode::unsupported, "the device's memory does not begin with a page"};
+  }
+  const RegisteredMemory registered = {memory->data(), bytes, true};
+  int shared = -1;
+  const Status unshared =
+      runtime.check(runtime->share(memory->data(), bytes, &shared), "sharing it as a dma-buf");
+  const Fd dma_buf(unshared.ok() ? shared : -1);
+  status = host.register_device_memory(registered, dma_buf.get());
+  if (!status.ok() && !unshared.ok()) {
+    return Status(status.code(), fmt::format("{}; {}", status.what(), unshared.what()));
+  }
+  if (!status.ok()) return status;
+  return std::unique_ptr<DeviceSlots>(new DeviceSlots(host, std::move(*memory), registered));
+}
+
+}  // namespace hocket::device
