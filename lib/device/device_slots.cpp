@@ -1,5 +1,7 @@
 #include "device/device_slots.hpp"
 
+#include <cstdint>
+
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
@@ -20,7 +22,7 @@ Result<std::unique_ptr<DeviceSlots>> DeviceSlots::make(const Runtime& runtime, H
   auto memory = Memory::make(runtime, MemoryKind::device, bytes);
   if (!memory.ok()) return memory.status();
   if (reinterpret_cast<std::uintptr_t>(memory->data()) % page_bytes != 0) {
-    return {StatusCode::unsupported, "the device's memory does not begin with a page"};
+    return Status(StatusCode::unsupported, "the device's memory does not begin with a page");
   }
   const RegisteredMemory registered = {memory->data(), bytes, true};
   int shared = -1;
