@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include <unistd.h>
+
 #include <fmt/format.h>
 
 #include "base/fd.hpp"
@@ -9,7 +11,7 @@
 namespace hocket::device {
 namespace {
 
-constexpr std::size_t page_bytes = 64 << 10;  // a multiple of any host's and device's
+constexpr std::size_t unit_bytes = 64 << 10;  // a multiple of any host's and device's pages
 
 }  // namespace
 
@@ -18,10 +20,11 @@ Result<std::unique_ptr<DeviceSlots>> DeviceSlots::make(const Runtime& runtime, H
   // Better now than behind the first operation.
   Status status = runtime.check(runtime->settle_writes(), "making adapters' writes seen");
   if (!status.ok()) return status;
-  bytes = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  bytes = (bytes + unit_bytes - 1) / unit_bytes * unit_bytes;
   auto memory = Memory::make(runtime, MemoryKind::device, bytes);
   if (!memory.ok()) return memory.status();
-  if (reinterpret_cast<std::uintptr_t>(memory->data()) % page_bytes != 0) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  if (reinterpret_cast<std::uintptr_t>(memory->data()) % page != 0) {
     return Status(StatusCode::unsupported, "the device's memory does not begin with a page");
   }
   const RegisteredMemory registered = {memory->data(), bytes, true};

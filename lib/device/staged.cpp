@@ -173,8 +173,8 @@ bool Staged::send_down() {
   const Collective& collective = to.operation->collective;
   to.place = place_of(collective.kind);
   const bool is_of_device = to.place == SlotPlace::device;
-  to.memory = (is_of_device ? device_slots_->data() : memory_.data()) +
-              down_ % slots_max * slot_bytes_;
+  to.memory =
+      (is_of_device ? device_slots_->data() : memory_.data()) + down_ % slots_max * slot_bytes_;
   write_window(collective, seat_, next_element_, window_, {slot_bytes_, to.place}, to.window);
   next_element_ += window_;
   --windows_left_;

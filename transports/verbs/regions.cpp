@@ -145,10 +145,9 @@ Result<Region*> Regions::find_device(const MemoryPart& first, const MemoryPart& 
   Region* region = device_at(first);
   if (region == nullptr) region = device_at(rest);
   if (region == nullptr) return region;
-  const bool holds_all =
-      std::ranges::all_of(std::array{first, rest}, [&](const MemoryPart& each) {
-        return each.bytes == 0 || region->holds(each.data, each.bytes);
-      });
+  const bool holds_all = std::ranges::all_of(std::array{first, rest}, [&](const MemoryPart& each) {
+    return each.bytes == 0 || region->holds(each.data, each.bytes);
+  });
   if (holds_all && (region->memory.may_receive || !may_receive)) return region;
   return Status(StatusCode::invalid_argument,
                 "an op is not all in one stretch of registered device memory");
