@@ -87,7 +87,7 @@ SIZES = [
         ["tests:1: too-few-tests"],
     ),
     (
-        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(141)}
+        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(143)}
         | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(23)},
         ["lib:1: library-size"],
     ),
