@@ -136,9 +136,10 @@ class HOCKET_API Transport {
 
   /// The same of memory that no processor of the host may touch: ops of any length in it, and all
   /// of an op, go between it and these peers by adapters alone, or fail; nothing of it is ever
-  /// lent. Until deregister_memory(). `dma_buf`: a descriptor of just this memory, borrowed; -1:
-  /// there is none, and the address says all. No bytes: whether it could be. Fails where
-  /// it can't, and says why not: with unsupported, or limit_exceeded.
+  /// lent, and no message is on its way before its receive is there. Until deregister_memory().
+  /// `dma_buf`: a descriptor of just this memory, borrowed; -1: there is none, and the address says
+  /// all. No bytes: whether it could be. Fails where it can't, and says why not: with unsupported,
+  /// or limit_exceeded.
   [[nodiscard]] virtual Status register_device_memory(const RegisteredMemory& /*memory*/,
                                                       int /*dma_buf*/,
                                                       std::span<const std::uint32_t> /*peers*/) {

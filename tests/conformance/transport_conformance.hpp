@@ -34,6 +34,8 @@ struct TransportSubject {
   std::unique_ptr<TransportNet> (*make_net)() = nullptr;  // null where it can't be had
   /// Ranks may be in threads and processes of their own, and sleep.
   bool crosses_processes = true;
+  /// Small messages go before anybody asks for them.
+  bool sends_ahead = true;
   /// A rank that can't be reached may have this address; empty when there is no such thing.
   std::string unreachable_address = {};
 };

@@ -154,6 +154,7 @@ TRANSPORT_TEST("a peer that ends before it opened a channel is lost there as wel
 }
 
 TRANSPORT_TEST("messages that were complete before the peer's end are there") {
+  if (!subject.sends_ahead) return;
   TransportWorld world(subject, 2);
   std::deque<Parcel> parcels;
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -305,6 +306,7 @@ TRANSPORT_TEST("who waits on a channel that the peer closes is told") {
 }
 
 TRANSPORT_TEST("what was sent before a close arrives") {
+  if (!subject.sends_ahead) return;
   TransportWorld world(subject, 2);
   std::deque<Parcel> parcels;
   Token last = 0;

@@ -1,5 +1,6 @@
 // Of adapters that Soft-RoCE gives in the machine of tools/rdma-vm; all ranks in one kernel there.
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <span>
@@ -79,7 +80,7 @@ class Registering final : public Transport {
                                      op.kind == TransportOp::Kind::recv};
     const Status status = inner_->register_device_memory(memory, -1, {});
     if (status.code() == StatusCode::limit_exceeded) return false;
-    require(status);
+    if (!status.ok()) std::abort();  // ranks may be threads, which Catch's checks are not for
     registered_.emplace(op.token, memory);
     return true;
   }
@@ -111,9 +112,11 @@ class VerbsNet final : public TransportNet {
   }
 };
 
-TransportSubject subject(const char* name, std::unique_ptr<TransportNet> (*make_net)()) {
+TransportSubject subject(const char* name, std::unique_ptr<TransportNet> (*make_net)(),
+                         bool sends_ahead = true) {
   return {.name = name,
           .make_net = make_net,
+          .sends_ahead = sends_ahead,
           .unreachable_address = "192.0.2.1:9 0123456789abcdef0123456789abcdef"};
 }
 
@@ -124,7 +127,7 @@ std::span<const TransportSubject> transport_subjects() {
   const bool has_two = devices.find("rxe1") != std::string_view::npos;
   static const TransportSubject list[] = {
       subject("one adapter", VerbsNet<Adapters::one>::create),
-      subject("device memory", VerbsNet<Adapters::one, Memory::of_device>::create),
+      subject("device memory", VerbsNet<Adapters::one, Memory::of_device>::create, false),
       subject("an adapter each", has_two ? VerbsNet<Adapters::one_each>::create : nullptr),
       subject("registered memory",
               has_two ? VerbsNet<Adapters::two_rails, Memory::registered>::create : nullptr),

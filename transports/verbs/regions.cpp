@@ -1,7 +1,6 @@
 #include "transports/verbs/regions.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iterator>
@@ -132,23 +131,22 @@ Region* Regions::find(const std::byte* data, std::uint64_t bytes, bool may_recei
   return nullptr;
 }
 
-/// In which a part begins.
-Region* Regions::device_at(const MemoryPart& part) const noexcept {
-  if (part.bytes == 0) return nullptr;
-  const auto found = std::ranges::find_if(
-      of_device_, [&](const Region* each) { return each->holds(part.data, 1); });
-  return found == of_device_.end() ? nullptr : *found;
-}
-
 Result<Region*> Regions::find_device(const MemoryPart& first, const MemoryPart& rest,
                                      bool may_receive) const {
-  Region* region = device_at(first);
-  if (region == nullptr) region = device_at(rest);
-  if (region == nullptr) return region;
-  const bool holds_all = std::ranges::all_of(std::array{first, rest}, [&](const MemoryPart& each) {
-    return each.bytes == 0 || region->holds(each.data, each.bytes);
-  });
-  if (holds_all && (region->memory.may_receive || !may_receive)) return region;
+  bool is_of_device = false;
+  for (Region* const each : of_device_) {
+    const auto begins = [&](const MemoryPart& part) {
+      return part.bytes > 0 && each->holds(part.data, 1);
+    };
+    const auto is_inside = [&](const MemoryPart& part) {
+      return part.bytes == 0 || each->holds(part.data, part.bytes);
+    };
+    if (!begins(first) && !begins(rest)) continue;
+    is_of_device = true;
+    const bool fits = each->memory.may_receive || !may_receive;
+    if (fits && is_inside(first) && is_inside(rest)) return each;
+  }
+  if (!is_of_device) return static_cast<Region*>(nullptr);
   return Status(StatusCode::invalid_argument,
                 "an op is not all in one stretch of registered device memory");
 }

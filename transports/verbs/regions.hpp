@@ -59,7 +59,6 @@ class Regions {
   using Known = std::multimap<const std::byte*, std::unique_ptr<Region>>;
 
   [[nodiscard]] Known::iterator find_same(const RegisteredMemory& memory) noexcept;
-  [[nodiscard]] Region* device_at(const MemoryPart& part) const noexcept;
   [[nodiscard]] Status know(const Region& wanted, int dma_buf);
   [[nodiscard]] Status give_to_adapters(Region& region, int dma_buf) const;
   static void take_from_adapters(const Region& region) noexcept;
