@@ -119,7 +119,7 @@ Result<bool> are_all_well(const Status& ours, const Seat& seat, HostSide& side, 
     std::array<char, 239> why_not = {};
   };
   Health own = {.is_well = ours.ok()};
-  write(own.why_not, ours.what());
+  if (!ours.ok()) write(own.why_not, ours.what());
   const auto all = exchange(own, seat, side, deadline);
   if (!all.ok()) return all.status();
   const auto ill = std::ranges::find(*all, false, &Health::is_well);
