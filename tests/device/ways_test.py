@@ -27,17 +27,17 @@ class Log:
         self.adapters = [tuple(map(int, each)) for each in told]
 
 
-def device(*, on_rank_1: str = "", **variables: str) -> Log:
-    """All checks of the program; `on_rank_1`: NAME=value of that rank only."""
+def device(*arguments: str, on_rank_1: str = "", **variables: str) -> Log:
+    """All checks of the program, or `few`; `on_rank_1`: NAME=value of that rank only."""
     inherited = {
         name: text for name, text in os.environ.items()
         if not name.startswith(("HOCKET_", "FAKE_"))
     }
     wanted = {"HOCKET_DEVICE_MODULE": FAKE_DEVICE, "HOCKET_LOG_LEVEL": "info", "FAKE_NCCL": "log"}
-    program = [PROGRAM]
+    program = [PROGRAM, *arguments]
     if on_rank_1:
         script = '[ "$RANK" = 1 ] && export "$0"; exec "$@"'
-        program = ["sh", "-c", script, on_rank_1, PROGRAM]
+        program = ["sh", "-c", script, on_rank_1, *program]
     ran = subprocess.run(
         [HOCKET, "run", "-n", str(RANKS), "--", *program],
         env={**inherited, **wanted, **variables}, capture_output=True, text=True, timeout=200,
@@ -75,19 +75,19 @@ class Ways(unittest.TestCase):
         self.assertEqual(log.calls["ncclReduce"] + log.calls["ncclCommSplit"], 0)
 
     def test_nccl_is_not_wanted_on_one_rank(self) -> None:
-        log = device(HOCKET_NCCL_LIBRARY=NEW_NCCL, on_rank_1="HOCKET_NCCL=0")
+        log = device("few", HOCKET_NCCL_LIBRARY=NEW_NCCL, on_rank_1="HOCKET_NCCL=0")
         self.expect_staged(log, "rank 1: ")
 
     def test_versions_differ(self) -> None:
-        log = device(HOCKET_NCCL_LIBRARY=NEW_NCCL, on_rank_1="FAKE_NCCL=log,version=22501")
+        log = device("few", HOCKET_NCCL_LIBRARY=NEW_NCCL, on_rank_1="FAKE_NCCL=log,version=22501")
         self.expect_staged(log, "rank 0 has version 2.28.9, and rank 1 has 2.25.1")
 
     def test_no_nccl(self) -> None:
-        self.expect_staged(device(HOCKET_NCCL_LIBRARY="/nowhere/libnccl.so.2"), "rank 0: ")
+        self.expect_staged(device("few", HOCKET_NCCL_LIBRARY="/nowhere/libnccl.so.2"), "rank 0: ")
 
-    def gpudirect(self, on_rank_1: str = "") -> Log:
-        return device(HOCKET_NCCL="0", HOCKET_GPUDIRECT="1", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER,
-                      FAKE_ADAPTER="log", on_rank_1=on_rank_1)
+    def gpudirect(self, *arguments: str, on_rank_1: str = "") -> Log:
+        return device(*arguments, HOCKET_NCCL="0", HOCKET_GPUDIRECT="1",
+                      HOCKET_TRANSPORT_PATH=FAKE_ADAPTER, FAKE_ADAPTER="log", on_rank_1=on_rank_1)
 
     def test_gpudirect(self) -> None:
         log = self.gpudirect()
@@ -111,21 +111,21 @@ class Ways(unittest.TestCase):
             self.assertEqual((left, sent, received), (0, 0, 0))
 
     def test_gpudirect_is_not_wanted_on_one_rank(self) -> None:
-        log = self.gpudirect("HOCKET_GPUDIRECT=0")
+        log = self.gpudirect("few", on_rank_1="HOCKET_GPUDIRECT=0")
         self.expect_no_gpudirect(log, "rank 1: it has no HOCKET_GPUDIRECT=1")
 
     def test_an_adapter_does_not_take_the_memory_on_one_rank(self) -> None:
-        log = self.gpudirect("FAKE_ADAPTER=refuse")
+        log = self.gpudirect("few", on_rank_1="FAKE_ADAPTER=refuse")
         self.expect_no_gpudirect(log, "rank 1: the fake adapter is full; sharing it as a dma-buf", 1)
 
     def test_one_rank_is_reached_without_an_adapter(self) -> None:
-        log = device(HOCKET_NCCL="0", HOCKET_GPUDIRECT="1", HOCKET_TRANSPORT_PATH=FAKE_ADAPTER,
-                     FAKE_ADAPTER="log", HOCKET_TRANSPORT="fake,tcp",
-                     on_rank_1="HOCKET_TRANSPORT=tcp")
+        log = device("few", HOCKET_NCCL="0", HOCKET_GPUDIRECT="1",
+                     HOCKET_TRANSPORT_PATH=FAKE_ADAPTER, FAKE_ADAPTER="log",
+                     HOCKET_TRANSPORT="fake,tcp", on_rank_1="HOCKET_TRANSPORT=tcp")
         self.expect_no_gpudirect(log, "rank 0: the transport has no adapter")
 
     def test_nor_is_gpudirect_asked_for_where_nccl_does_all(self) -> None:
-        log = device(HOCKET_NCCL_LIBRARY=NEW_NCCL, HOCKET_GPUDIRECT="1",
+        log = device("few", HOCKET_NCCL_LIBRARY=NEW_NCCL, HOCKET_GPUDIRECT="1",
                      HOCKET_TRANSPORT_PATH=FAKE_ADAPTER)
         self.assertEqual((log.gpudirect, log.no_gpudirect), (0, []))
 

@@ -55,22 +55,21 @@ std::string Address::to_string() const {
 }
 
 Result<Address> parse_address(std::string_view text) {
-  const std::size_t space = text.find(' ');
-  Address address;
-  address.instance = space == std::string_view::npos ? "" : text.substr(space + 1);
-  std::string_view rest = text.substr(0, space);
-  while (!rest.empty()) {
-    auto endpoint = net::parse_endpoint(take_until(rest, ","));
+  std::string_view rest = text;
+  std::string_view ways = take_until(rest, " ");
+  std::vector<net::Endpoint> endpoints;
+  while (!ways.empty()) {
+    auto endpoint = net::parse_endpoint(take_until(ways, ","));
     if (!endpoint.ok()) return endpoint.status();
-    address.endpoints.push_back(*std::move(endpoint));
+    endpoints.push_back(*std::move(endpoint));
   }
-  if (address.endpoints.empty() || address.endpoints.size() > limits::tcp_rails_max ||
-      address.instance.size() != 2 * instance_bytes ||
-      address.instance.find_first_not_of("0123456789abcdef") != std::string::npos) {
+  if (endpoints.empty() || endpoints.size() > limits::tcp_rails_max ||
+      rest.size() != 2 * instance_bytes ||
+      rest.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} is no address of the TCP transport", quote(text)));
   }
-  return address;
+  return Address{.endpoints = std::move(endpoints), .instance = std::string(rest)};
 }
 
 std::vector<Way> pair_addresses(std::span<const net::Address> ours,
