@@ -1,6 +1,9 @@
 # shellcheck shell=bash
 # Shared by tools/demo and tools/check: a build folder that is set up as wanted, and built in quiet.
 
+# Else ccache would not keep what is compiled with precompiled headers.
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+
 # Runs a command; what it prints is seen when it fails.
 quietly() {
   local output status=0

@@ -1,5 +1,5 @@
 // As library.hpp, for programs with command lines.
-#include "library.hpp"
-
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
+
+#include "library.hpp"
