@@ -1,6 +1,6 @@
 // Collectives on device memory: each check is a function that all ranks of a world call. Prints
-// what is wrong, and fails then. With the argument `few` it is little. The device and NCCL may be
-// fakes, or not.
+// what is wrong, and fails then. With the argument `few` it does no more than a world needs to find
+// its way. The device and NCCL may be fakes, or not.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -166,7 +166,6 @@ void moves(World& world) {
   }
 }
 
-/// Enough for a world to find its way.
 void few(World& world) {
   sum(world, 1000);
   moves_to_all(world, 999);

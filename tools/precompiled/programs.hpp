@@ -2,4 +2,4 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "library.hpp"
+#include "tools/precompiled/library.hpp"

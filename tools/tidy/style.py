@@ -113,8 +113,8 @@ def check_file(root: Path, path: str, text: str) -> Iterator[Finding]:
         yield Finding(path, last, "final-newline", "the last line has no end", "add one")
     if among(path, SOURCES) and not re.fullmatch(r"[a-z0-9_]+(-inl)?(\.[a-z0-9_]+)+", name):
         yield Finding(path, 0, "file-name", name, "rename it in snake_case")
-    is_precompiled = "/precompiled/" in path  # and a main file then
-    if path.endswith(HEADERS) and not is_precompiled and not re.search(r"^#pragma once$|HWY_TARGET_TOGGLE", text, re.M):
+    is_included = path.endswith(HEADERS) and "/precompiled/" not in path  # which compilers read alone
+    if is_included and not re.search(r"^#pragma once$|HWY_TARGET_TOGGLE", text, re.M):
         yield Finding(path, 0, "pragma-once", "no include guard", "begin with #pragma once")
     if path.endswith((".cpp", ".c", ".cu")):
         yield from check_own_header(root, path, text)
