@@ -13,6 +13,7 @@
 #include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
 #include "plan/builders/scan.hpp"
+#include "plan/builders/star.hpp"
 #include "plan/builders/two_level.hpp"
 
 namespace hocket::plan {
@@ -23,6 +24,7 @@ constexpr std::array algorithms = {
     circulant_all_reduce_algorithm,
     two_shot_all_reduce_algorithm,
     one_shot_all_reduce_algorithm,
+    star_all_reduce_algorithm,
     recursive_doubling_all_reduce_algorithm,
     rabenseifner_all_reduce_algorithm,
     swing_all_reduce_algorithm,
@@ -33,13 +35,14 @@ constexpr std::array algorithms = {
     ring_reduce_scatter_algorithm,
     circulant_reduce_scatter_algorithm,
     direct_reduce_scatter_algorithm,
+    star_reduce_scatter_algorithm,
     halving_reduce_scatter_algorithm,
     two_level_reduce_scatter_algorithm,
 
     ring_all_gather_algorithm,
     circulant_all_gather_algorithm,
-    bruck_all_gather_algorithm,
     direct_all_gather_algorithm,
+    star_all_gather_algorithm,
     doubling_all_gather_algorithm,
     two_level_all_gather_algorithm,
 
@@ -67,6 +70,7 @@ constexpr std::array algorithms = {
     bruck_all_to_all_algorithm,
 
     dissemination_barrier_algorithm,
+    star_barrier_algorithm,
 
     recursive_doubling_scan_algorithm,
     chain_scan_algorithm,

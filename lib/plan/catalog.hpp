@@ -43,6 +43,7 @@ enum class Reach : std::uint8_t {
   rotating,       // those of powers, in turns, a piece each time
   trees,          // parents and children in two binary trees
   hosts,          // those of its host, and those with its slot on others
+  star,           // rank 0, and that to all others
 };
 
 struct Algorithm {

@@ -26,13 +26,18 @@ std::uint32_t busy_ranks(const Algorithm& algorithm, const Problem& problem) noe
   const bool is_folded = algorithm.reach == Reach::paired_halves ||
                          algorithm.reach == Reach::nearest_first ||
                          algorithm.name == "recursive_doubling";
-  if (algorithm.reach == Reach::trees) return 1;
+  if (algorithm.reach == Reach::trees || algorithm.reach == Reach::star) return 1;
   return is_folded ? std::bit_floor(problem.size) : problem.size;
 }
 
 /// Where ranks share processors, each message waits for those of the others, and for its rank's
-/// turn.
+/// turn. Those of one rank that works for all wait for nobody's.
 Network with_waits(Network network, const Problem& problem, const Algorithm& algorithm) noexcept {
+  if (algorithm.reach == plan::Reach::star) {
+    for (double* const each : {&network.host_latency, &network.host_overhead, &network.overhead}) {
+      *each /= network.ranks_per_core;  // as crowded() has it
+    }
+  }
   if (network.processors == 0 || network.processors >= problem.size) return network;
   const double sharing =
       std::max(1.0, static_cast<double>(busy_ranks(algorithm, problem)) / network.processors);
@@ -108,6 +113,7 @@ Link far_link(const Algorithm& algorithm, const Problem& problem, const Network&
 Link near_link(const Algorithm& algorithm, const Problem& problem,
                const Network& network) noexcept {
   Link link = host_link(network);
+  if (algorithm.reach == plan::Reach::star) return link;
   const std::uint32_t ranks = std::min(problem.size, network.ranks_per_host);
   link.seconds_per_byte =
       std::max(link.seconds_per_byte, ranks * seconds_per_byte(network.memory_bandwidth));
@@ -212,8 +218,9 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
                         const Network& alone) noexcept {
   if (problem.size < 2) return bytes * seconds_per_byte(alone.copy_speed);
   const Network network = with_waits(alone, problem, algorithm);
-  const bool is_one_way =
-      problem.operation == Operation::gather || problem.operation == Operation::scatter;
+  const bool is_one_way = problem.operation == Operation::gather ||
+                          problem.operation == Operation::scatter ||
+                          algorithm.reach == plan::Reach::star;
   const Paces paces = {.inside = near_link(algorithm, problem, network),
                        .between = far_link(algorithm, problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),

@@ -96,10 +96,12 @@ Share share_of(const Algorithm& algorithm, const Problem& problem, const World& 
               .crowd = std::min(2.0, world.per_nic)};
     case Reach::all:
     case Reach::hosts:
+    case Reach::star:
       break;
   }
-  const bool is_by_root =
-      problem.operation == Operation::gather || problem.operation == Operation::scatter;
+  const bool is_by_root = algorithm.reach == Reach::star ||
+                          problem.operation == Operation::gather ||
+                          problem.operation == Operation::scatter;
   return {.blocks = near, .crowd = is_by_root ? 1 : world.per_nic};
 }
 
@@ -142,9 +144,10 @@ Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
              .block_bytes = problem.operation == Operation::barrier ? 0 : bytes / blocks,
              .crowd = share.crowd};
   if (is_sum) {
-    // A vector that is not divided is reduced wherever it goes; of one that is, half goes to be
-    // reduced and half is the result on its way.
-    leg.reduced = problem.operation == Operation::all_reduce && per_chunk > 1 ? 0.5 : 1;
+    // A vector that is not divided is reduced wherever it goes, but where one rank does that for
+    // all; else half goes to be reduced and half is the result on its way.
+    const bool has_way_back = per_chunk > 1 || algorithm.reach == Reach::star;
+    leg.reduced = problem.operation == Operation::all_reduce && has_way_back ? 0.5 : 1;
   }
   leg.is_in_step = algorithm.reach == Reach::next || algorithm.reach == Reach::trees;
   // Where a place is free for each message, it comes while another is reduced.

@@ -9,6 +9,7 @@
 
 using hocket::plan::Operation;
 using hocket::plan::Problem;
+using hocket::plan::Reach;
 using namespace hocket::sim;
 
 namespace {
@@ -79,7 +80,7 @@ TEST_CASE("where hosts have several ranks, vectors that are not huge go by the t
   }
 }
 
-TEST_CASE("where ranks share processors, few messages go, and not many to one rank") {
+TEST_CASE("where ranks share processors, few messages go, but large vectors not all to one rank") {
   Network tcp = find_preset("tcp").value();
   tcp.ranks_per_host = 8;
   const Problem problem{.operation = Operation::all_reduce, .size = 8, .ranks_per_host = 8};
@@ -89,9 +90,16 @@ TEST_CASE("where ranks share processors, few messages go, and not many to one ra
   CHECK(crowded(tcp, 4).latency == tcp.latency);
   CHECK(Selector(tcp, {}).choose(problem, 30'000).algorithm !=
         selector.choose(problem, 30'000).algorithm);
-  CHECK(selector.choose(problem, 64).algorithm->name == "recursive_doubling");
+  for (const Operation each : {Operation::all_reduce, Operation::reduce_scatter,
+                               Operation::all_gather, Operation::barrier}) {
+    Problem small = problem;
+    small.operation = each;
+    CHECK(selector.choose(small, 64).algorithm->name == "star");
+    CHECK(Selector(tcp, {}).choose(small, 64).algorithm->name != "star");
+  }
   for (const std::uint64_t bytes : {500'000U, 8'000'000U}) {
-    CHECK(selector.choose(problem, bytes).algorithm->reach != hocket::plan::Reach::all);
+    const Reach reach = selector.choose(problem, bytes).algorithm->reach;
+    CHECK((reach != Reach::all && reach != Reach::star));
   }
   // What a core sends it does not send while it takes in something else.
   tcp.ranks_per_host = 4;

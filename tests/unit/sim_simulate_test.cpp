@@ -145,9 +145,9 @@ TEST_CASE("ranks take turns on the processors that all share") {
 
 TEST_CASE(
     "a rank keeps a processor until it has nothing to do, and another one is there for others") {
-  World world(3);
+  World world(4);
   world.message(0, 1);
-  world.message(0, 1);
+  world.message(0, 3);
   world.message(2, 1);
   const auto begins = [&](std::uint32_t processors) {
     const Timing timing = world.run(with(flat, &Network::processors, processors), 0);
@@ -160,17 +160,25 @@ TEST_CASE(
 }
 
 TEST_CASE("a processor is handed from rank to rank, and goes on with its own at once") {
-  World world(2);
-  for (int i = 0; i < 3; ++i) world.message(0, 1);
+  World world(4);
+  for (const std::uint32_t to : {1U, 2U, 3U}) world.message(0, to);
   Network one = with(flat, &Network::processors, 1U);
   one.handover = 5 * us;
   const Timing timing = world.run(one, 0);
   CHECK(timing.steps[0][0].begin == Approx(5 * us).margin(tick));
   CHECK(timing.steps[0][1].begin == Approx(6 * us).margin(tick));
   CHECK(timing.steps[0][2].begin == Approx(7 * us).margin(tick));
-  CHECK(timing.steps[1][0].begin == Approx(21 * us).margin(tick));  // 16 for the first to come
-  one.processors = 2;
+  CHECK(timing.steps[1][0].begin == Approx(21 * us).margin(tick));  // 16 for it to come
+  one.processors = 4;
   CHECK(world.seconds(one, 0) == world.seconds(flat, 0));  // each has one
+}
+
+TEST_CASE("where processors are shared, messages of one lane are sent and taken together") {
+  World world(2);
+  for (int i = 0; i < 3; ++i) world.message(0, 1);
+  CHECK(world.seconds(flat, 0) == Approx(14 * us).margin(tick));  // a call each
+  const Network one = with(flat, &Network::processors, 1U);
+  CHECK(world.seconds(one, 0) == Approx(12 * us).margin(tick));
 }
 
 TEST_CASE("to acknowledge a message that is more than a packet can cost its receiver") {

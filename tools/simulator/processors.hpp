@@ -1,5 +1,7 @@
 // Processors that all ranks share. A rank that has one goes on until it has nothing to do; then
-// whoever has waited longest has it next.
+// whoever has waited longest has it next. Messages that it has to send to one rank, or got from
+// one, right behind each other, it hands to the system or takes from it all at once: where ranks
+// run ahead of each other, as around a ring, that is many.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +22,18 @@ class Processors {
 
   [[nodiscard]] bool are_shared() const noexcept { return !all_.empty(); }
 
-  /// Something that a rank has to do: the number of a step, and how long it takes.
-  void add(std::uint32_t rank, std::uint32_t step, Time time) {
+  /// Something that a rank has to do. Of those with one lane, right behind each other, the first
+  /// alone takes the time of a call.
+  struct Task {
+    std::uint32_t step;
+    std::uint32_t lane;
+    Time call;
+    Time work;
+  };
+  static constexpr std::uint32_t no_lane = UINT32_MAX;
+  void add(std::uint32_t rank, const Task& task) {
     Rank& its = ranks_[rank];
-    its.tasks.push_back({step, time});
+    its.tasks.push_back(task);
     if (its.is_known) return;
     its.is_known = true;
     waiting_.push_back(rank);
@@ -48,9 +58,12 @@ class Processors {
     waiting_.pop_front();
     const Task task = ranks_[rank].tasks.front();
     ranks_[rank].tasks.pop_front();
+    const bool goes_on = processor.rank == rank && processor.last == now;
+    const bool is_with_last = goes_on && task.lane != no_lane && task.lane == processor.lane;
     const Time begin = now + (processor.rank == rank ? 0 : handover_);
-    processor = {.rank = rank, .is_busy = true};
-    return Turn{task.step, begin, begin + task.time};
+    const Time end = begin + (is_with_last ? 0 : task.call) + task.work;
+    processor = {.rank = rank, .lane = task.lane, .last = end, .is_busy = true};
+    return Turn{task.step, begin, end};
   }
 
   /// With what the rank had taken, and all that followed from it at that time has been added.
@@ -62,16 +75,14 @@ class Processors {
   }
 
  private:
-  struct Task {
-    std::uint32_t step;
-    Time time;
-  };
   struct Rank {
     std::deque<Task> tasks;
     bool is_known = false;  // it waits, or has a processor
   };
   struct Processor {
     std::uint32_t rank = UINT32_MAX;  // that has it, or had it last
+    std::uint32_t lane = no_lane;     // of what it did last
+    Time last = 0;                    // when that was, or will be, done
     bool is_busy = false;
   };
 

@@ -109,6 +109,7 @@ class Course {
   void end(std::uint32_t number, Time time);
   void meet(std::uint32_t number, Time time);
   void work(std::uint32_t number, Time time);
+  [[nodiscard]] Processors::Task task_of(std::uint32_t number, Time time) const noexcept;
   void begin_turns();
   void worked(std::uint32_t number, Time begin, Time end);
   void rest_behind(std::uint32_t number);
@@ -293,12 +294,20 @@ void Course::end(std::uint32_t number, Time time) {
 void Course::work(std::uint32_t number, Time time) {
   const std::uint32_t rank = nodes_[number].rank;
   if (processors_.are_shared()) {
-    processors_.add(rank, number, time);
+    processors_.add(rank, task_of(number, time));
     return begin_turns();
   }
   const Time begin = std::max(cores_[rank], agenda_.now());
   cores_[rank] = begin + time;
   worked(number, begin, cores_[rank]);
+}
+
+Processors::Task Course::task_of(std::uint32_t number, Time time) const noexcept {
+  const Node& node = nodes_[number];
+  if (node.partner == no_step) return {number, Processors::no_lane, 0, time};
+  const Node& send = node.is_receive == 1 ? nodes_[node.partner] : node;
+  const Time call = way_of(send).overhead;
+  return {number, 2 * nodes_[node.partner].rank + node.is_receive, call, time - call};
 }
 
 void Course::begin_turns() {

@@ -1,4 +1,5 @@
-// Bruck's: what a rank has doubles in every round; and so does whom it has heard of at a barrier.
+// Bruck's all-to-all; and a barrier by which, as there, a rank hears of twice as many in each
+// round.
 #pragma once
 
 #include <algorithm>
@@ -8,29 +9,6 @@
 #include "plan/catalog.hpp"
 
 namespace hocket::plan {
-
-inline constexpr Algorithm bruck_all_gather_algorithm = {
-    .name = "bruck",
-    .operation = Operation::all_gather,
-    .summary = "fewest bytes in the fewest rounds; near hops carry little, far ones much",
-    .build =
-        [](PlanWriter& plan) {
-          own_block_to_out(plan);
-          const std::uint32_t size = plan.size();
-          for (std::uint32_t skip = 1; skip < size; skip *= 2) {
-            const std::uint32_t moved = std::min(skip, size - skip);
-            plan.send(plan.behind(skip), {Buffer::out, plan.rank(), moved});
-            plan.recv(plan.ahead(skip), {Buffer::out, plan.ahead(skip), moved});
-          }
-        },
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
-    },
-    .allows_uneven = true,
-    .only_moves = true,
-    .reach = Reach::halves,
-    .symmetry = Symmetry::rotated,
-};
 
 /// A block for the rank `distance` further on travels by the powers of two in `distance`. Between
 /// rounds it is in scratch, at the place of its distance from its origin.
