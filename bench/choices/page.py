@@ -44,12 +44,10 @@ def summary(cells: list[Cell]) -> list[str]:
     for who in (WITHOUT, WITH):
         bad = [cell for cell in cells if cell.regret(who) > GOOD]
         worst = max(cells, key=lambda cell: cell.regret(who))
-        noisy = sum(cell.is_fastest_chosen for cell in bad) if who == WITH else 0
-        itself = f" In {noisy} of the others it is that algorithm itself." if noisy else ""
         lines.append(f"- What is chosen {who} takes at most {100 * GOOD:.0f} % longer than the fastest"
                      f" algorithm in {len(cells) - len(bad)} of {len(cells)} cells; at worst"
                      f" {round(100 * worst.regret(who))} % ({show_size(worst.size)},"
-                     f" {worst.ranks} hosts).{itself}")
+                     f" {worst.ranks} hosts).")
     close = sum(abs(cell.foretold - 1) <= CLOSE for cell in cells)
     everyone = [each for cell in cells for each in cell.candidates]
     near = sum(abs(each.ratio - 1) <= CLOSE for each in everyone)
@@ -67,8 +65,9 @@ def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
         f" ({found['processor']}) that all hosts share.", "",
         "For each number of hosts `hocket-bench tune` measured all algorithms and wrote a file."
         " Then what is chosen without and with that file took turns with the two algorithms that"
-        " were fastest at each size. Times are medians; what takes more than half a second is"
-        " measured once.", "",
+        " were fastest at each size. Times are medians of all rounds of an algorithm, whoever"
+        " had it (but of what is chosen without the file only its own); what takes more than half a"
+        " second is measured once.", "",
         *summary(cells), "",
         f"![Regret, and what is foretold through what is measured]({drawing})", "",
         "## With the tuning file: how much longer than the fastest algorithm", "",

@@ -124,6 +124,28 @@ hocket_status run(hocket_comm* comm, const hocket::Collective& collective) {
   return guard([&] { given(comm).group.run(collective); });
 }
 
+/// What `begin` gives becomes the work.
+template <class Begin>
+hocket_status start(hocket_work** work, const Begin& begin) {
+  return guard([&] {
+    given(work) = nullptr;
+    auto started = std::make_unique<hocket_work>();
+    started->operation = begin();
+    *work = started.release();
+  });
+}
+
+hocket_message message_of(void* data, size_t count, hocket_dtype dtype, int32_t peer, int32_t tag) {
+  hocket_message message = {};
+  message.struct_size = sizeof message;
+  message.data = data;
+  message.dtype = dtype;
+  message.count = count;
+  message.peer = peer;
+  message.tag = tag;
+  return message;
+}
+
 }  // namespace
 
 hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm) {
@@ -182,12 +204,9 @@ hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective)
 
 hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
                            hocket_work** work) {
-  return guard([&] {
-    given(work) = nullptr;
+  return start(work, [&] {
     hocket::Communicator& group = given(comm).group;
-    auto started = std::make_unique<hocket_work>();
-    started->operation = group.start(collective_of(collective, group.size()));
-    *work = started.release();
+    return group.start(collective_of(collective, group.size()));
   });
 }
 
@@ -205,12 +224,7 @@ hocket_status hocket_prepared_run(hocket_prepared* prepared) {
 }
 
 hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** work) {
-  return guard([&] {
-    given(work) = nullptr;
-    auto started = std::make_unique<hocket_work>();
-    started->operation = given(prepared).operation.start();
-    *work = started.release();
-  });
+  return start(work, [&] { return given(prepared).operation.start(); });
 }
 
 void hocket_prepared_free(hocket_prepared* prepared) { delete prepared; }
@@ -266,41 +280,19 @@ hocket_status hocket_run_message(hocket_comm* comm, const hocket_message* messag
 
 hocket_status hocket_start_message(hocket_comm* comm, const hocket_message* message,
                                    hocket_work** work) {
-  return guard([&] {
-    given(work) = nullptr;
-    auto started = std::make_unique<hocket_work>();
-    started->operation = given(comm).group.start(message_of(message));
-    *work = started.release();
-  });
+  return start(work, [&] { return given(comm).group.start(message_of(message)); });
 }
 
 hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count, hocket_dtype dtype,
                           int32_t peer, int32_t tag) {
-  const hocket_message message = {.struct_size = sizeof message,
-                                  .is_sent = 1,
-                                  .dtype = dtype,
-                                  .data = const_cast<void*>(data),
-                                  .count = count,
-                                  .peer = peer,
-                                  .tag = tag,
-                                  .timeout_ns = 0,
-                                  .on_end = nullptr,
-                                  .on_end_context = nullptr};
+  hocket_message message = message_of(const_cast<void*>(data), count, dtype, peer, tag);
+  message.is_sent = 1;
   return hocket_run_message(comm, &message, nullptr);
 }
 
 hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count, hocket_dtype dtype,
                           int32_t peer, int32_t tag, hocket_received* received) {
-  const hocket_message message = {.struct_size = sizeof message,
-                                  .is_sent = 0,
-                                  .dtype = dtype,
-                                  .data = data,
-                                  .count = count,
-                                  .peer = peer,
-                                  .tag = tag,
-                                  .timeout_ns = 0,
-                                  .on_end = nullptr,
-                                  .on_end_context = nullptr};
+  const hocket_message message = message_of(data, count, dtype, peer, tag);
   return hocket_run_message(comm, &message, received);
 }
 

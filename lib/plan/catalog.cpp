@@ -13,7 +13,6 @@
 #include "plan/builders/pipeline.hpp"
 #include "plan/builders/ring.hpp"
 #include "plan/builders/scan.hpp"
-#include "plan/builders/star.hpp"
 #include "plan/builders/two_level.hpp"
 
 namespace hocket::plan {

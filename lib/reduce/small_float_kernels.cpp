@@ -59,34 +59,29 @@ ScaleKernel choose_scale(Scaling scaling) {
                                       : scale_small_floats<type, FloatDivide>;
 }
 
-CombineKernel find_combine(DataType type, ReduceOp op) {
+/// What `find` gives for the type, its template argument.
+template <class Find>
+auto find_for(DataType type, const Find& find) {
   switch (type) {
     case DataType::f16:
-      return choose_combine<DataType::f16>(op);
+      return find.template operator()<DataType::f16>();
     case DataType::bf16:
-      return choose_combine<DataType::bf16>(op);
+      return find.template operator()<DataType::bf16>();
     case DataType::f8e4m3:
-      return choose_combine<DataType::f8e4m3>(op);
+      return find.template operator()<DataType::f8e4m3>();
     case DataType::f8e5m2:
-      return choose_combine<DataType::f8e5m2>(op);
+      return find.template operator()<DataType::f8e5m2>();
     default:
-      return nullptr;
+      return decltype(find.template operator()<DataType::f16>())();
   }
 }
 
+CombineKernel find_combine(DataType type, ReduceOp op) {
+  return find_for(type, [op]<DataType each>() { return choose_combine<each>(op); });
+}
+
 ScaleKernel find_scale(DataType type, Scaling scaling) {
-  switch (type) {
-    case DataType::f16:
-      return choose_scale<DataType::f16>(scaling);
-    case DataType::bf16:
-      return choose_scale<DataType::bf16>(scaling);
-    case DataType::f8e4m3:
-      return choose_scale<DataType::f8e4m3>(scaling);
-    case DataType::f8e5m2:
-      return choose_scale<DataType::f8e5m2>(scaling);
-    default:
-      return nullptr;
-  }
+  return find_for(type, [scaling]<DataType each>() { return choose_scale<each>(scaling); });
 }
 
 }  // namespace

@@ -19,14 +19,15 @@ double seconds_per_byte(double bytes_per_second) noexcept {
   return bytes_per_second > 0 ? 1 / bytes_per_second : 0;
 }
 
-/// Ranks that have a message at the same time: in a tree few, and those of a power of two where the
-/// others are folded into them.
+/// Ranks that have a message at the same time: in a tree few, in a star one beside its middle, and
+/// those of a power of two where the others are folded into them.
 std::uint32_t busy_ranks(const Algorithm& algorithm, const Problem& problem) noexcept {
   using plan::Reach;
   const bool is_folded = algorithm.reach == Reach::paired_halves ||
                          algorithm.reach == Reach::nearest_first ||
                          algorithm.name == "recursive_doubling";
-  if (algorithm.reach == Reach::trees || algorithm.reach == Reach::star) return 1;
+  if (algorithm.reach == Reach::trees) return 1;
+  if (algorithm.reach == Reach::star) return 2;
   return is_folded ? std::bit_floor(problem.size) : problem.size;
 }
 
@@ -81,6 +82,8 @@ double strangers(plan::Reach reach, std::uint32_t hosts) noexcept {
   switch (reach) {
     case plan::Reach::all:
       return hosts > 2 ? hosts - 2 : 0;
+    case plan::Reach::star:  // half of the time
+      return hosts > 2 ? (hosts - 2) / 2.0 : 0;
     case plan::Reach::next:
     case plan::Reach::paired_halves:
     case plan::Reach::trees:
@@ -218,14 +221,11 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
                         const Network& alone) noexcept {
   if (problem.size < 2) return bytes * seconds_per_byte(alone.copy_speed);
   const Network network = with_waits(alone, problem, algorithm);
-  const bool is_one_way = problem.operation == Operation::gather ||
-                          problem.operation == Operation::scatter ||
-                          algorithm.reach == plan::Reach::star;
   const Paces paces = {.inside = near_link(algorithm, problem, network),
                        .between = far_link(algorithm, problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
                        .acknowledge = network.acknowledge,
-                       .ends = is_one_way ? 1.0 : 2.0,
+                       .ends = is_by_one(algorithm) ? 1.0 : 2.0,
                        .is_crowded = network.ranks_per_core > 1};
   const Legs all = legs_of(algorithm, problem, bytes, network);
   double seconds = all.copied_bytes * seconds_per_byte(network.copy_speed);

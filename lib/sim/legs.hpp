@@ -38,6 +38,9 @@ struct Legs {
 [[nodiscard]] Legs legs_of(const plan::Algorithm& algorithm, const plan::Problem& problem,
                            double bytes, const Network& network) noexcept;
 
+/// Whether one rank sends or receives all messages, one after the other.
+[[nodiscard]] bool is_by_one(const plan::Algorithm& algorithm) noexcept;
+
 /// Of the vector, the part that the rank must receive that must receive most.
 [[nodiscard]] double least_part(plan::Operation operation, std::uint32_t size) noexcept;
 

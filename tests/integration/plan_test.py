@@ -38,7 +38,7 @@ class Plan(unittest.TestCase):
         self.assertIn({"operation": "barrier", "algorithm": "dissemination",
                        "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False,
                        "knows_hosts": False, "only_moves": False, "takes_pieces": False}, rows)
-        self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 1)
+        self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 2)
 
     def test_what_algorithms_cost(self) -> None:
         said = plan("list", "all_reduce", "-n", "6", "--pieces", "4").stdout

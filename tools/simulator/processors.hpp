@@ -22,11 +22,12 @@ class Processors {
 
   [[nodiscard]] bool are_shared() const noexcept { return !all_.empty(); }
 
-  /// Something that a rank has to do. Of those with one lane, right behind each other, the first
-  /// alone takes the time of a call.
+  /// Something that a rank has to do from a time on. Of those with one lane that were there when
+  /// the first began, right behind each other, that one alone takes the time of a call.
   struct Task {
     std::uint32_t step;
-    std::uint32_t lane;
+    std::uint32_t lane;  // to one other rank, or from one
+    Time since;
     Time call;
     Time work;
   };
@@ -58,11 +59,13 @@ class Processors {
     waiting_.pop_front();
     const Task task = ranks_[rank].tasks.front();
     ranks_[rank].tasks.pop_front();
-    const bool goes_on = processor.rank == rank && processor.last == now;
-    const bool is_with_last = goes_on && task.lane != no_lane && task.lane == processor.lane;
     const Time begin = now + (processor.rank == rank ? 0 : handover_);
-    const Time end = begin + (is_with_last ? 0 : task.call) + task.work;
-    processor = {.rank = rank, .lane = task.lane, .last = end, .is_busy = true};
+    const bool is_in_call = processor.rank == rank && processor.end == now &&
+                            task.lane != no_lane && processor.lane == task.lane &&
+                            task.since <= processor.call;
+    const Time call = is_in_call ? processor.call : begin;
+    const Time end = begin + (is_in_call ? 0 : task.call) + task.work;
+    processor = {.rank = rank, .lane = task.lane, .call = call, .end = end, .is_busy = true};
     return Turn{task.step, begin, end};
   }
 
@@ -81,8 +84,10 @@ class Processors {
   };
   struct Processor {
     std::uint32_t rank = UINT32_MAX;  // that has it, or had it last
-    std::uint32_t lane = no_lane;     // of what it did last
-    Time last = 0;                    // when that was, or will be, done
+    // What it does, or did last:
+    std::uint32_t lane = no_lane;
+    Time call = 0;  // when its call began
+    Time end = 0;
     bool is_busy = false;
   };
 

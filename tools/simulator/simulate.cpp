@@ -304,10 +304,12 @@ void Course::work(std::uint32_t number, Time time) {
 
 Processors::Task Course::task_of(std::uint32_t number, Time time) const noexcept {
   const Node& node = nodes_[number];
-  if (node.partner == no_step) return {number, Processors::no_lane, 0, time};
+  const Time now = agenda_.now();
+  if (node.partner == no_step) return {number, Processors::no_lane, now, 0, time};
   const Node& send = node.is_receive == 1 ? nodes_[node.partner] : node;
   const Time call = way_of(send).overhead;
-  return {number, 2 * nodes_[node.partner].rank + node.is_receive, call, time - call};
+  const std::uint32_t lane = 2 * nodes_[node.partner].rank + node.is_receive;
+  return {number, lane, now, call, time - call};
 }
 
 void Course::begin_turns() {

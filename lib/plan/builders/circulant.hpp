@@ -45,9 +45,7 @@ inline constexpr Algorithm circulant_all_gather_algorithm = {
           own_block_to_out(plan);
           circulant_all_gather(plan);
         },
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = rounds_min(problem.size), .blocks_sent = problem.size - 1U};
-    },
+    .bound = circulant_reduce_scatter_algorithm.bound,
     .allows_uneven = true,
     .only_moves = true,
     .reach = Reach::halves,

@@ -16,6 +16,12 @@ namespace hocket::plan {
   return problem.pieces;
 }
 
+[[nodiscard]] constexpr Bound chain_bound(const Problem& problem) noexcept {
+  return {.rounds = problem.size - 2 + problem.pieces,
+          .blocks_sent = problem.pieces,
+          .hops = problem.size - 1U};
+}
+
 inline constexpr Algorithm chain_broadcast_algorithm = {
     .name = "chain",
     .operation = Operation::broadcast,
@@ -32,11 +38,7 @@ inline constexpr Algorithm chain_broadcast_algorithm = {
           }
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces,
-              .blocks_sent = problem.pieces,
-              .hops = problem.size - 1U};
-    },
+    .bound = chain_bound,
     .only_moves = true,
     .reach = Reach::next,
 };
@@ -56,11 +58,7 @@ inline constexpr Algorithm chain_reduce_algorithm = {
           }
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 2 + problem.pieces,
-              .blocks_sent = problem.pieces,
-              .hops = problem.size - 1U};
-    },
+    .bound = chain_bound,
     .reach = Reach::next,
 };
 

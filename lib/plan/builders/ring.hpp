@@ -18,8 +18,7 @@ inline constexpr Algorithm ring_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      const std::uint64_t others = problem.size - 1U;
-      return {.rounds = 2 * others, .blocks_sent = 2 * others};
+      return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U)};
     },
     .reach = Reach::next,
     .symmetry = Symmetry::rotated,
@@ -47,9 +46,7 @@ inline constexpr Algorithm ring_all_gather_algorithm = {
           ring_all_gather(plan, {Buffer::in, 0, 1});
           own_block_to_out(plan);
         },
-    .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U};
-    },
+    .bound = ring_reduce_scatter_algorithm.bound,
     .allows_uneven = true,
     .only_moves = true,
     .reach = Reach::next,

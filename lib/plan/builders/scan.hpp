@@ -70,12 +70,6 @@ inline constexpr Algorithm recursive_doubling_exscan_algorithm = {
     .reach = Reach::powers,
 };
 
-[[nodiscard]] constexpr Bound chain_scan_bound(const Problem& problem) noexcept {
-  return {.rounds = problem.size - 2 + problem.pieces,
-          .blocks_sent = problem.pieces,
-          .hops = problem.size - 1U};
-}
-
 inline constexpr Algorithm chain_scan_algorithm = {
     .name = "chain",
     .operation = Operation::scan,
@@ -91,7 +85,7 @@ inline constexpr Algorithm chain_scan_algorithm = {
           }
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = chain_scan_bound,
+    .bound = chain_bound,
     .reach = Reach::next,
 };
 
@@ -114,7 +108,7 @@ inline constexpr Algorithm chain_exscan_algorithm = {
           }
         },
     .blocks_per_chunk = one_for_each_piece,
-    .bound = chain_scan_bound,
+    .bound = chain_bound,
     .reach = Reach::next,
 };
 
