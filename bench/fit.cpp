@@ -21,7 +21,7 @@ constexpr double usual_acknowledge = 3e-6;
 constexpr double worth_a_number = 1.05;  // that is 0 mostly: so much smaller is the error with it
 constexpr double smallest = 1e-9;        // a nanosecond, and no limit or share is so small
 /// Of the fastest, and what is as fast, of a problem and size: it is what will be chosen.
-constexpr double weight_of_fastest = 5;
+constexpr double weight_of_fastest = 20;
 constexpr double as_fast = 1.05;
 /// How much worse one large error is than many small ones: with 1 not at all, with 2 the odd
 /// measurement decides.
@@ -44,10 +44,18 @@ class Fitter {
   [[nodiscard]] bool simulates() const noexcept { return !plans_.empty(); }
   [[nodiscard]] double seconds(std::size_t number, Network network) const;
   [[nodiscard]] double error(const Network& network) const;
-  /// One number after the other, in steps that become smaller when none helps any more.
+  /// One number after the other, or two at once where that does not help, in steps that become
+  /// smaller when neither does.
   [[nodiscard]] Network refined(const Network& start) const;
 
  private:
+  struct Candidate {
+    Network network;
+    double error;
+  };
+  bool improve_one(Candidate& best, double step) const;
+  bool improve_two(Candidate& best, double step) const;
+  bool take_if_better(const Network& next, Candidate& best) const;
   void build_plans();
   void choose_numbers(const Network& start);
 
@@ -124,27 +132,51 @@ double Fitter::error(const Network& network) const {
 Network Fitter::refined(const Network& start) const {
   constexpr double smallest_step = 1.01;
   constexpr int rounds_max = 400;
-  Network best = start;
-  double least = error(best);
+  Candidate best = {start, error(start)};
   double step = 2;
   for (int round = 0; round < rounds_max && step > smallest_step; ++round) {
-    bool has_helped = false;
-    for (const Number number : numbers_) {
-      for (const double factor : {step, 1 / step}) {
-        Network next = best;
-        next.*number *= factor;
-        if (next.*number < smallest) continue;
-        const double then = error(next);
-        if (then >= least) continue;
-        best = next;
-        least = then;
-        has_helped = true;
-        break;
+    if (!improve_one(best, step) && !improve_two(best, step)) step = std::sqrt(step);
+  }
+  return best.network;
+}
+
+bool Fitter::improve_one(Candidate& best, double step) const {
+  bool has_helped = false;
+  for (const Number number : numbers_) {
+    for (const double factor : {step, 1 / step}) {
+      Network next = best.network;
+      next.*number *= factor;
+      if (next.*number < smallest || !take_if_better(next, best)) continue;
+      has_helped = true;
+      break;
+    }
+  }
+  return has_helped;
+}
+
+/// Some numbers can take each other's place, so that to change one alone makes it worse.
+bool Fitter::improve_two(Candidate& best, double step) const {
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      for (const double one : {step, 1 / step}) {
+        for (const double other : {step, 1 / step}) {
+          Network next = best.network;
+          next.*numbers_[i] *= one;
+          next.*numbers_[j] *= other;
+          if (next.*numbers_[i] < smallest || next.*numbers_[j] < smallest) continue;
+          if (take_if_better(next, best)) return true;
+        }
       }
     }
-    if (!has_helped) step = std::sqrt(step);
   }
-  return best;
+  return false;
+}
+
+bool Fitter::take_if_better(const Network& next, Candidate& best) const {
+  const double then = error(next);
+  if (then >= best.error) return false;
+  best = {next, then};
+  return true;
 }
 
 }  // namespace

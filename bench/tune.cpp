@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -23,6 +24,7 @@
 #include "sim/cost.hpp"
 #include "sim/parameters.hpp"
 #include "sim/selector.hpp"
+#include "sim/tuning.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -37,6 +39,7 @@ struct Options {
   std::vector<std::string> operations = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
   std::vector<std::string> sizes = {"1K", "4K", "16K", "64K", "512K", "4M", "32M"};
   int rounds = 3;
+  std::string again = {};  // a file
   std::string out = "hocket-tuning.txt";
 };
 
@@ -91,6 +94,28 @@ class Tuner {
   double worst_ = 1;  // of what was chosen, to the fastest
 };
 
+/// What a file says was measured, with as many ranks.
+std::vector<sim::Measured> read_measured(const std::string& path, int ranks) {
+  std::ifstream file(path);
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  if (!file) throw std::runtime_error(fmt::format("tune: {} can't be read", path));
+  auto measured = sim::parse_tuning(text, path, {}).value().measured;
+  std::erase_if(measured, [&](const sim::Measured& each) {
+    return each.ranks != static_cast<std::uint64_t>(ranks);
+  });
+  if (!measured.empty()) return measured;
+  throw std::runtime_error(fmt::format("tune: nothing in {} is of {} ranks", path, ranks));
+}
+
+BySize times_of(Operation operation, const std::vector<sim::Measured>& measured) {
+  BySize all;
+  for (const sim::Measured& each : measured) {
+    if (each.algorithm->operation != operation) continue;
+    all[each.bytes][{each.algorithm, each.pieces}] = {each.seconds};
+  }
+  return all;
+}
+
 /// The fastest but what is chosen by itself.
 Contender fastest(const Times& times) {
   Contender best;
@@ -101,7 +126,9 @@ Contender fastest(const Times& times) {
   return best;
 }
 
+/// Where what is chosen by itself was measured too.
 void Tuner::print(Operation operation, const BySize& all) const {
+  if (!options_.again.empty()) return;
   fmt::print("\n{}, {} ranks on {} hosts: medians, in microseconds\n", plan::name(operation),
              race_.ranks(), race_.hosts());
   fmt::print("{:>10} {:>12} {:>12}  {:<20} {:>8}\n", "size", "automatic", "fastest", "", "ratio");
@@ -145,7 +172,9 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
   for (const auto& [size, times] : all) {
     const Contender best = fastest(times);
     const double least = median(times.at(best));
-    worst_ = std::max(worst_, median(times.at(automatic)) / least);
+    if (const auto itself = times.find(automatic); itself != times.end()) {
+      worst_ = std::max(worst_, median(itself->second) / least);
+    }
     const auto chosen = times.find(contender_of(selector.choose(race_.problem(operation), size)));
     const bool is_good = chosen != times.end() && median(chosen->second) <= worth_a_rule * least;
     const Contender now =
@@ -163,7 +192,9 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
 }
 
 void Tuner::measure(Operation operation) {
-  const BySize& all = measured_[operation] = race_.run(operation);
+  const BySize& all = measured_[operation] =
+      options_.again.empty() ? race_.run(operation)
+                             : times_of(operation, read_measured(options_.again, race_.ranks()));
   print(operation, all);
   for (const auto& [size, times] : all) {
     for (const auto& [contender, seconds] : times) {
@@ -209,12 +240,15 @@ void Tuner::write() {
   }
   if (!file.flush())
     throw std::runtime_error(fmt::format("tune: {} can't be written", options_.out));
+  if (options_.again.empty()) {
+    fmt::print("\nWhat is chosen by itself takes at most {:.2f} times as long as the fastest.\n",
+               worst_);
+  }
   fmt::print(
-      "\nWhat is chosen by itself takes at most {:.2f} times as long as the fastest.\n"
       "{} wrong by {:.0f} %, and by {:.0f} % with the numbers that fit best.\n"
       "{} rules, these numbers and what was measured are in {}; to use it:\n"
       "  export HOCKET_TUNING_FILE={}\n",
-      worst_, start.processors > 0 ? "The simulator is" : "The estimates are",
+      start.processors > 0 ? "The simulator is" : "The estimates are",
       100 * error_of(start, timed_), 100 * error_of(fitted, timed_), rules_.size(), options_.out,
       std::filesystem::absolute(options_.out).string());
 }
@@ -247,6 +281,8 @@ void add_tune_command(CLI::App& program) {
                    "In which all take their turn; six times as many up to 16K")
       ->check(CLI::Range(1, 99))
       ->capture_default_str();
+  parser->add_option("--again", options->again,
+                     "Measure nothing, but make a file anew of what this one says was measured");
   parser->add_option("--out", options->out, "The file to write")->capture_default_str();
   parser->callback([options] { Tuner(*options).run(); });
 }

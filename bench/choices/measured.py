@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import re
 import statistics
 import subprocess
 from dataclasses import dataclass, field
@@ -148,6 +149,29 @@ def play(lab: Lab, cells: list[Cell], rounds: int, file: Path) -> None:
                 cell.seconds.setdefault(who, []).append(row["p50_s"])
 
 
+def note(cell: Cell, file: Path) -> None:
+    """In the file, what its two fastest took when they took turns."""
+    text = file.read_text("ascii")
+    for who, its in zip((BEST, SECOND), cell.candidates):
+        names = f"(?:{its.name}|{its.algorithm})" if its.pieces == 1 else re.escape(its.name)
+        text = re.sub(rf"(?m)^(measured {OPERATION}:{cell.size}@{cell.ranks} {names} = ).*$",
+                      lambda found, who=who: f"{found[1]}{1e6 * cell.time(who):.2f}us", text)
+    file.write_text(text, encoding="ascii")
+
+
+def foretell(lab: Lab, cells: list[Cell], file: Path) -> None:
+    """By numbers that are fitted to all that was measured, also in turns."""
+    ranks = cells[0].ranks
+    for cell in cells:
+        note(cell, file)
+    run([lab.bench, "tune", "--launch", " ".join(lab.launch(ranks)), "--operations", OPERATION,
+         "--again", str(file), "--out", str(file)])
+    for cell in cells:
+        told = {each.name: each for each in explained(lab, ranks, cell.size, file).candidates}
+        for each in cell.candidates:
+            each.measured, each.simulated = told[each.name].measured, told[each.name].simulated
+
+
 def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Path) -> list[Cell]:
     tune(lab, ranks, sizes, file)
     cells = [explained(lab, ranks, size, file) for size in sizes]
@@ -156,4 +180,5 @@ def measure(lab: Lab, ranks: int, sizes: tuple[int, ...], rounds: int, file: Pat
     for together in [tiny, small, *([cell] for cell in cells if cell.size > LARGE)]:
         if together:
             play(lab, together, TIMES * rounds if together is tiny else rounds, file)
+    foretell(lab, cells, file)
     return cells

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
 BENCH = ""  # the programs: the arguments
 HOCKET = ""
@@ -285,6 +286,20 @@ class Tune(Case):
             self.assertIn(("double_tree", 1),
                           [(each["algorithm"], each["pieces"]) for each in measured], ran.stdout)
             self.bench("all_reduce", *QUICK, "--ranks", "3", "-e", "1K", HOCKET_TUNING_FILE=file)
+            self.check_again(file, f"{folder}/again.txt")
+
+    def check_again(self, file: str, out: str) -> None:
+        """Without measuring; and what does not fit is refused."""
+        again = ("tune", "--operations", "all_reduce", "--again", file, "--out", out)
+        self.bench(*again, "--ranks", "3")
+        lines, lines_again = (
+            [line for line in Path(each).read_text("ascii").splitlines() if "measured" in line]
+            for each in (file, out))
+        self.assertTrue(lines)
+        self.assertEqual(lines_again, lines)
+        ran = run(BENCH, *again, "--ranks", "2")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("is of 2 ranks", ran.stderr)
 
     def test_refusals(self) -> None:
         for words in (("--operations", "all_reduced"), ("--sizes", "many"),
