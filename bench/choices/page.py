@@ -67,7 +67,7 @@ def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
         " Then what is chosen without and with that file took turns with the two algorithms that"
         " were fastest at each size. Times are medians of all rounds of an algorithm, whoever"
         " had it (but of what is chosen without the file only its own); what takes more than half a"
-        " second is measured once.", "",
+        " second is measured once. The simulator's numbers are fitted to all of these times.", "",
         *summary(cells), "",
         f"![Regret, and what is foretold through what is measured]({drawing})", "",
         "## With the tuning file: how much longer than the fastest algorithm", "",
