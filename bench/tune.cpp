@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,7 +16,9 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/config.hpp"
 #include "base/text.hpp"
+#include "comm/tuning.hpp"
 #include "fit.hpp"
 #include "measure.hpp"
 #include "race.hpp"
@@ -95,23 +96,14 @@ class Tuner {
 };
 
 /// What a file says was measured, with as many ranks.
-std::vector<sim::Measured> read_measured(const std::string& path, int ranks) {
-  std::ifstream file(path);
-  const std::string text(std::istreambuf_iterator<char>(file), {});
-  if (!file) throw std::runtime_error(fmt::format("tune: {} can't be read", path));
-  auto measured = sim::parse_tuning(text, path, {}).value().measured;
-  std::erase_if(measured, [&](const sim::Measured& each) {
-    return each.ranks != static_cast<std::uint64_t>(ranks);
-  });
-  if (!measured.empty()) return measured;
-  throw std::runtime_error(fmt::format("tune: nothing in {} is of {} ranks", path, ranks));
-}
-
-BySize times_of(Operation operation, const std::vector<sim::Measured>& measured) {
+BySize read_measured(const std::string& path, Operation operation, int ranks) {
   BySize all;
-  for (const sim::Measured& each : measured) {
-    if (each.algorithm->operation != operation) continue;
-    all[each.bytes][{each.algorithm, each.pieces}] = {each.seconds};
+  for (const sim::Measured& each : read_tuning(process_config(), {}, path).value().measured) {
+    if (each.algorithm->operation != operation || each.ranks != static_cast<std::uint64_t>(ranks)) {
+      continue;
+    }
+    const std::uint32_t pieces = sim::is_pipeline(*each.algorithm) ? std::max(each.pieces, 1U) : 0;
+    all[each.bytes][{each.algorithm, pieces}] = {each.seconds};
   }
   return all;
 }
@@ -126,9 +118,7 @@ Contender fastest(const Times& times) {
   return best;
 }
 
-/// Where what is chosen by itself was measured too.
 void Tuner::print(Operation operation, const BySize& all) const {
-  if (!options_.again.empty()) return;
   fmt::print("\n{}, {} ranks on {} hosts: medians, in microseconds\n", plan::name(operation),
              race_.ranks(), race_.hosts());
   fmt::print("{:>10} {:>12} {:>12}  {:<20} {:>8}\n", "size", "automatic", "fastest", "", "ratio");
@@ -194,8 +184,8 @@ void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selecto
 void Tuner::measure(Operation operation) {
   const BySize& all = measured_[operation] =
       options_.again.empty() ? race_.run(operation)
-                             : times_of(operation, read_measured(options_.again, race_.ranks()));
-  print(operation, all);
+                             : read_measured(options_.again, operation, race_.ranks());
+  if (options_.again.empty()) print(operation, all);
   for (const auto& [size, times] : all) {
     for (const auto& [contender, seconds] : times) {
       if (contender == automatic) continue;
@@ -255,6 +245,10 @@ void Tuner::write() {
 
 void Tuner::run() {
   for (const Operation each : operations_) measure(each);
+  if (timed_.empty()) {
+    throw std::runtime_error(fmt::format("tune: nothing in {} is of {} ranks and these operations",
+                                         options_.again, race_.ranks()));
+  }
   write();
 }
 
@@ -281,8 +275,10 @@ void add_tune_command(CLI::App& program) {
                    "In which all take their turn; six times as many up to 16K")
       ->check(CLI::Range(1, 99))
       ->capture_default_str();
-  parser->add_option("--again", options->again,
-                     "Measure nothing, but make a file anew of what this one says was measured");
+  parser->add_option(
+      "--again", options->again,
+      "Measure nothing, but make a file anew of what this one says was measured of these "
+      "operations and as many ranks");
   parser->add_option("--out", options->out, "The file to write")->capture_default_str();
   parser->callback([options] { Tuner(*options).run(); });
 }

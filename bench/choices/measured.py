@@ -153,21 +153,25 @@ def note(cell: Cell, file: Path) -> None:
     """In the file, what its two fastest took when they took turns."""
     text = file.read_text("ascii")
     for who, its in zip((BEST, SECOND), cell.candidates):
-        names = f"(?:{its.name}|{its.algorithm})" if its.pieces == 1 else re.escape(its.name)
-        text = re.sub(rf"(?m)^(measured {OPERATION}:{cell.size}@{cell.ranks} {names} = ).*$",
-                      lambda found, who=who: f"{found[1]}{1e6 * cell.time(who):.2f}us", text)
+        pieces = f"(?:/{its.pieces}){'?' if its.pieces == 1 else ''}"
+        line = rf"(?m)^(measured {OPERATION}:{cell.size}@{cell.ranks} {re.escape(its.algorithm)}{pieces} = ).*$"
+        text, count = re.subn(line, rf"\g<1>{1e6 * cell.time(who):.2f}us", text)
+        assert count == 1, its.name
     file.write_text(text, encoding="ascii")
 
 
 def foretell(lab: Lab, cells: list[Cell], file: Path) -> None:
-    """By numbers that are fitted to all that was measured, also in turns."""
+    """By numbers that are fitted to what tune measured, and to what was measured in turns. Another
+    file than the one that was played; candidates stay in their order."""
     ranks = cells[0].ranks
+    fitted = file.with_stem(f"{file.stem}-fitted")
+    fitted.write_bytes(file.read_bytes())
     for cell in cells:
-        note(cell, file)
+        note(cell, fitted)
     run([lab.bench, "tune", "--launch", " ".join(lab.launch(ranks)), "--operations", OPERATION,
-         "--again", str(file), "--out", str(file)])
+         "--again", str(fitted), "--out", str(fitted)])
     for cell in cells:
-        told = {each.name: each for each in explained(lab, ranks, cell.size, file).candidates}
+        told = {each.name: each for each in explained(lab, ranks, cell.size, fitted).candidates}
         for each in cell.candidates:
             each.measured, each.simulated = told[each.name].measured, told[each.name].simulated
 

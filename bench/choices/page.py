@@ -52,7 +52,7 @@ def summary(cells: list[Cell]) -> list[str]:
     everyone = [each for cell in cells for each in cell.candidates]
     near = sum(abs(each.ratio - 1) <= CLOSE for each in everyone)
     lines.append(f"- The simulator is within {100 * CLOSE:.0f} % of the fastest algorithm's time in {close} of"
-                 f" {len(cells)} cells, and of what tune measured of every algorithm in {near} of"
+                 f" {len(cells)} cells, and of what every algorithm took in {near} of"
                  f" {len(everyone)}.")
     return lines
 
@@ -67,7 +67,8 @@ def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
         " Then what is chosen without and with that file took turns with the two algorithms that"
         " were fastest at each size. Times are medians of all rounds of an algorithm, whoever"
         " had it (but of what is chosen without the file only its own); what takes more than half a"
-        " second is measured once. The simulator's numbers are fitted to all of these times.", "",
+        " second is measured once. The simulator's numbers are fitted to what tune measured, and to what"
+        " the two fastest took in turns.", "",
         *summary(cells), "",
         f"![Regret, and what is foretold through what is measured]({drawing})", "",
         "## With the tuning file: how much longer than the fastest algorithm", "",
@@ -76,5 +77,5 @@ def page(cells: list[Cell], found: dict[str, object], drawing: str) -> str:
         *grid(cells, lambda cell: regret(cell, WITHOUT)), "",
         "## The fastest algorithm", "",
         *grid(cells, fastest), "",
-        "## What the simulator foretells for the fastest, through what that took in turns", "",
+        "## What the simulator says of the fastest, through what that took in turns", "",
         *grid(cells, foretold), ""])

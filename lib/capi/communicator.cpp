@@ -135,7 +135,7 @@ hocket_status start(hocket_work** work, const Begin& begin) {
   });
 }
 
-hocket_message message_of(void* data, size_t count, hocket_dtype dtype, int32_t peer, int32_t tag) {
+hocket_message c_message(void* data, size_t count, hocket_dtype dtype, int32_t peer, int32_t tag) {
   hocket_message message = {};
   message.struct_size = sizeof message;
   message.data = data;
@@ -285,14 +285,14 @@ hocket_status hocket_start_message(hocket_comm* comm, const hocket_message* mess
 
 hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count, hocket_dtype dtype,
                           int32_t peer, int32_t tag) {
-  hocket_message message = message_of(const_cast<void*>(data), count, dtype, peer, tag);
+  hocket_message message = c_message(const_cast<void*>(data), count, dtype, peer, tag);
   message.is_sent = 1;
   return hocket_run_message(comm, &message, nullptr);
 }
 
 hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count, hocket_dtype dtype,
                           int32_t peer, int32_t tag, hocket_received* received) {
-  const hocket_message message = message_of(data, count, dtype, peer, tag);
+  const hocket_message message = c_message(data, count, dtype, peer, tag);
   return hocket_run_message(comm, &message, received);
 }
 

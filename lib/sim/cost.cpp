@@ -32,11 +32,11 @@ std::uint32_t busy_ranks(const Algorithm& algorithm, const Problem& problem) noe
 }
 
 /// Where ranks share processors, each message waits for those of the others, and for its rank's
-/// turn. Those of one rank that works for all wait for nobody's.
+/// turn. Those of a star wait for nobody's: what crowded() adds for others is taken back.
 Network with_waits(Network network, const Problem& problem, const Algorithm& algorithm) noexcept {
   if (algorithm.reach == plan::Reach::star) {
     for (double* const each : {&network.host_latency, &network.host_overhead, &network.overhead}) {
-      *each /= network.ranks_per_core;  // as crowded() has it
+      *each /= network.ranks_per_core;
     }
   }
   if (network.processors == 0 || network.processors >= problem.size) return network;
@@ -225,7 +225,7 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
                        .between = far_link(algorithm, problem, network),
                        .reduce = seconds_per_byte(network.reduce_speed),
                        .acknowledge = network.acknowledge,
-                       .ends = is_by_one(algorithm) ? 1.0 : 2.0,
+                       .ends = is_one_way(algorithm) ? 1.0 : 2.0,
                        .is_crowded = network.ranks_per_core > 1};
   const Legs all = legs_of(algorithm, problem, bytes, network);
   double seconds = all.copied_bytes * seconds_per_byte(network.copy_speed);

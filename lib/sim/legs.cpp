@@ -99,7 +99,7 @@ Share share_of(const Algorithm& algorithm, const Problem& problem, const World& 
     case Reach::star:
       break;
   }
-  return {.blocks = near, .crowd = is_by_one(algorithm) ? 1 : world.per_nic};
+  return {.blocks = near, .crowd = is_one_way(algorithm) ? 1 : world.per_nic};
 }
 
 double wait_factor(const Algorithm& algorithm, const Problem& problem) noexcept {
@@ -148,8 +148,8 @@ Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
   }
   leg.is_in_step = algorithm.reach == Reach::next || algorithm.reach == Reach::trees;
   // Where a place is free for each message, it comes while another is reduced.
-  const bool is_to_one = algorithm.reach == Reach::all || algorithm.reach == Reach::star;
-  leg.is_serial = is_sum && !is_eager && is_to_one && !algorithm.is_canonical;
+  const bool is_from_many = algorithm.reach == Reach::all || algorithm.reach == Reach::star;
+  leg.is_serial = is_sum && !is_eager && is_from_many && !algorithm.is_canonical;
   return leg;
 }
 
@@ -202,7 +202,7 @@ Legs two_level_legs(const Problem& problem, double bytes, const World& world) no
 
 }  // namespace
 
-bool is_by_one(const Algorithm& algorithm) noexcept {
+bool is_one_way(const Algorithm& algorithm) noexcept {
   return algorithm.reach == Reach::star || algorithm.operation == Operation::gather ||
          algorithm.operation == Operation::scatter;
 }

@@ -38,8 +38,8 @@ struct Legs {
 [[nodiscard]] Legs legs_of(const plan::Algorithm& algorithm, const plan::Problem& problem,
                            double bytes, const Network& network) noexcept;
 
-/// Whether one rank sends or receives all messages, one after the other.
-[[nodiscard]] bool is_by_one(const plan::Algorithm& algorithm) noexcept;
+/// Whether messages go one way at a time, so that a rank works at one end of each.
+[[nodiscard]] bool is_one_way(const plan::Algorithm& algorithm) noexcept;
 
 /// Of the vector, the part that the rank must receive that must receive most.
 [[nodiscard]] double least_part(plan::Operation operation, std::uint32_t size) noexcept;

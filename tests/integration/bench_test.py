@@ -290,16 +290,19 @@ class Tune(Case):
 
     def check_again(self, file: str, out: str) -> None:
         """Without measuring; and what does not fit is refused."""
-        again = ("tune", "--operations", "all_reduce", "--again", file, "--out", out)
-        self.bench(*again, "--ranks", "3")
+        again = ("tune", "--operations", "all_reduce", "--out", out, "--again")
+        self.bench(*again, file, "--ranks", "3")
         lines, lines_again = (
             [line for line in Path(each).read_text("ascii").splitlines() if "measured" in line]
             for each in (file, out))
         self.assertTrue(lines)
         self.assertEqual(lines_again, lines)
-        ran = run(BENCH, *again, "--ranks", "2")
+        ran = run(BENCH, *again, file, "--ranks", "2")
         self.assertEqual(ran.returncode, 1)
         self.assertIn("is of 2 ranks", ran.stderr)
+        ran = run(BENCH, *again, f"{file}s", "--ranks", "3")
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn(f"{file}s can't be read", ran.stderr)
 
     def test_refusals(self) -> None:
         for words in (("--operations", "all_reduced"), ("--sizes", "many"),

@@ -84,7 +84,8 @@ static void collectives(hocket_comm* world) {
                               .custom = greater,
                               .custom_context = &calls};
   expect(hocket_run(world, &custom) == HOCKET_OK, "a function of ours");
-  expect(most[0] == size - 1 && most[1] == 0 && calls > 0, "what it gives");
+  expect(most[0] == size - 1 && most[1] == 0, "what it gives");
+  expect(calls > 0 || rank > 0, "its calls");  // rank 0 may reduce for all
 
   int ends = 0;
   custom.on_end = count_end;

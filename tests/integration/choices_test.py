@@ -57,8 +57,8 @@ class Page(unittest.TestCase):
         self.assertAlmostEqual(one.regret(SECOND), 12 / 11 - 1)
 
     def test_what_is_foretold_badly_is_seen(self) -> None:
-        self.assertIn("the fastest algorithm's time in 1 of 2 cells, and of what tune measured of"
-                      " every algorithm in 3 of 4", self.said)
+        self.assertIn("the fastest algorithm's time in 1 of 2 cells, and of what"
+                      " every algorithm took in 3 of 4", self.said)
         self.assertIn("| 1 KiB | 1.10 |", self.said)
         self.assertIn("| 64 KiB | 🔴 **1.20** |", self.said)
 

@@ -62,10 +62,11 @@ class Processors {
     const Time begin = now + (processor.rank == rank ? 0 : handover_);
     const bool is_in_call = processor.rank == rank && processor.end == now &&
                             task.lane != no_lane && processor.lane == task.lane &&
-                            task.since <= processor.call;
-    const Time call = is_in_call ? processor.call : begin;
+                            task.since <= processor.call_begin;
+    const Time call_begin = is_in_call ? processor.call_begin : begin;
     const Time end = begin + (is_in_call ? 0 : task.call) + task.work;
-    processor = {.rank = rank, .lane = task.lane, .call = call, .end = end, .is_busy = true};
+    processor = {
+        .rank = rank, .lane = task.lane, .call_begin = call_begin, .end = end, .is_busy = true};
     return Turn{task.step, begin, end};
   }
 
@@ -86,7 +87,7 @@ class Processors {
     std::uint32_t rank = UINT32_MAX;  // that has it, or had it last
     // What it does, or did last:
     std::uint32_t lane = no_lane;
-    Time call = 0;  // when its call began
+    Time call_begin = 0;
     Time end = 0;
     bool is_busy = false;
   };
