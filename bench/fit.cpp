@@ -18,9 +18,9 @@ constexpr double never_reached = 100;
 constexpr double usual_burst = 256 << 10;
 constexpr double usual_handover = 3e-6;
 constexpr double usual_acknowledge = 3e-6;
-constexpr double worth_a_number = 1.05;  // that is 0 mostly: so much smaller is the error with it
-constexpr double worth_a_step = 0.9999;  // so much smaller an error
-constexpr double smallest = 1e-9;        // a nanosecond, and no limit or share is so small
+constexpr double worth_a_number = 1.05;   // that is 0 mostly: so much smaller is the error with it
+constexpr double worth_a_step = 0.99999;  // so much smaller an error
+constexpr double smallest = 1e-9;         // a nanosecond, and no limit or share is so small
 /// Of the fastest, and what is as fast, of a problem and size: it is what will be chosen.
 constexpr double weight_of_fastest = 20;
 constexpr double as_fast = 1.05;
