@@ -1,4 +1,4 @@
-// Every rank of a world adds its number to those of the others.
+// Every rank contributes its number; all ranks get the sum.
 #include <cstdio>
 #include <vector>
 
