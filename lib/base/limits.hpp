@@ -104,6 +104,15 @@ inline constexpr std::size_t data_strangers_max = 1024;
 /// Made by other ranks for channels that this rank has not opened yet.
 inline constexpr std::size_t parked_links_max = 16 << 10;
 
+// Strangers that one listener lets in, whether they prove who they are later or not; who does is
+// not counted. More of them wait outside, so that a flood costs the ranks little of their time.
+inline constexpr std::int64_t strangers_at_once = 256;
+inline constexpr std::int64_t strangers_per_second = 256;
+/// So many together, so that a flood wakes the listener seldom.
+inline constexpr std::int64_t strangers_together = 32;
+/// Of connections that wait outside meanwhile: who belongs to the job is not far behind.
+inline constexpr int flooded_backlog = 1024;
+
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};
 /// What the other side may send of TLS before it has proved who it is.

@@ -108,6 +108,19 @@ std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessor
 
 }  // namespace
 
+Status leave_will(std::uint32_t rank, store::Store& store) {
+  const std::string process = world::describe_process().process;
+  const Status fault =
+      Status(StatusCode::peer_lost,
+             fmt::format("rank {} ({}) is lost: its process ended before it could be reached", rank,
+                         process))
+          .with_peer(static_cast<int>(rank))
+          .with_hint("see the output of that rank: why did its process end?");
+  Status status =
+      store.leave_will(key_of(rank), std::string(fault_mark) + wire::encode_fault(fault));
+  return status.code() == StatusCode::unsupported ? Status() : status;
+}
+
 Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank, std::uint32_t size,
                                    store::Store& store) {
   if (!ours.ok()) {

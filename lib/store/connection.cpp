@@ -33,12 +33,13 @@ Result<std::unique_ptr<wire::TlsContext>> make_tls(const ConnectOptions& options
   return wire::TlsContext::make(wire::TlsContext::Role::client, options.tls, options.credentials);
 }
 
-Status shake_hands(Channel& channel, const wire::Credentials& credentials, Deadline deadline) {
+Status shake_hands(Channel& channel, const ConnectOptions& options, Deadline deadline) {
   const auto binding = channel.binding();
   if (!binding.ok()) return binding.status();
   wire::Nonce nonce{};
   random_bytes(nonce);
-  wire::ClientHandshake handshake(credentials, wire::Purpose::store, nonce, *binding);
+  wire::ClientHandshake handshake(options.credentials, wire::Purpose::store, nonce, *binding,
+                                  options.rank);
   if (Status status = channel.send(handshake.hello(), deadline); !status.ok()) return status;
   const auto challenge = channel.receive_exactly(wire::challenge_bytes, deadline);
   if (!challenge.ok()) return challenge.status();
@@ -57,9 +58,7 @@ Result<std::unique_ptr<Channel>> try_address(const net::Address& address,
   if (!socket.ok()) return socket.status();
   auto channel = Channel::open(std::move(*socket), tls, deadline);
   if (!channel.ok()) return channel;
-  if (Status status = shake_hands(**channel, options.credentials, deadline); !status.ok()) {
-    return status;
-  }
+  if (Status status = shake_hands(**channel, options, deadline); !status.ok()) return status;
   return channel;
 }
 

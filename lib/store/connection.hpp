@@ -29,6 +29,7 @@ struct ConnectOptions {
   net::Endpoint server = {};
   wire::Credentials credentials = {};
   wire::TlsOptions tls = {};  // as the server's
+  int rank = -1;              // of this process, if it has one: by which others know us
   /// To be connected, and of later calls that give none.
   Duration timeout = std::chrono::minutes(5);
 };

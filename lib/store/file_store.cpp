@@ -218,6 +218,8 @@ std::optional<Reply> FileStore::serve(Call& call, Instant now) {
     case Kind::num_keys:
     case Kind::keys:
     case Kind::queue_len:
+    case Kind::will:
+    case Kind::absence:
     case Kind::get:
     case Kind::wait:
       reply = try_only(call, now);

@@ -79,6 +79,9 @@ std::optional<Reply> Keyspace::execute(Ticket ticket, Request request, Instant n
       return Reply{.number = static_cast<std::int64_t>(queue_length(request.keys.front()))};
     case Kind::barrier:
       return barrier(ticket, std::move(request), now);
+    case Kind::will:
+    case Kind::absence:
+      return failure(StatusCode::unsupported, "this store has no connections to watch");
   }
   return failure(StatusCode::internal, "a request of no kind");
 }

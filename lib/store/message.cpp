@@ -41,6 +41,8 @@ constexpr std::array<Shape, kind_count> shapes = {{
     {.name = "queue_pop", .answers = Count::one},
     {.name = "queue_len"},
     {.name = "barrier"},
+    {.name = "will", .values = Count::one},
+    {.name = "absence", .values = Count::one},
 }};
 
 const Shape& shape(Kind kind) noexcept { return shapes.at(static_cast<std::size_t>(kind)); }

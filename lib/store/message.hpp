@@ -33,8 +33,10 @@ enum class Kind : std::uint8_t {
   queue_pop = 12,
   queue_len = 13,
   barrier = 14,
+  will = 15,  // what the server does when the connection ends
+  absence = 16,
 };
-inline constexpr std::size_t kind_count = 15;
+inline constexpr std::size_t kind_count = 17;
 
 [[nodiscard]] std::string_view name(Kind kind) noexcept;
 /// Whether such a request may have to wait for others.
@@ -44,8 +46,22 @@ struct Request {
   Kind kind = Kind::ping;
   std::vector<std::string> keys = {};
   std::vector<std::string> values = {};  // compare_set: what is expected, what is desired
-  std::int64_t number = 0;               // add: how much; barrier: how many take part
-  Duration timeout = Duration::zero();   // of the kinds that wait
+  std::int64_t number = 0;  // add: how much; barrier: how many take part; will, absence: a Member
+  Duration timeout = Duration::zero();  // of the kinds that wait
+};
+
+/// A rank and the size of its world, as one number of a request; a size of 0 stands for neither.
+struct Member {
+  int rank = -1;
+  int size = 0;
+
+  [[nodiscard]] std::int64_t to_number() const noexcept {
+    return (static_cast<std::int64_t>(size) << 32) | static_cast<std::uint32_t>(rank);
+  }
+  [[nodiscard]] static Member from_number(std::int64_t number) noexcept {
+    return {.rank = static_cast<int>(static_cast<std::uint32_t>(number)),
+            .size = static_cast<int>(number >> 32)};
+  }
 };
 
 /// Whether the request can be served at all: its kind, how many keys and values it has, and their

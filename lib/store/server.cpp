@@ -24,9 +24,12 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "base/token_bucket.hpp"
 #include "net/socket.hpp"
+#include "store/attendance.hpp"
 #include "store/keyspace.hpp"
 #include "store/session.hpp"
+#include "wire/fault.hpp"
 
 namespace hocket::store {
 namespace {
@@ -83,6 +86,23 @@ net::Address any_address(int family, std::uint16_t port) {
     address.bytes = sizeof v4;
   }
   return address;
+}
+
+/// Whether a stranger was turned away for what it said, and not because it went or was too slow.
+bool is_refusal(StatusCode code) noexcept {
+  return code == StatusCode::permission_denied || code == StatusCode::mismatch ||
+         code == StatusCode::protocol_error;
+}
+
+/// What those are told who wait for a rank that was refused.
+std::string fault_of_refused(int rank, const std::string& peer, const Status& why) {
+  const std::string who =
+      rank < 0 ? fmt::format("a process at {}", peer) : fmt::format("rank {} at {}", rank, peer);
+  return wire::encode_fault(
+      Status(why.code(), fmt::format("{} was refused by the store: {}", who, why.what()))
+          .with_peer(rank)
+          .with_hint(why.hint().empty() ? "give all ranks the same HOCKET_JOB and HOCKET_SECRET"
+                                        : std::string(why.hint())));
 }
 
 /// A listening socket, or errno.
@@ -164,7 +184,7 @@ class Server::Hub final : public SessionHost {
   [[nodiscard]] const wire::TlsContext* tls() const noexcept override { return tls_.get(); }
   [[nodiscard]] std::span<char> scratch() noexcept override { return scratch_; }
   [[nodiscard]] bool hold(std::ptrdiff_t bytes) noexcept override;
-  void admit(Session& session) override { strangers_.erase(session.serial()); }
+  void admit(Session& session) override;
   void serve(Session& session, std::uint64_t id, Request request) override;
   void withdraw(Session& session, std::uint64_t id) override;
   void settle(std::shared_ptr<Session> session) override;
@@ -181,9 +201,15 @@ class Server::Hub final : public SessionHost {
   void await_clients();
   void accept();
   bool accept_one();
+  void rest(Instant until);
+  void set_flooded(bool is_flooded);
+  void await_tokens(Instant now);
   void welcome(Fd socket, bool is_v6);
   void push_out_oldest_stranger();
   void deliver();
+  [[nodiscard]] std::optional<Reply> attend(const Session& session, Request& request);
+  void announce(std::string key, std::string value);
+  void note_refusal(const Session& session, const Status& why);
   void take_turns();
   void await_time();
   void on_time();
@@ -195,8 +221,11 @@ class Server::Hub final : public SessionHost {
   asio::steady_timer timer_{io_};
   Deadline timer_at_;  // never: it is not set
   asio::steady_timer accept_timer_{io_};
+  TokenBucket tokens_{limits::strangers_at_once, limits::strangers_per_second};
+  bool is_flooded_ = false;
 
   Keyspace keyspace_;
+  Attendance attendance_;
   Ticket next_ticket_ = 0;
   std::unordered_map<Ticket, Place> places_;  // whose the parked requests are
 
@@ -261,20 +290,52 @@ void Server::Hub::await_clients() {
 }
 
 void Server::Hub::accept() {
+  const Instant now = monotonic_clock().now();
+  if (is_flooded_ && tokens_.is_full(now)) set_flooded(false);
   for (int i = 0; i < accepts_at_once_max; ++i) {
+    if (!tokens_.take(now)) return await_tokens(now);
     if (accept_one()) continue;
+    tokens_.give_back();
     if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) break;
     stranger_log_.warn("a client", Status(StatusCode::limit_exceeded,
                                           "this process may open no more files (ulimit -n)"));
     push_out_oldest_stranger();
-    accept_timer_.expires_after(accept_pause);
-    accept_timer_.async_wait([this](const asio::error_code& error) {
-      if (!error && acceptor_.is_open()) await_clients();
-    });
-    return;
+    return rest(now + accept_pause);
   }
   await_time();
   await_clients();
+}
+
+void Server::Hub::rest(Instant until) {
+  accept_timer_.expires_at(until);
+  accept_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error && acceptor_.is_open()) await_clients();
+  });
+}
+
+/// Too many have come of late who did not prove who they are. A short queue outside: who belongs to
+/// the job must not stand behind thousands of others.
+void Server::Hub::await_tokens(Instant now) {
+  if (!is_flooded_) set_flooded(true);
+  await_time();
+  rest(tokens_.when(limits::strangers_together, now));
+}
+
+void Server::Hub::set_flooded(bool is_flooded) {
+  is_flooded_ = is_flooded;
+  static_cast<void>(
+      ::listen(acceptor_.native_handle(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
+  if (is_flooded) {
+    log::line(log::Level::warning,
+              "store: strangers come faster than {} a second: they wait from now on",
+              limits::strangers_per_second);
+  }
+}
+
+/// Its place among the strangers is free: somebody else may wait for it.
+void Server::Hub::admit(Session& session) {
+  strangers_.erase(session.serial());
+  tokens_.give_back();
 }
 
 /// False, and errno, when there is none.
@@ -320,8 +381,8 @@ bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
 
 void Server::Hub::serve(Session& session, std::uint64_t id, Request request) {
   const Ticket ticket = next_ticket_++;
-  std::optional<Reply> reply =
-      keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
+  std::optional<Reply> reply = attend(session, request);
+  if (!reply) reply = keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
   if (reply) {
     session.reply(id, std::move(*reply));
   } else {
@@ -339,6 +400,29 @@ void Server::Hub::withdraw(Session& session, std::uint64_t id) {
   places_.erase(*found);
   session.tickets().erase(found);
   deliver();
+}
+
+/// Nothing where the request is of another kind.
+std::optional<Reply> Server::Hub::attend(const Session& session, Request& request) {
+  if (request.kind != Kind::will && request.kind != Kind::absence) return std::nullopt;
+  const Instant now = monotonic_clock().now();
+  const Member member = Member::from_number(request.number);
+  std::string& key = request.keys.front();
+  std::string& value = request.values.front();
+  if (request.kind == Kind::will) {
+    attendance_.add(session.serial(), {std::move(key), std::move(value), member}, now);
+  } else if (!attendance_.report({std::move(key), member.rank, std::move(value)}, now)) {
+    return Reply{.status = Status(StatusCode::limit_exceeded, "too many ranks are reported")};
+  }
+  for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
+  return Reply{};
+}
+
+void Server::Hub::announce(std::string key, std::string value) {
+  const Request request{.kind = Kind::compare_set,
+                        .keys = {std::move(key)},
+                        .values = {std::string(), std::move(value)}};
+  static_cast<void>(keyspace_.execute(next_ticket_++, request, monotonic_clock().now()));
 }
 
 void Server::Hub::deliver() {
@@ -377,6 +461,7 @@ void Server::Hub::leave(Session& session, const Status& why) {
   }
   session.tickets().clear();
   if (strangers_.erase(session.serial()) > 0 && why.code() != StatusCode::aborted) {
+    note_refusal(session, why);
     stranger_log_.warn(session.peer(), why);
   } else if (why.code() == StatusCode::limit_exceeded) {
     log::line(log::Level::warning, "store: {} was dropped: {}", session.peer(), why.what());
@@ -385,11 +470,24 @@ void Server::Hub::leave(Session& session, const Status& why) {
   }
   sessions_.erase(session.serial());
   connections_ = sessions_.size();
+  auto will = attendance_.remove(session.serial());
+  if (!will || !acceptor_.is_open()) return;
+  announce(std::move(will->key), std::move(will->value));
+  deliver();
+  take_turns();
+}
+
+/// Those who wait for this rank are told, unless it comes after all.
+void Server::Hub::note_refusal(const Session& session, const Status& why) {
+  const std::optional<int> rank = session.claimed_rank();
+  if (!rank || !is_refusal(why.code())) return;
+  attendance_.refuse({.rank = *rank, .value = fault_of_refused(*rank, session.peer(), why)},
+                     monotonic_clock().now());
 }
 
 /// Sets the timer, unless it will go off early enough anyway.
 void Server::Hub::await_time() {
-  Deadline next = keyspace_.next_deadline();
+  Deadline next = keyspace_.next_deadline().or_sooner(attendance_.next());
   if (!strangers_.empty()) next = next.or_sooner(Deadline(strangers_.begin()->second));
   if (next.at() >= timer_at_.at()) return;
   timer_at_ = next;
@@ -407,6 +505,7 @@ void Server::Hub::on_time() {
     slow->close(Status(StatusCode::timeout, "it did not prove in time who it is"));
   }
   keyspace_.expire(now);
+  for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
   deliver();
   take_turns();
 }

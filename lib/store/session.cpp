@@ -126,7 +126,13 @@ void Session::take_encrypted(std::string_view bytes) {
     status = tls_->receive(bytes, words);
     encrypted_ += tls_->take_output();
   }
-  if (!status.ok()) return close(status);
+  if (!status.ok()) {
+    // A client without TLS begins with its Hello; one with the wrong key has named the job's.
+    claimed_rank_ = tls_ != nullptr && tls_->has_named_job()
+                        ? -1
+                        : wire::claimed_rank(bytes, host_.credentials().job);
+    return close(status);
+  }
   if (tls_->is_ready()) take(words);
 }
 
@@ -165,6 +171,7 @@ void Session::take_hello() {
     if (Status status = wire::check_first_bytes(greeting_); !status.ok()) close(status);
     return;
   }
+  claimed_rank_ = wire::claimed_rank(greeting_, host_.credentials().job);
   const auto step = handshake_->on_hello(greeting_.substr(0, wire::hello_bytes));
   greeting_.erase(0, wire::hello_bytes);
   say(step.reply);

@@ -76,6 +76,9 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] std::unordered_set<Ticket>& tickets() noexcept { return tickets_; }
   /// For messages.
   [[nodiscard]] std::string peer() const;
+  /// The rank that the client says it is, -1 if it does not say so; nothing unless it named our
+  /// job. Nothing of it is proven before it is admitted.
+  [[nodiscard]] std::optional<int> claimed_rank() const noexcept { return claimed_rank_; }
 
  private:
   void await_input();
@@ -116,6 +119,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<wire::ServerHandshake> handshake_;  // until then; inside TLS once that is ready
   bool has_greeted_ = false;                        // the Hello has come
   std::string greeting_;                            // the next of its messages, as far as it came
+  std::optional<int> claimed_rank_;
 
   wire::FrameBuffer incoming_{encoded_bytes_max};
   std::size_t held_ = 0;  // what the host has counted of it

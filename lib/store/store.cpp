@@ -137,4 +137,20 @@ Status Store::barrier(std::string_view name, std::int64_t size, std::optional<Du
   return ask({.kind = Kind::barrier, .keys = {std::string(name)}, .number = size}, timeout).status;
 }
 
+Status Store::leave_will(std::string_view key, std::string_view value, Member member) {
+  return ask({.kind = Kind::will,
+              .keys = {std::string(key)},
+              .values = {std::string(value)},
+              .number = member.to_number()})
+      .status;
+}
+
+Status Store::report_absence(std::string_view prefix, int rank, std::string_view value) {
+  return ask({.kind = Kind::absence,
+              .keys = {std::string(prefix)},
+              .values = {std::string(value)},
+              .number = Member{.rank = rank}.to_number()})
+      .status;
+}
+
 }  // namespace hocket::store

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "wire/fields.hpp"
 #include "wire/sha256.hpp"
@@ -15,11 +16,13 @@
 namespace hocket::wire {
 namespace {
 
-constexpr std::size_t job_bytes = 16;
+constexpr std::size_t mark_bytes = 16;
+constexpr std::size_t job_bytes = 12;  // of the mark, in a Hello
 constexpr std::size_t job_shown_bytes_max = 64;
 constexpr std::string_view tls_name = "TLS";
 
-static_assert(hello_bytes == magic.size() + 2 + 1 + 1 + job_bytes + nonce_bytes);
+static_assert(hello_bytes ==
+              magic.size() + 2 + 1 + 1 + job_bytes + sizeof(std::uint32_t) + nonce_bytes);
 static_assert(challenge_bytes == magic.size() + 2 + 1 + nonce_bytes);
 static_assert(proof_bytes == digest_bytes && answer_bytes == 1 + digest_bytes);
 
@@ -28,6 +31,7 @@ struct Hello {
   std::uint8_t purpose = 0;
   std::uint8_t has_secret = 0;
   std::string_view job;
+  std::uint32_t rank = 0;
 };
 
 Hello parse_hello(std::string_view hello) noexcept {
@@ -35,8 +39,11 @@ Hello parse_hello(std::string_view hello) noexcept {
   return {.version = reader.integer<std::uint16_t>(),
           .purpose = reader.integer<std::uint8_t>(),
           .has_secret = reader.integer<std::uint8_t>(),
-          .job = reader.take(job_bytes)};
+          .job = reader.take(job_bytes),
+          .rank = reader.integer<std::uint32_t>()};
 }
+
+std::string hello_mark(std::string_view job) { return job_mark(job).substr(0, job_bytes); }
 
 std::string challenge(Verdict verdict, const Nonce& nonce) {
   std::string message(magic);
@@ -173,7 +180,7 @@ std::optional<Refusal> judge(const Hello& hello, const Credentials& ours, Purpos
                                                       "serve {}",
                                                       hello.purpose, static_cast<int>(purpose))}};
   }
-  if (hello.job != job_mark(ours.job)) {
+  if (hello.job != hello_mark(ours.job)) {
     return Refusal{Verdict::job_differs,
                    hinted(StatusCode::mismatch,
                           "the client belongs to another job than ours, " + shown_job(ours),
@@ -193,7 +200,15 @@ std::optional<Refusal> judge(const Hello& hello, const Credentials& ours, Purpos
 
 std::string job_mark(std::string_view job) {
   const Digest digest = sha256(std::string("hocket job").append(job));
-  return std::string(as_text(digest).substr(0, job_bytes));
+  return std::string(as_text(digest).substr(0, mark_bytes));
+}
+
+std::optional<int> claimed_rank(std::string_view hello, std::string_view job) {
+  if (hello.size() < hello_bytes || !hello.starts_with(magic)) return std::nullopt;
+  const Hello said = parse_hello(hello);
+  if (said.job != hello_mark(job)) return std::nullopt;
+  const bool has_rank = said.version == handshake_version && said.rank < limits::world_size_max;
+  return has_rank ? static_cast<int>(said.rank) : -1;
 }
 
 std::string refusal(Verdict verdict) { return challenge(verdict, Nonce{}); }
@@ -223,13 +238,15 @@ Status check_first_bytes(std::string_view first) {
 }
 
 ClientHandshake::ClientHandshake(const Credentials& ours, Purpose purpose, const Nonce& nonce,
-                                 std::string_view channel)
+                                 std::string_view channel, int rank)
     : ours_(ours), channel_(channel), hello_(magic) {
   FieldWriter writer(hello_);
   writer.integer(handshake_version);
   writer.integer(static_cast<std::uint8_t>(purpose));
   writer.integer(static_cast<std::uint8_t>(ours.secret.empty() ? 0 : 1));
-  hello_.append(job_mark(ours.job)).append(as_text(nonce));
+  hello_.append(hello_mark(ours.job));
+  writer.integer(static_cast<std::uint32_t>(rank));
+  hello_.append(as_text(nonce));
 }
 
 Result<std::string> ClientHandshake::on_challenge(std::string_view challenge) {

@@ -1,13 +1,15 @@
 // How two sides prove to each other that they belong to one job, before either believes a length
 // that came from the network. Four messages, each of one fixed size:
 //
-//   Hello      client  magic 8, version 2, purpose 1, has secret 1, job 16, nonce 32
+//   Hello      client  magic 8, version 2, purpose 1, has secret 1, job 12, rank 4, nonce 32
 //   Challenge  server  magic 8, version 2, verdict 1, nonce 32
 //   Proof      client  HMAC(secret, "hocket client proof", Hello, Challenge, channel) 32
 //   Answer     server  verdict 1, HMAC(secret, "hocket server proof", Hello, Challenge, Proof,
 //                      channel) 32
 //
-// The job is known by the first bytes of SHA-256("hocket job", job). A side that refuses says why
+// The job is known by the first bytes of SHA-256("hocket job", job). The rank is the one that the
+// client says it is, or 2^32 - 1; it grants nothing, and serves to name a client that is refused. A
+// side that refuses says why
 // in its verdict, and the connection ends. Nothing is ever agreed on but this: a side with a secret
 // does not talk to one without. Two sides without one exchange the same messages with an empty key,
 // which proves nothing.
@@ -19,6 +21,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,7 +33,7 @@ namespace hocket::wire {
 
 /// Its first byte is none with which another protocol begins.
 inline constexpr std::string_view magic = "\xC8HOCKET\n";
-inline constexpr std::uint16_t handshake_version = 1;
+inline constexpr std::uint16_t handshake_version = 2;
 
 inline constexpr std::size_t nonce_bytes = 32;
 inline constexpr std::size_t hello_bytes = 60;
@@ -60,6 +63,10 @@ enum class Verdict : std::uint8_t {
 /// By what a job is known on the wire: 16 bytes.
 [[nodiscard]] std::string job_mark(std::string_view job);
 
+/// Which rank the sender of this Hello says it is, -1 if it does not say so; nothing if it names
+/// another job. Nothing of it is proven.
+[[nodiscard]] std::optional<int> claimed_rank(std::string_view hello, std::string_view job);
+
 /// A Challenge that only refuses; for a server that is full, also before the Hello has come.
 [[nodiscard]] std::string refusal(Verdict verdict);
 
@@ -77,9 +84,9 @@ enum class HandshakeStage : std::uint8_t { first, second, ended };
 class ClientHandshake {
  public:
   /// Borrows the credentials. `channel` is empty, or what only the two ends of the TLS connection
-  /// below know (TlsFilter::channel_binding).
+  /// below know (TlsFilter::channel_binding). `rank` is -1 for a client that is none.
   ClientHandshake(const Credentials& ours, Purpose purpose, const Nonce& nonce,
-                  std::string_view channel = {});
+                  std::string_view channel = {}, int rank = -1);
 
   [[nodiscard]] std::string hello() const { return hello_; }
   /// Gives the Proof. Fails with mismatch (version, job, purpose), permission_denied (only one side

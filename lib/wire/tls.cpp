@@ -95,6 +95,7 @@ class Filter final : public TlsFilter {
   [[nodiscard]] Status send(std::string_view plaintext) override;
   [[nodiscard]] std::string take_output() override;
   [[nodiscard]] bool is_ready() const noexcept override { return is_ready_; }
+  [[nodiscard]] bool has_named_job() const noexcept override { return has_named_job_; }
   [[nodiscard]] Result<std::string> channel_binding() const override;
 
   // What OpenSSL asks for a client's pre-shared key, and for the one that a server's client named.
@@ -119,6 +120,7 @@ class Filter final : public TlsFilter {
   std::size_t handshake_bytes_ = 0;  // received before we were ready
   std::string outside_ = {};         // the beginning of Hocket's own handshake, in place of TLS
   bool is_other_job_ = false;        // a client named another identity
+  bool has_named_job_ = false;       // it named ours
   bool is_ready_ = false;
   Status failure_ = {};
 };
@@ -242,6 +244,7 @@ int Filter::find_session(SSL* ssl, const unsigned char* identity, std::size_t id
   auto& filter = *static_cast<Filter*>(openssl()->SSL_get_ex_data(ssl, 0));
   const std::string_view named(reinterpret_cast<const char*>(identity), identity_bytes);
   filter.is_other_job_ = named != filter.context_.identity();
+  filter.has_named_job_ = !filter.is_other_job_;
   *session = filter.is_other_job_ ? nullptr : filter.context_.new_session(ssl);
   return filter.is_other_job_ || *session != nullptr ? 1 : 0;
 }

@@ -51,6 +51,9 @@ class TlsFilter {
   /// Both sides have proved themselves.
   [[nodiscard]] virtual bool is_ready() const noexcept = 0;
 
+  /// A client named the pre-shared key of our job. That proves nothing before is_ready().
+  [[nodiscard]] virtual bool has_named_job() const noexcept = 0;
+
   /// Known to the two ends of this connection only (RFC 9266), for the handshake inside it. Only
   /// when ready.
   [[nodiscard]] virtual Result<std::string> channel_binding() const = 0;

@@ -59,6 +59,16 @@ std::optional<int> last_number(std::string_view key) {
              : std::nullopt;
 }
 
+/// The others are told so by the store, should this process end before the world is complete.
+Status lost_fault(const Entry& who) {
+  return Status(StatusCode::peer_lost,
+                fmt::format("rank {} ({}) is lost: its connection to the store ended before all "
+                            "ranks had come",
+                            who.rank, who.process))
+      .with_peer(who.rank)
+      .with_hint("see the output of that rank: why did its process end?");
+}
+
 class Porch {
  public:
   Porch(store::Store& store, const Entry& who) : store_(store), who_(who) {}
@@ -68,6 +78,7 @@ class Porch {
  private:
   [[nodiscard]] std::string key(std::string_view name) const { return key_of(who_, name); }
 
+  Status leave_will();
   Status claim_rank();
   Status take_seat();
   /// The last to arrive knows the outcome at once, the others nothing.
@@ -83,6 +94,12 @@ class Porch {
   store::Store& store_;
   const Entry& who_;
 };
+
+Status Porch::leave_will() {
+  Status status = store_.leave_will(key("verdict"), wire::encode_fault(lost_fault(who_)),
+                                    {.rank = who_.rank, .size = who_.size});
+  return status.code() == StatusCode::unsupported ? Status() : status;
+}
 
 Status Porch::claim_rank() {
   const std::string opinion =
@@ -201,7 +218,8 @@ Seat Porch::seat_in(std::string_view list) const {
 }
 
 Result<Seat> Porch::enter(Deadline deadline) {
-  Status status = claim_rank();
+  Status status = leave_will();
+  if (status.ok()) status = claim_rank();
   if (status.ok()) status = take_seat();
   if (!status.ok()) return std::move(status).with_rank(who_.rank);
   Result<std::optional<Seat>> last = announce_arrival();
@@ -252,6 +270,14 @@ Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   const TimeoutScope scope(store, std::min(left, store.timeout()));
   return Porch(store, who).enter(deadline);
+}
+
+Status report_end(store::Store& store, int attempt, int rank, std::string_view what) {
+  const Status fault =
+      Status(StatusCode::peer_lost, std::string(what))
+          .with_peer(rank)
+          .with_hint("every rank of the world must join it; see the output of that rank");
+  return store.report_absence(key_of({.attempt = attempt}, ""), rank, wire::encode_fault(fault));
 }
 
 Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who) {

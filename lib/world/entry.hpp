@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hocket/status.hpp"
@@ -34,11 +35,17 @@ struct Seat {
 /// Returns when all ranks are there. The first fault that any of them finds ends it for all, with
 /// the same message: two ranks of one number, two opinions of the size, a loopback address where
 /// the ranks are on several hosts, a rank that can't take part, or one that gives up because others
-/// are missing. Who comes when the world is complete already is refused, and harms nobody.
+/// are missing. Where the store has a server, it adds what it sees itself: a rank whose connection
+/// ends, and one that is refused (store/attendance.hpp). Who comes when the world is complete
+/// already is refused, and harms nobody.
 ///
 /// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
 /// "entry/".
 [[nodiscard]] Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline);
+
+/// Ends the worlds of this attempt that still wait for the rank; all others go on. `what` is what
+/// the ranks of such a world are told: a whole sentence that names this one.
+[[nodiscard]] Status report_end(store::Store& store, int attempt, int rank, std::string_view what);
 
 /// The ranks that have not come yet.
 [[nodiscard]] Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who);

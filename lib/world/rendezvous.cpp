@@ -180,8 +180,9 @@ class Meeting {
   Status connect(const net::Endpoint& to, Duration patience);
   Result<net::Interface> choose_address();
   [[nodiscard]] std::string own_route(std::string loopback);
-  /// Lets the others come for a moment, and hear the verdict, before the store goes.
-  void linger(const Entry& who);
+  /// Lets the others come for a moment, and hear the verdict, before the store goes. `absent` won't
+  /// come: the rank that is to blame, or -1.
+  void linger(const Entry& who, int absent);
 
   Terms terms_;
   Place& place_;
@@ -221,8 +222,11 @@ Status Meeting::serve(const net::Endpoint& at) {
 }
 
 Status Meeting::connect(const net::Endpoint& to, Duration patience) {
-  auto store = store::TcpStore::connect(
-      {.server = to, .credentials = credentials_, .tls = terms_.tls, .timeout = patience});
+  auto store = store::TcpStore::connect({.server = to,
+                                         .credentials = credentials_,
+                                         .tls = terms_.tls,
+                                         .rank = place_.rank,
+                                         .timeout = patience});
   if (store.ok()) {
     (*store)->set_timeout(terms_.timeout);
     route_ = server_ ? own_route((*store)->local_host()) : (*store)->local_host();
@@ -338,11 +342,12 @@ Result<net::Interface> Meeting::choose_address() {
   return chosen;
 }
 
-void Meeting::linger(const Entry& who) {
+void Meeting::linger(const Entry& who, int absent) {
   const Deadline deadline =
       Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
   while (server_ && !deadline.passed(monotonic_clock().now())) {
-    const auto missing = missing_ranks(*store_, who);
+    auto missing = missing_ranks(*store_, who);
+    if (missing.ok()) std::erase(*missing, absent);
     const bool we_alone_are_left = server_->connections() <= 1;
     if (missing.ok() && missing->empty() && we_alone_are_left) return;
     std::this_thread::sleep_for(50ms);
@@ -363,7 +368,7 @@ Result<World> Meeting::hold() {
   }
   const Result<Seat> seat = enter(*store_, entry, deadline_);
   if (!seat.ok()) {
-    linger(entry);
+    linger(entry, seat.status().peer());
     return seat.status();
   }
   return World{

@@ -1,8 +1,12 @@
 // Joins a world as its environment says (or the URL that is the argument), prints one line about
-// it, waits for the others (not with --leave), and ends.
+// it, waits for the others (not with --leave), and ends. JOIN_LINGER_S keeps the others waiting
+// so many seconds.
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -20,6 +24,8 @@ int main(int argc, char** argv) {
                world->job, world->address, world->launcher);
     std::fflush(stdout);
     world::let_all_in(*world);
+    const char* const linger_s = std::getenv("JOIN_LINGER_S");
+    if (linger_s != nullptr) std::this_thread::sleep_for(std::chrono::seconds(std::atoi(linger_s)));
     if (!leaves) status = world->store->barrier("end", world->size);
   }
   if (status.ok()) return 0;

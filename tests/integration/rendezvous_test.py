@@ -279,6 +279,91 @@ class Fails(Worlds):
         self.refused(self.start(JOIN, "tcp://a:1?rnk=0"), "invalid argument", "did you mean rank?")
 
 
+class TellsEveryone(Worlds):
+    """A rank that can't come ends the start of all others at once: they wait a minute otherwise."""
+
+    # Of what should take 2 s at most, on a machine that is busy.
+    SOON_S = 10
+
+    def waiting(self, *ranks: int, size: int, **variables: object) -> list[Process]:
+        started = [self.rank(rank, size, HOCKET_STORE_TIMEOUT="60s", HOCKET_LOG_LEVEL="info",
+                             **variables) for rank in ranks]
+        for each in started:
+            assert each.child.stdout
+            while "other ranks reach this one at" not in (line := each.child.stdout.readline()):
+                self.assertNotEqual(line, "", "it has ended")
+        time.sleep(0.3)  # from that line to the store
+        return started
+
+    def told(self, waiting: list[Process], code: str, *parts: str) -> list[str]:
+        begin = time.monotonic()
+        texts = [self.refused(each, code, *parts, within_s=WAIT_S) for each in waiting]
+        self.assertLess(time.monotonic() - begin, self.SOON_S, texts)
+        return texts
+
+    def test_of_a_rank_with_another_secret(self) -> None:
+        for secret, why in (({"HOCKET_SECRET": "other"}, "does not prove that it knows our secret"),
+                            ({}, "the client has no secret")):
+            waiting = self.waiting(0, 1, 3, size=4, HOCKET_SECRET="hush")
+            self.refused(self.rank(2, 4, **secret), "permission denied")
+            texts = self.told(waiting, "permission denied", why, "HOCKET_SECRET")
+            for text in texts:
+                self.assertRegex(text, r"rank 2 at 127\.0\.0\.1:\d+ was refused by the store")
+            self.port = free_port()
+
+    def test_of_a_rank_with_another_secret_that_comes_before_them(self) -> None:
+        first = self.waiting(0, size=3, HOCKET_SECRET="hush")
+        self.refused(self.rank(2, 3, HOCKET_SECRET="other"), "permission denied")
+        first += self.waiting(1, size=3, HOCKET_SECRET="hush")
+        self.told(first, "permission denied", "rank 2 at 127.0.0.1:", "was refused")
+
+    def test_of_a_rank_with_another_secret_or_no_key_of_tls(self) -> None:
+        for other in ({"HOCKET_SECRET": "other", "HOCKET_TLS": "psk"}, {"HOCKET_SECRET": "hush"}):
+            waiting = self.waiting(0, 1, size=3, HOCKET_SECRET="hush", HOCKET_TLS="psk")
+            status, text, _ = self.rank(2, 3, **other).end()
+            if "built without TLS" in text:
+                self.skipTest("this build has no TLS")
+            self.assertEqual(status, 1, text)
+            code = "permission denied" if "HOCKET_TLS" in other else "protocol error"
+            self.told(waiting, code, " at 127.0.0.1:", "was refused by the store")
+            self.port = free_port()
+
+    def test_of_a_rank_that_dies_while_it_waits(self) -> None:
+        waiting = self.waiting(0, 1, size=4)
+        victim, = self.waiting(2, size=4)
+        victim.child.kill()
+        self.told(waiting, "peer lost", f"rank 2 (pid {victim.child.pid} on ", "is lost")
+
+    def test_of_the_death_of_rank_0(self) -> None:
+        waiting = self.waiting(0, 1, 2, size=4)
+        waiting[0].child.kill()
+        self.told(waiting[1:], "peer lost", "rank 0")
+
+    def test_but_not_a_world_that_runs(self) -> None:
+        ranks = self.waiting(0, 1, size=3, HOCKET_SECRET="hush")
+        ranks.append(self.rank(2, 3, HOCKET_SECRET="hush", JOIN_LINGER_S=5))
+        time.sleep(1)
+        for rank in range(4):
+            self.refused(self.rank(rank, 4, HOCKET_SECRET="other"), "permission denied")
+        for each in ranks:
+            self.joined(each)
+
+    def test_but_not_of_a_rank_that_comes_after_all(self) -> None:
+        waiting = self.waiting(0, 1, size=3, HOCKET_SECRET="hush", HOCKET_JOB="red")
+        self.refused(self.rank(2, 3, HOCKET_SECRET="other", HOCKET_JOB="red"), "permission denied")
+        for each in [*waiting, self.rank(2, 3, HOCKET_SECRET="hush", HOCKET_JOB="red")]:
+            self.joined(each)
+
+    def test_but_not_of_one_that_does_not_know_the_name_of_the_job(self) -> None:
+        waiting = self.waiting(0, 1, size=3, HOCKET_SECRET="hush", HOCKET_JOB="red")
+        for job in ({}, {"HOCKET_JOB": "blue"}):
+            self.refused(self.rank(2, 3, HOCKET_SECRET="other", **job), "mismatch")
+        time.sleep(3)  # more than a rank that was refused is given to come after all
+        for each in [*waiting, self.rank(2, 3, HOCKET_SECRET="hush", HOCKET_JOB="red")]:
+            self.joined(each)
+
+
+
 class Launchers(Worlds):
     """Without MASTER_ADDR: the ranks of one host find each other by themselves."""
 

@@ -15,6 +15,7 @@ using hocket::StatusCode;
 using hocket::wire::answer_bytes;
 using hocket::wire::challenge_bytes;
 using hocket::wire::check_first_bytes;
+using hocket::wire::claimed_rank;
 using hocket::wire::ClientHandshake;
 using hocket::wire::Credentials;
 using hocket::wire::hello_bytes;
@@ -341,4 +342,23 @@ TEST_CASE("strangers get no answer, but for a client that speaks TLS") {
   const auto tls = answer_to("\x16\x03\x01");
   REQUIRE(tls.why.code() == StatusCode::protocol_error);
   REQUIRE(tls.reply == hocket::wire::refusal(Verdict::no_tls_here));
+}
+
+TEST_CASE("a Hello says which rank it comes from, to those of its job") {
+  const Credentials ours = {.job = "red", .secret = "hush"};
+  const auto said = [&](int rank) {
+    return ClientHandshake(ours, Purpose::store, nonce(1), {}, rank).hello();
+  };
+  REQUIRE(claimed_rank(said(7), "red") == 7);
+  REQUIRE(claimed_rank(said(0), "red") == 0);
+  REQUIRE(claimed_rank(said(-1), "red") == -1);
+  REQUIRE(claimed_rank(said(hocket::limits::world_size_max), "red") == -1);
+  REQUIRE_FALSE(claimed_rank(said(7), "blue"));
+  REQUIRE_FALSE(claimed_rank(said(7).substr(1), "red"));
+  REQUIRE_FALSE(claimed_rank("", "red"));
+  REQUIRE_FALSE(claimed_rank(std::string(hello_bytes, ' '), "red"));
+  // Of another version only the job can be read.
+  std::string other = said(7);
+  other[hocket::wire::magic.size()] = 9;
+  REQUIRE(claimed_rank(other, "red") == -1);
 }

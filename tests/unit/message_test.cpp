@@ -22,6 +22,7 @@ using hocket::store::decode_request;
 using hocket::store::encode_value_head;
 using hocket::store::fits;
 using hocket::store::Kind;
+using hocket::store::Member;
 using hocket::store::Reply;
 using hocket::store::Request;
 using hocket::store::Value;
@@ -49,6 +50,8 @@ std::vector<Request> one_of_each_kind() {
       {.kind = Kind::queue_pop, .keys = {"q"}, .timeout = Duration::min()},
       {.kind = Kind::queue_len, .keys = {"q"}},
       {.kind = Kind::barrier, .keys = {"b"}, .number = most, .timeout = -1ns},
+      {.kind = Kind::will, .keys = {"k"}, .values = {"v"}, .number = least},
+      {.kind = Kind::absence, .keys = {"p/"}, .values = {"v"}, .number = 2},
   };
 }
 
@@ -96,11 +99,21 @@ TEST_CASE("the numbers of kinds are those of the first version") {
       {Kind::ping, 0},       {Kind::set, 1},        {Kind::get, 2},      {Kind::add, 3},
       {Kind::append, 4},     {Kind::check, 5},      {Kind::wait, 6},     {Kind::compare_set, 7},
       {Kind::delete_key, 8}, {Kind::num_keys, 9},   {Kind::keys, 10},    {Kind::queue_push, 11},
-      {Kind::queue_pop, 12}, {Kind::queue_len, 13}, {Kind::barrier, 14},
+      {Kind::queue_pop, 12}, {Kind::queue_len, 13}, {Kind::barrier, 14}, {Kind::will, 15},
+      {Kind::absence, 16},
   };
   for (const auto& each : numbers) REQUIRE(static_cast<int>(each.first) == each.second);
   REQUIRE(name(Kind::compare_set) == "compare_set");
   REQUIRE(name(Kind::barrier) == "barrier");
+}
+
+TEST_CASE("a member is one number") {
+  for (const Member& member : {Member{}, Member{.rank = 0, .size = 1}, Member{.rank = 7},
+                               Member{.rank = (1 << 20) - 1, .size = 1 << 20}}) {
+    const Member back = Member::from_number(member.to_number());
+    REQUIRE(back.rank == member.rank);
+    REQUIRE(back.size == member.size);
+  }
 }
 
 TEST_CASE("the bytes of a request are those of the first version") {

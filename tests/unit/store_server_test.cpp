@@ -15,6 +15,7 @@
 #include "store/tcp_store.hpp"
 #include "support/catch.hpp"
 #include "support/store_clients.hpp"
+#include "wire/fault.hpp"
 #include "wire/handshake.hpp"
 
 using namespace std::chrono_literals;
@@ -566,4 +567,82 @@ TEST_CASE("timeouts of any size are served") {
   const auto value = store->get("k", Duration::max());
   setting.join();
   REQUIRE(value.status().to_string() == "ok");
+}
+
+TEST_CASE("what a client leaves is set when it goes, unless the key is there") {
+  const auto server = start();
+  const auto waits = connect(*server);
+  for (const bool is_there : {false, true}) {
+    const std::string key = is_there ? "there" : "absent";
+    auto goes = connect(*server);
+    REQUIRE(goes->leave_will(key, "gone").ok());
+    if (is_there) REQUIRE(goes->set(key, "stays").ok());
+    std::thread later([&] { goes.reset(); });
+    const auto value = waits->get(key, soon);
+    later.join();
+    REQUIRE(value.status().to_string() == "ok");
+    REQUIRE(*value == (is_there ? "stays" : "gone"));
+    await_connections(*server, 1);
+    REQUIRE(waits->get(key, soon).value() == *value);
+  }
+}
+
+TEST_CASE("who waits for a rank hears that it was refused, if it named the job and does not come") {
+  const auto server = start();
+  const auto waits = connect(*server);
+  REQUIRE(waits->leave_will("verdict", "lost", {.rank = 0, .size = 4}).ok());
+  const auto refuse = [&](const std::string& job, int rank) {
+    const auto refused = TcpStore::connect({.server = server->endpoint(),
+                                            .credentials = {.job = job, .secret = "a guess"},
+                                            .rank = rank,
+                                            .timeout = 10s});
+    REQUIRE_FALSE(refused.ok());
+  };
+  refuse("job 2", 1);   // which names another job
+  refuse(ours.job, 0);  // which is there already
+  refuse(ours.job, 4);  // which is none of this world
+  REQUIRE(waits->get("verdict", 2500ms).status().code() == StatusCode::timeout);
+  refuse(ours.job, 3);
+  const auto verdict = waits->get("verdict", 10s);
+  REQUIRE(verdict.status().to_string() == "ok");
+  const Status fault = hocket::wire::decode_fault(*verdict);
+  REQUIRE(fault.code() == StatusCode::permission_denied);
+  REQUIRE(fault.peer() == 3);
+  REQUIRE(std::string(fault.what()).starts_with("rank 3 at 127.0.0.1:"));
+}
+
+TEST_CASE("who waits for a rank hears from a member that it won't come") {
+  const auto server = start();
+  const auto waits = connect(*server);
+  const auto knows = connect(*server);
+  REQUIRE(waits->leave_will("entry/0/verdict", "lost", {.rank = 0, .size = 2}).ok());
+  REQUIRE(knows->report_absence("entry/1/", 1, "ended").ok());
+  REQUIRE(knows->report_absence("entry/0/", 0, "ended").ok());
+  REQUIRE_FALSE(waits->check({"entry/0/verdict"}).value());
+  REQUIRE(knows->report_absence("entry/0/", 1, "ended").ok());
+  REQUIRE(waits->get("entry/0/verdict", 0s).value() == "ended");
+}
+
+TEST_CASE("strangers beyond a rate wait outside, and members get in through them") {
+  const auto server = start();
+  const auto store = connect(*server);
+  std::atomic<int> refused = 0;
+  std::atomic<bool> is_over = false;
+  std::thread flood([&] {
+    while (!is_over) {
+      static_cast<void>(TcpStore::connect({.server = server->endpoint(),
+                                           .credentials = {.job = ours.job, .secret = "a guess"},
+                                           .timeout = 10s}));
+      ++refused;
+    }
+  });
+  const Instant start = monotonic_clock().now();
+  while (monotonic_clock().now() - start < 2s) REQUIRE(store->ping().ok());
+  REQUIRE(connect(*server)->ping().ok());
+  const double seconds = std::chrono::duration<double>(monotonic_clock().now() - start).count();
+  is_over = true;
+  flood.join();
+  const double bound =
+      hocket::limits::strangers_at_once + (seconds + 1) * hocket::limits::strangers_per_second;
+  REQUIRE(refused < bound);
 }

@@ -10,8 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "run/descendants.hpp"
 #include "run/environment.hpp"
+#include "run/hosts.hpp"
 
 namespace hocket::run {
 
@@ -98,6 +101,9 @@ void Crew::start(const Orders& orders) {
   kill_at_ = Deadline::never();
   members_.clear();
   living_ = 0;
+  if (!orders.ranks.empty()) {
+    absences_.set_meeting_point(merge(options_.environment, orders.ranks.front().environment));
+  }
   for (const RankOrder& order : orders.ranks) start_rank(orders, order);
 }
 
@@ -170,7 +176,15 @@ void Crew::end_rank(Member& member, int wait_status) {
                        .lasted = loop_.clock().now() - member.born};
   if (!sees_descendants()) kill(-end.pid, SIGKILL);
   --living_;
+  if (end.status == 0) tell_those_who_wait(end);
   listener_.on_rank_end(options_.node, end);
+}
+
+/// Who fails ends the job. Who succeeds does not; but others may wait for this rank to join.
+void Crew::tell_those_who_wait(const RankEnd& end) {
+  absences_.report(end.rank, fmt::format("rank {} (pid {} on {}) exited with status 0 before it "
+                                         "joined",
+                                         end.rank, end.pid, own_host_name()));
 }
 
 bool Crew::is_read() const {

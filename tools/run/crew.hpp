@@ -8,6 +8,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "run/absences.hpp"
 #include "run/loop.hpp"
 #include "run/node.hpp"
 #include "run/process.hpp"
@@ -44,6 +45,7 @@ class Crew final : public Node, private Watcher {
 
   void start_rank(const Orders& orders, const RankOrder& order);
   void end_rank(Member& member, int wait_status);
+  void tell_those_who_wait(const RankEnd& end);
   void reap();
   [[nodiscard]] bool is_read() const;
   void finish_attempt();
@@ -53,6 +55,7 @@ class Crew final : public Node, private Watcher {
   NodeListener& listener_;
   CrewOptions options_;
   SignalQueue deaths_{SIGCHLD};
+  Absences absences_;
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<RankEnd> unborn_;  // ranks that could not be started, not yet reported
   std::size_t living_ = 0;

@@ -198,7 +198,7 @@ void Links::see_off(Fd socket) {
 void Links::handle(const Event& event) {
   switch (event.pollee->role) {
     case Pollee::Role::listener:
-      return accept_all();
+      return accepts_again_ ? void() : accept_all();  // in a pause it may well be told again
     case Pollee::Role::stranger:
       return advance(static_cast<Stranger&>(*event.pollee));
     case Pollee::Role::dial:
@@ -212,26 +212,50 @@ void Links::handle(const Event& event) {
 }
 
 void Links::accept_all() {
+  const Instant now = monotonic_clock().now();
   accepts_again_ = false;
-  for (const Door& door : doors_) accept_from(door);
+  if (is_flooded_ && tokens_.is_full(now)) set_flooded(false);
+  for (const Door& door : doors_) accept_from(door, now);
 }
 
-void Links::accept_from(const Door& door) {
-  while (Fd socket = accept_next(door.listener.get())) {
+void Links::accept_from(const Door& door, Instant now) {
+  for (;;) {
+    if (!tokens_.take(now)) {
+      if (!is_flooded_) set_flooded(true);
+      accepts_again_ = true;
+      accepts_at_ = Deadline(tokens_.when(limits::strangers_together, now));
+      return;
+    }
+    Fd socket = accept_next(door.listener.get());
+    if (!socket) break;
     if (strangers_.size() >= limits::data_strangers_max) {
       drop(*strangers_.front(), Status(StatusCode::limit_exceeded, "too many strangers are here"));
     }
     const int file = socket.get();
-    auto& stranger = strangers_.emplace_back(
-        std::make_unique<Stranger>(std::move(socket), terms_, monotonic_clock().now()));
+    auto& stranger =
+        strangers_.emplace_back(std::make_unique<Stranger>(std::move(socket), terms_, now));
     // Told of what has come already, too.
     if (!poller_.add(file, *stranger).ok()) strangers_.pop_back();
   }
+  tokens_.give_back();
   if (errno == EAGAIN) return;
   accepts_again_ = true;
   accepts_at_ = Deadline::after(monotonic_clock(), accept_pause);
   log::line(log::Level::warning, "rank {}: the TCP transport can't accept connections: errno {}",
             rank_, errno);
+}
+
+/// Too many have come of late who did not prove who they are. Short queues outside: a member must
+/// not stand behind thousands of others.
+void Links::set_flooded(bool is_flooded) {
+  is_flooded_ = is_flooded;
+  for (const Door& door : doors_) {
+    static_cast<void>(
+        ::listen(door.listener.get(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
+  }
+  log::line(is_flooded ? log::Level::warning : log::Level::info,
+            "rank {}: strangers come to the TCP transport {} {} a second", rank_,
+            is_flooded ? "faster than" : "no longer faster than", limits::strangers_per_second);
 }
 
 /// Members are refused for a reason that somebody should know, but for those that pass by
@@ -254,6 +278,8 @@ void Links::advance(Stranger& stranger) {
   const auto is_over = greeting.advance();
   if (!is_over.ok()) return drop(stranger, is_over.status());
   if (greeting.stage() != stranger.stage) {
+    if (greeting.is_member() && !stranger.is_member) tokens_.give_back();
+    stranger.is_member = greeting.is_member();
     stranger.stage = greeting.stage();
     stranger.expiry = Deadline::after(monotonic_clock(), limits::handshake_timeout);
   }

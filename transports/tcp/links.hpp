@@ -21,6 +21,8 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/limits.hpp"
+#include "base/token_bucket.hpp"
 #include "net/socket.hpp"
 #include "transports/tcp/dial.hpp"
 #include "transports/tcp/greeting.hpp"
@@ -78,9 +80,10 @@ class Links {
   [[nodiscard]] Deadline next() const noexcept;
   /// Nothing goes on, and nobody but the listener waits for anything.
   [[nodiscard]] bool is_quiet() const noexcept {
-    return strangers_.empty() && dials_.empty() && leavers_.empty() && news_.empty() &&
-           !accepts_again_;
+    return strangers_.empty() && dials_.empty() && leavers_.empty() && news_.empty();
   }
+  /// expire() has nothing to do, now or later.
+  [[nodiscard]] bool is_idle() const noexcept { return is_quiet() && !accepts_again_; }
   [[nodiscard]] std::vector<LinkNews> take_news() { return std::exchange(news_, {}); }
 
  private:
@@ -94,6 +97,7 @@ class Links {
     ListenGreeting greeting;
     Deadline expiry;
     int stage = 0;
+    bool is_member = false;  // and gave its token back
   };
   struct Leaver : Pollee {
     Leaver(Fd of, Deadline until) : Pollee(Role::leaver), socket(std::move(of)), expiry(until) {}
@@ -110,7 +114,8 @@ class Links {
   [[nodiscard]] Status make_terms(const TransportOptions& options);
   [[nodiscard]] Status listen(const std::string& host, bool has_secret);
   void accept_all();
-  void accept_from(const Door& door);
+  void accept_from(const Door& door, Instant now);
+  void set_flooded(bool is_flooded);
   void advance(Stranger& stranger);
   void drop(const Stranger& stranger, const Status& why);
   [[nodiscard]] LinkVerdict judge(const LinkHello& hello) const;
@@ -128,8 +133,10 @@ class Links {
 
   std::list<Door> doors_ = {};
   Address here_ = {};
-  bool accepts_again_ = false;  // after the system had no room
+  bool accepts_again_ = false;  // after a pause: the system had no room, or strangers are too many
   Deadline accepts_at_ = {};
+  TokenBucket tokens_{limits::strangers_at_once, limits::strangers_per_second};
+  bool is_flooded_ = false;
 
   struct Peer {
     std::string instance = {};  // empty: it has no address

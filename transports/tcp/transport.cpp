@@ -215,7 +215,7 @@ bool TcpTransport::look() {
     stream.note(event);
     place(stream);
   }
-  if (!links_.is_quiet()) links_.expire();
+  if (!links_.is_idle()) links_.expire();
   take_news();
   return events.size() == Poller::events_at_once;
 }
