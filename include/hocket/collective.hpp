@@ -49,8 +49,9 @@ struct Reduce {
 };
 
 struct Options {
-  /// Past it the operation fails, and the communicator with it; zero for the communicator's own.
-  std::chrono::nanoseconds timeout = {};
+  /// Past it the operation fails, and the communicator with it. None: the communicator's own
+  /// (JoinOptions::operation_timeout). Zero is no time at all; less is refused.
+  std::optional<std::chrono::nanoseconds> timeout = {};
   /// Called once, when an operation that has begun is over, before those who wait for it go on. By
   /// any thread, inside the library: it must not throw, wait, or call Hocket.
   void (*on_end)(void* context, StatusCode status) = nullptr;

@@ -42,12 +42,13 @@ class HOCKET_API Work {
   /// past it. A failure does not stop the stream; it is what wait() says, and the communicator's
   /// next operation.
   void wait(Stream stream);
-  /// Until it is over, at most so long. Whether it is over; throws if it failed. The operation goes
-  /// on in any case.
+  /// Waits until the operation has ended, at most `time`; zero or less only looks. Returns true if
+  /// it has ended, and throws if it failed. Otherwise the operation goes on.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
   /// Whether it is over, without waiting; whether it went well is what wait() says.
   [[nodiscard]] bool is_over();
-  /// Of an operation that is over.
+  /// How the operation ended; of code in_progress as long as it has not ended. Does not wait, and
+  /// does not move the operation on: is_over() does.
   [[nodiscard]] Status status() const;
   /// Of a receive that is over and went well.
   [[nodiscard]] Received received() const;
@@ -166,7 +167,7 @@ struct JoinOptions {
   std::string url = {};
   /// For all ranks to be there; none for HOCKET_STORE_TIMEOUT.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  /// Of operations that name none.
+  /// Of operations that name none. Zero is no time at all; less is refused, here and above.
   std::chrono::nanoseconds operation_timeout = std::chrono::minutes(30);
 };
 

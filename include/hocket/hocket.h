@@ -3,16 +3,18 @@
  * Conventions:
  *  1. Every function that can fail returns hocket_status; HOCKET_OK is 0.
  *  2. After a failure hocket_last_error() gives the whole story as text: who, what, where and a
- * hint.
+ * hint. HOCKET_IN_PROGRESS is no failure.
  *  3. No C++ exception crosses this header, and no function installs a signal handler.
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
  *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
  *  7. An input struct begins with struct_size: set it to sizeof and all that you don't use to zero.
  * A struct of an older header is understood; of a newer one too, if what is not known here is zero.
- *  8. Handles are made by one function and freed by another, which takes NULL as well. Times are in
- * nanoseconds; 0 is the default.
- *  9. Every function may be called from any thread, but not while another one changes the
+ *  8. Handles are made by one function and freed by another, which takes NULL as well.
+ *  9. A timeout is an int64_t in nanoseconds and means the same in every struct and function: 0 is
+ * the default that its comment names, HOCKET_NO_WAIT is no time at all (what can be done at once is
+ * done), and any other negative value is HOCKET_INVALID_ARGUMENT.
+ * 10. Every function may be called from any thread, but not while another one changes the
  * environment (setenv): the HOCKET_* variables are read at the first call that needs them.
  */
 #pragma once
@@ -41,8 +43,11 @@ enum {
   HOCKET_PROTOCOL_ERROR = 10,   /* the other side sent what the protocol does not allow */
   HOCKET_NOT_FOUND = 11,
   HOCKET_ALREADY_EXISTS = 12,
-  HOCKET_INTERNAL = 13 /* a defect in Hocket: please report it */
+  HOCKET_INTERNAL = 13,   /* a defect in Hocket: please report it */
+  HOCKET_IN_PROGRESS = 14 /* the operation has not ended yet */
 };
+
+#define HOCKET_NO_WAIT INT64_MIN /* a timeout: convention 9 */
 
 typedef int32_t hocket_dtype;
 enum {
@@ -121,8 +126,8 @@ typedef struct hocket_prepared hocket_prepared;
 typedef struct hocket_join_options {
   size_t struct_size;
   const char* url;              /* NULL or "": HOCKET_RENDEZVOUS, else what the launcher says */
-  int64_t timeout_ns;           /* for all ranks to be there */
-  int64_t operation_timeout_ns; /* of operations that name none */
+  int64_t timeout_ns;           /* for all ranks to be there; 0: HOCKET_STORE_TIMEOUT */
+  int64_t operation_timeout_ns; /* of operations that name none; 0: 30 minutes */
 } hocket_join_options;
 
 /* Returns when all ranks are there. options may be NULL. */
@@ -196,7 +201,7 @@ typedef struct hocket_collective {
   double factor;                 /* of HOCKET_PREMUL_SUM */
   hocket_reduce_function custom; /* of HOCKET_CUSTOM */
   void* custom_context;
-  int64_t timeout_ns;
+  int64_t timeout_ns;         /* 0: the communicator's operation_timeout_ns */
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
   const hocket_piece*
@@ -239,7 +244,7 @@ typedef struct hocket_message {
   size_t count;
   int32_t peer;
   int32_t tag;
-  int64_t timeout_ns;
+  int64_t timeout_ns;         /* 0: the communicator's operation_timeout_ns */
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
 } hocket_message;
@@ -261,9 +266,10 @@ HOCKET_API hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count
                                      hocket_dtype dtype, int32_t peer, int32_t tag,
                                      hocket_received* received);
 
-/* At most so long; below zero, until it is over. HOCKET_OK when it is over and went well, or is not
- * over: *is_over, which may be NULL, says so. */
-HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* is_over);
+/* Waits until the operation has ended, at most timeout_ns; 0: until it has ended, which its own
+ * timeout bounds. HOCKET_OK: it went well. HOCKET_IN_PROGRESS: it has not ended, and goes on.
+ * Anything else: why it failed. */
+HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns);
 /* Of an operation on device memory: what is put into the stream from now on waits for it. Returns
  * at once; hocket_work_free does not wait then. */
 HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream);

@@ -31,6 +31,7 @@ enum class StatusCode : std::int32_t {
   not_found = HOCKET_NOT_FOUND,
   already_exists = HOCKET_ALREADY_EXISTS,
   internal = HOCKET_INTERNAL,
+  in_progress = HOCKET_IN_PROGRESS,  // no failure; never thrown
 };
 
 /// "ok", "timeout", …; "unknown" for a value that is not one of the enumerators.

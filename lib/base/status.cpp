@@ -50,6 +50,8 @@ std::string_view name(StatusCode code) noexcept {
       return "already exists";
     case StatusCode::internal:
       return "internal";
+    case StatusCode::in_progress:
+      return "in progress";
   }
   return "unknown";
 }

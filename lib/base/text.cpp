@@ -127,6 +127,12 @@ std::string format_size(std::uint64_t bytes) {
 }
 
 std::string format_duration(Duration duration) {
+  constexpr std::int64_t shown_max = 10'000;  // four digits
+  std::int64_t shown = std::max<std::int64_t>(duration.count(), 0);
+  std::int64_t dropped = 1;
+  for (; shown >= shown_max; shown = duration.count() / dropped) dropped *= 10;
+  const bool is_rounded_up = duration.count() % dropped >= (dropped + 1) / 2;
+  const std::int64_t rounded = (shown + (is_rounded_up ? 1 : 0)) * dropped;
   static constexpr std::array<std::pair<std::string_view, std::int64_t>, 6> units = {
       {{"h", 3'600'000'000'000},
        {"m", 60'000'000'000},
@@ -136,10 +142,10 @@ std::string format_duration(Duration duration) {
        {"ns", 1}}};
   for (const auto& [unit, nanoseconds] : units) {
     const std::int64_t thousandths = nanoseconds / 1000;
-    const bool is_exact = thousandths == 0 || duration.count() % thousandths == 0;
-    if (duration.count() < nanoseconds || !is_exact) continue;
-    std::string text = std::to_string(duration.count() / nanoseconds);
-    if (const auto rest = duration.count() % nanoseconds; rest != 0) {
+    const bool is_exact = thousandths == 0 || rounded % thousandths == 0;
+    if (rounded < nanoseconds || !is_exact) continue;
+    std::string text = std::to_string(rounded / nanoseconds);
+    if (const auto rest = rounded % nanoseconds; rest != 0) {
       text += fmt::format(".{:03}", rest / thousandths);
       text.erase(text.find_last_not_of('0') + 1);
     }

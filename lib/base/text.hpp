@@ -30,8 +30,8 @@ namespace hocket {
 /// The shortest of the forms above with nothing rounded: "64K", "1000".
 [[nodiscard]] std::string format_size(std::uint64_t bytes);
 
-/// In the largest unit that needs no more than three decimals: "2s", "1.5s", "250ms". Zero or less
-/// is "0s".
+/// For people: rounded to four digits, in the largest unit that needs no more than three decimals:
+/// "2s", "1.5s", "250ms". Zero or less is "0s".
 [[nodiscard]] std::string format_duration(Duration duration);
 
 /// Without the spaces, tabs and carriage returns around it.

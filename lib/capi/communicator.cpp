@@ -53,7 +53,16 @@ Struct read(const Struct* from) {
   return known;
 }
 
-std::chrono::nanoseconds timeout(std::int64_t nanoseconds) {
+/// As convention 9 of hocket.h has it; nothing for the default.
+std::optional<std::chrono::nanoseconds> timeout(std::int64_t nanoseconds) {
+  if (nanoseconds == 0) return std::nullopt;
+  if (nanoseconds == HOCKET_NO_WAIT) return std::chrono::nanoseconds(0);
+  if (nanoseconds < 0) {
+    hocket::throw_error(
+        hocket::Status(hocket::StatusCode::invalid_argument,
+                       "a timeout below zero: " + std::to_string(nanoseconds) + " ns")
+            .with_hint("0 is the default; HOCKET_NO_WAIT is no time at all"));
+  }
   return std::chrono::nanoseconds(nanoseconds);
 }
 
@@ -153,10 +162,9 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
     const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
     hocket::JoinOptions wanted;
     if (from.url != nullptr) wanted.url = from.url;
-    if (from.timeout_ns != 0) wanted.timeout = timeout(from.timeout_ns);
-    if (from.operation_timeout_ns != 0) {
-      wanted.operation_timeout = timeout(from.operation_timeout_ns);
-    }
+    wanted.timeout = timeout(from.timeout_ns);
+    wanted.operation_timeout =
+        timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);
     given(comm) = nullptr;
     *comm = handle_of(hocket::join(wanted));
   });
@@ -296,14 +304,15 @@ hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count, hocket_dt
   return hocket_run_message(comm, &message, received);
 }
 
-hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns, int32_t* is_over) {
-  return guard([&] {
+hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns) {
+  bool has_ended = true;  // also by a failure
+  const hocket_status status = guard([&] {
     hocket::Work& operation = given(work).operation;
-    if (is_over != nullptr) *is_over = 1;  // also of one that failed
-    if (timeout_ns < 0) return operation.wait();
-    const bool over = operation.wait_for(timeout(timeout_ns));
-    if (is_over != nullptr) *is_over = over ? 1 : 0;
+    const auto time = timeout(timeout_ns);
+    if (!time) return operation.wait();
+    has_ended = operation.wait_for(*time);
   });
+  return has_ended ? status : HOCKET_IN_PROGRESS;
 }
 
 hocket_status hocket_work_wait_stream(hocket_work* work, void* stream) {

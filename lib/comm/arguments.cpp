@@ -147,10 +147,16 @@ Status check(const Collective& c, const Place& place) {
 }
 
 Status check(const Options& options) {
-  if (options.timeout.count() < 0) return wrong("a timeout below zero");
+  if (options.timeout && options.timeout->count() < 0) return wrong("a timeout below zero");
   if (options.memory < MemoryKind::detect || options.memory > MemoryKind::managed) {
     return wrong(fmt::format("unknown kind of memory: {}", static_cast<int>(options.memory)));
   }
+  return {};
+}
+
+Status check(const JoinOptions& options) {
+  if (options.timeout && options.timeout->count() < 0) return wrong("a timeout below zero");
+  if (options.operation_timeout.count() < 0) return wrong("an operation_timeout below zero");
   return {};
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hocket/collective.hpp"
+#include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
@@ -38,6 +39,7 @@ struct Place {
 [[nodiscard]] Status check(const Collective& collective, const Place& place);
 /// Likewise, of any operation's.
 [[nodiscard]] Status check(const Options& options);
+[[nodiscard]] Status check(const JoinOptions& options);
 
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,

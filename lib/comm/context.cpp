@@ -13,6 +13,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "comm/arguments.hpp"
 #include "comm/card.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
@@ -91,6 +92,7 @@ Status decline(const world::World& world, const Status& why) {
 }  // namespace
 
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
+  if (Status status = check(options); !status.ok()) return status;
   const Config& config = process_config();
   auto network = sim::find_preset(sim::usual_network);
   auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});

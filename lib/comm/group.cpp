@@ -81,8 +81,7 @@ void Group::number(const Collective& collective, Operation& operation) {
 }
 
 Deadline Group::deadline_of(const Options& options) const {
-  return Deadline::after(monotonic_clock(),
-                         options.timeout.count() > 0 ? options.timeout : timeout_);
+  return Deadline::after(monotonic_clock(), options.timeout.value_or(timeout_));
 }
 
 Status Group::run(const Collective& collective) {

@@ -168,7 +168,12 @@ bool Work::wait_for(std::chrono::nanoseconds time) {
 
 bool Work::is_over() { return operation_ == nullptr || test(*operation_); }
 
-Status Work::status() const { return operation_ == nullptr ? Status() : status_of(*operation_); }
+Status Work::status() const {
+  if (operation_ == nullptr) return {};
+  if (work_of(*operation_).is_over()) return status_of(*operation_);
+  return Status(StatusCode::in_progress, "the operation has not ended yet")
+      .with_hint("wait() waits for its end");
+}
 
 Received Work::received() const {
   const Message* const message =

@@ -123,7 +123,7 @@ std::optional<Reply> FileStore::attempt(Call& call) {
                      Status(StatusCode::timeout, "another process does not let go of the file")
                          .with_hint("look for a process of the job that is stopped")};
   }
-  Status status = replay();
+  Status status = catch_up();
   std::optional<Reply> reply = status.ok() ? answer(call) : Reply{.status = std::move(status)};
   if (!reply) reply = serve(call, now);
   log_.unlock();
@@ -146,7 +146,28 @@ void FileStore::end(const Call& call) noexcept {
 Status FileStore::take_over() {
   if (Status status = log_.reopen(); !status.ok()) return status;
   ours_.clear();
-  return {};
+  return log_.attend().status();  // the parent's records are ours
+}
+
+/// Reads what others have written. The first time, shows them that we are here, too.
+Status FileStore::catch_up() {
+  if (!is_attending_) {
+    const Result<bool> is_alone = log_.attend();
+    if (!is_alone.ok()) return is_alone.status();
+    must_begin_anew_ = *is_alone && options_.is_for_one_run;
+    is_attending_ = true;
+  }
+  if (Status status = replay(); !status.ok()) return status;
+  return must_begin_anew_ ? begin_anew() : Status();
+}
+
+/// Drops what an earlier run of the job has left.
+Status FileStore::begin_anew() {
+  if (Status status = log_.clear(); !status.ok()) return status;
+  keyspace_ = Keyspace();
+  callers_.clear();
+  must_begin_anew_ = false;
+  return begin_log();
 }
 
 Status FileStore::replay() {

@@ -21,14 +21,16 @@
 namespace hocket::store {
 
 struct FileStoreOptions {
-  /// Made when it is not there. What a former run left in it is still there: give each run a file
-  /// of its own, or remove it.
+  /// Made when it is not there.
   std::string path = {};
   /// Any text; a file of another job is refused.
   std::string job = {};
   /// To open, and of every later call that gives none.
   Duration timeout = Store::default_timeout;
   std::size_t bytes_max = limits::file_store_bytes_max;  // of the file
+  /// Whether what an earlier run of the job left is dropped, which is when nobody has the file open
+  /// any more. All who use the file must say the same. Otherwise it is still there.
+  bool is_for_one_run = false;
 };
 
 /// Every call locks the file, reads what others have appended, and appends what it changes itself.
@@ -53,6 +55,9 @@ class FileStore final : public Store {
   /// write to it.
   [[nodiscard]] static Result<std::unique_ptr<FileStore>> open(FileStoreOptions options);
 
+  /// Whether only this user may read the file.
+  [[nodiscard]] Result<bool> is_private() const { return log_.is_private(); }
+
   /// Opens the file anew.
   [[nodiscard]] Result<std::unique_ptr<Store>> clone() override;
   [[nodiscard]] std::string describe() const override { return "the store in " + options_.path; }
@@ -69,7 +74,9 @@ class FileStore final : public Store {
   void end(const Call& call) noexcept;
 
   Status take_over();
+  Status catch_up();
   Status replay();
+  Status begin_anew();
   Status apply(const LogFile::Record& record);
   Status apply_request(Ticket ticket, std::string_view body);
   Status begin_log();
@@ -87,7 +94,9 @@ class FileStore final : public Store {
   const FileStoreOptions options_;
   std::mutex mutex_;
   LogFile log_;
-  Status damage_;  // once found, for good
+  Status damage_;                 // once found, for good
+  bool is_attending_ = false;     // others can see that we use the file
+  bool must_begin_anew_ = false;  // what is in it is of an earlier run
   Keyspace keyspace_;
   std::map<Ticket, std::string> callers_;        // of barriers, from anywhere
   std::map<Ticket, std::optional<Reply>> ours_;  // calls of this object among them

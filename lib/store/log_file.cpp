@@ -25,8 +25,10 @@ constexpr std::size_t head_bytes = 3 * sizeof(std::uint32_t);
 constexpr std::size_t body_bytes_max = encoded_bytes_max + 64;
 constexpr std::size_t read_bytes_min = 256 << 10;
 
-/// The byte whose lock is the file's; others are marks.
+/// The byte whose lock is the file's, and the one that all who use the file lock together. Others
+/// are marks.
 constexpr LogFile::Position lock_position = 0;
+constexpr LogFile::Position attendance_position = 1;
 
 constexpr std::array<std::uint32_t, 256> make_crc_table() {
   std::array<std::uint32_t, 256> table{};
@@ -114,6 +116,12 @@ Status LogFile::open_file(int more_flags) {
   file_ = std::move(file);
   identity_ = {.device = found.st_dev, .number = found.st_ino};
   return {};
+}
+
+Result<bool> LogFile::is_private() const {
+  struct stat found {};
+  if (fstat(file_.get(), &found) != 0) return failed("look at", path_);
+  return (found.st_mode & (S_IRWXG | S_IRWXO)) == 0;
 }
 
 Result<bool> LogFile::try_lock() {
@@ -246,6 +254,26 @@ Status LogFile::write(Position to, std::string_view bytes) {
 
 void LogFile::take_back() noexcept {
   if (ftruncate(file_.get(), static_cast<off_t>(last_)) == 0) position_ = end_ = last_;
+}
+
+Result<bool> LogFile::attend() {
+  const Result<bool> is_used = is_marked(attendance_position);
+  if (!is_used.ok()) return is_used.status();
+  struct flock lock {};
+  if (lock_byte(file_.get(), F_OFD_SETLK, lock, attendance_position, F_RDLCK) != 0) {
+    return lock_failed(path_);
+  }
+  return !*is_used;
+}
+
+Status LogFile::clear() {
+  if (ftruncate(file_.get(), static_cast<off_t>(magic.size())) != 0) {
+    return failed("shorten", path_);
+  }
+  position_ = end_ = magic.size();
+  buffer_.clear();
+  used_ = 0;
+  return {};
 }
 
 Status LogFile::mark(Position record) {

@@ -36,6 +36,8 @@ class LogFile {
   [[nodiscard]] static Result<LogFile> open(std::string path);
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  /// Whether only this user may read it.
+  [[nodiscard]] Result<bool> is_private() const;
 
   /// Whether this is the copy in a child made by fork(): good for nothing but to reopen().
   [[nodiscard]] bool is_forked() const noexcept { return !file_; }
@@ -61,6 +63,11 @@ class LogFile {
   [[nodiscard]] Position position() const noexcept { return position_; }
   /// Whether there is no record.
   [[nodiscard]] bool is_empty() const noexcept;
+  /// Shows others that we use the file, until this object or its process ends. Returns whether
+  /// nobody else does.
+  [[nodiscard]] Result<bool> attend();
+  /// Removes all records.
+  [[nodiscard]] Status clear();
 
   // --- at any time ----------------------------------------------------------------------------
 

@@ -174,6 +174,7 @@ class Meeting {
   [[nodiscard]] Duration left() const { return deadline_.remaining(monotonic_clock().now()); }
   Status open_store();
   Status open_file();
+  Status share_secret();
   Status open_meeting();
   Status serve(const net::Endpoint& at);
   Status join_meeting(const std::string& path);
@@ -298,15 +299,28 @@ Status Meeting::join_meeting(const std::string& path) {
 }
 
 Status Meeting::open_file() {
-  auto store = store::FileStore::open(
-      {.path = terms_.file, .job = credentials_.job, .timeout = terms_.timeout});
+  auto store = store::FileStore::open({.path = terms_.file,
+                                       .job = credentials_.job,
+                                       .timeout = terms_.timeout,
+                                       .is_for_one_run = true});
   if (store.ok()) {
+    const Result<bool> is_private = (*store)->is_private();
     store_ = *std::move(store);
-    return {};
+    if (!is_private.ok()) return is_private.status();
+    return credentials_.secret.empty() && *is_private ? share_secret() : Status();
   }
   Status status(store.status().code(), fmt::format("rank {} of {} can't use the store in {}",
                                                    place_.rank, place_.size, terms_.file));
   return std::move(status).caused_by(store.status());
+}
+
+/// Ranks that nobody gave a secret agree on one in a file that only their user may read.
+Status Meeting::share_secret() {
+  const std::string key = fmt::format("secret/{}", place_.attempt);
+  Result<store::Swap> swap = store_->compare_set(key, "", random_hex(32));
+  if (!swap.ok()) return swap.status();
+  credentials_.secret = swap->value.value_or("");
+  return {};
 }
 
 Status Meeting::open_store() {
@@ -345,10 +359,11 @@ Result<net::Interface> Meeting::choose_address() {
 void Meeting::linger(const Entry& who, int absent) {
   const Deadline deadline =
       Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
-  while (server_ && !deadline.passed(monotonic_clock().now())) {
+  const bool is_ours = server_ != nullptr || !terms_.file.empty();
+  while (is_ours && !deadline.passed(monotonic_clock().now())) {
     auto missing = missing_ranks(*store_, who);
     if (missing.ok()) std::erase(*missing, absent);
-    const bool we_alone_are_left = server_->connections() <= 1;
+    const bool we_alone_are_left = server_ == nullptr || server_->connections() <= 1;
     if (missing.ok() && missing->empty() && we_alone_are_left) return;
     std::this_thread::sleep_for(50ms);
   }

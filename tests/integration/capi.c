@@ -94,10 +94,9 @@ static void collectives(hocket_comm* world) {
   expect(hocket_prepare(world, &custom, &prepared) == HOCKET_OK, "prepare");
   for (int i = 0; i < 3; ++i) {
     hocket_work* work = NULL;
-    int32_t is_over = 0;
     memset(most, 0, sizeof most);
     expect(hocket_prepared_start(prepared, &work) == HOCKET_OK, "start");
-    expect(hocket_work_wait(work, -1, &is_over) == HOCKET_OK && is_over == 1, "wait");
+    expect(hocket_work_wait(work, 0) == HOCKET_OK, "wait");
     expect(most[0] == size - 1, "what a prepared one gives");
     hocket_work_free(work);
   }
@@ -166,7 +165,7 @@ static void host_memory(hocket_comm* world) {
   expect(hocket_start(world, &it, &work) == HOCKET_OK, "memory that is said to be the host's");
   expect(hocket_work_wait_stream(work, NULL) == HOCKET_INVALID_ARGUMENT, "a stream that waits");
   expect(strstr(hocket_last_error(), "a stream can't wait") != NULL, "why it can't");
-  expect(hocket_work_wait(work, -1, NULL) == HOCKET_OK, "its end");
+  expect(hocket_work_wait(work, 0) == HOCKET_OK, "its end");
   expect(value == (float)hocket_comm_size(world), "its value");
   hocket_work_free(work);
   expect(hocket_work_wait_stream(NULL, NULL) == HOCKET_INVALID_ARGUMENT, "a stream, and no work");
@@ -179,6 +178,43 @@ static void host_memory(hocket_comm* world) {
   it.memory = 99;
   expect(hocket_run(world, &it) == HOCKET_INVALID_ARGUMENT, "an unknown kind of memory");
   expect(strstr(hocket_last_error(), "unknown kind of memory: 99") != NULL, "which");
+}
+
+/* Convention 9 of hocket.h. */
+static void timeouts(hocket_comm* world) {
+  const int32_t rank = hocket_comm_rank(world);
+  int64_t sent = 7;
+  int64_t got = 0;
+  hocket_message receive = {.struct_size = sizeof receive,
+                            .dtype = HOCKET_I64,
+                            .data = &got,
+                            .count = 1,
+                            .peer = rank,
+                            .tag = 6};
+  hocket_work* work = NULL;
+  expect(hocket_start_message(world, &receive, &work) == HOCKET_OK, "start a receive");
+  expect(hocket_work_wait(work, HOCKET_NO_WAIT) == HOCKET_IN_PROGRESS, "a look at it");
+  expect(hocket_work_wait(work, 1000) == HOCKET_IN_PROGRESS, "a wait that is too short");
+  expect(hocket_work_wait(work, -1) == HOCKET_INVALID_ARGUMENT, "a wait below zero");
+  expect(strstr(hocket_last_error(), "HOCKET_NO_WAIT") != NULL, "what to write instead");
+  expect(hocket_send(world, &sent, 1, HOCKET_I64, rank, 6) == HOCKET_OK, "send to itself");
+  expect(hocket_work_wait(work, 0) == HOCKET_OK && got == 7, "a wait for the end");
+  expect(hocket_work_wait(work, HOCKET_NO_WAIT) == HOCKET_OK, "a look at what has ended");
+  hocket_work_free(work);
+
+  hocket_comm* hasty = NULL;
+  expect(hocket_comm_dup(world, &hasty) == HOCKET_OK, "dup");
+  receive.timeout_ns = -1;
+  expect(hocket_run_message(hasty, &receive, NULL) == HOCKET_INVALID_ARGUMENT, "below zero");
+  receive.timeout_ns = HOCKET_NO_WAIT;
+  expect(hocket_run_message(hasty, &receive, NULL) == HOCKET_TIMEOUT, "no time at all");
+  hocket_comm_free(hasty);
+
+  hocket_join_options join = {.struct_size = sizeof join, .timeout_ns = -1};
+  expect(hocket_join(&join, &hasty) == HOCKET_INVALID_ARGUMENT, "a join below zero");
+  join.timeout_ns = 0;
+  join.operation_timeout_ns = -1;
+  expect(hocket_join(&join, &hasty) == HOCKET_INVALID_ARGUMENT, "operations below zero");
 }
 
 static void refused(hocket_comm* world) {
@@ -212,6 +248,7 @@ int main(void) {
   messages(world);
   groups(world);
   host_memory(world);
+  timeouts(world);
   refused(world);
   hocket_barrier(world);
   hocket_comm_free(world);

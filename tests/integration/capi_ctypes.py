@@ -37,7 +37,7 @@ def main() -> int:
         struct_size=ctypes.sizeof(Collective), kind=0, dtype=F64,
         in_=ctypes.addressof(values), out=ctypes.addressof(values), count=10, op=SUM)
     assert library.hocket_start(world, ctypes.byref(wanted), ctypes.byref(work)) == OK
-    assert library.hocket_work_wait(work, ctypes.c_int64(-1), None) == OK
+    assert library.hocket_work_wait(work, ctypes.c_int64(0)) == OK
     library.hocket_work_free(work)
     assert list(values[:10]) == [size * size * i for i in range(10)]
 

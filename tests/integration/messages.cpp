@@ -4,7 +4,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -184,7 +186,7 @@ struct Ends {
   int count = 0;
   hocket::StatusCode last = hocket::StatusCode::ok;
 
-  [[nodiscard]] hocket::Options options(std::chrono::nanoseconds timeout = {}) {
+  [[nodiscard]] hocket::Options options(std::optional<std::chrono::nanoseconds> timeout = {}) {
     return {.timeout = timeout,
             .on_end =
                 [](void* ends, hocket::StatusCode status) {
@@ -220,6 +222,39 @@ void calls_at_the_end(Communicator& world) {
   Work never = late.start(Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options(50ms)));
   while (!never.is_over()) std::this_thread::sleep_for(1ms);
   expect(ends.are(5, StatusCode::timeout), "a call at the end of one that fails");
+}
+
+void says_how_it_ended(Communicator& world) {
+  using hocket::StatusCode;
+  Values room(10);
+  const Values sent(10, 3);
+  const int self = world.rank();
+  Work receiving = world.start(Message::recv<std::uint32_t>(room, self, 7, {.timeout = 60s}));
+  expect(receiving.status().code() == StatusCode::in_progress, "no status while it is under way");
+  expect(!receiving.wait_for(0ns) && !receiving.wait_for(1ms), "it has not ended");
+  expect(receiving.status().code() == StatusCode::in_progress,
+         "nor after a wait that was too short");
+  world.send<std::uint32_t>(sent, self, 7);
+  receiving.wait();
+  expect(receiving.status().ok() && room == sent, "the status of one that went well");
+
+  Communicator hasty = world.dup();
+  Work at_once = hasty.start(Message::recv<std::uint32_t>(room, self, 7, {.timeout = 0ns}));
+  while (!at_once.is_over()) std::this_thread::sleep_for(1ms);
+  expect(at_once.status().code() == StatusCode::timeout, "a timeout of zero is no time at all");
+}
+
+void refused_timeouts() {
+  for (const hocket::JoinOptions& each :
+       {hocket::JoinOptions{.timeout = -1ns}, hocket::JoinOptions{.operation_timeout = -1ns}}) {
+    try {
+      static_cast<void>(hocket::join(each));
+      expect(false, "a timeout below zero must be refused");
+    } catch (const hocket::InvalidArgument& failure) {
+      expect(std::string_view(failure.what()).find("below zero") != std::string_view::npos,
+             failure.what());
+    }
+  }
 }
 
 template <class Failure, class Do>
@@ -277,6 +312,8 @@ int main() {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) at_random(world, seed);
     beside_collectives(world);
     calls_at_the_end(world);
+    says_how_it_ended(world);
+    refused_timeouts();
     failing(world);
     world.barrier();
   } catch (const std::exception& failure) {

@@ -18,6 +18,12 @@ TCP_SHARE = (0.85, 1.02)  # of a link's rate; with headers of 66 bytes in frames
 PROBE = ("ip link add name a type veth peer name b && tc qdisc add dev a root tbf rate 1gbit "
          "burst 256kb latency 20ms && tc qdisc add dev a clsact && ip link add name c type bridge")
 
+# A lab changes nothing of the machine. Were one to leave a setting changed, a later run would take that
+# for the machine's own; so under test /proc/sys is read-only for netlab, as it is in many containers.
+ON_A_MACHINE_THAT_STAYS_AS_IT_IS = (
+    "unshare", "--mount", "sh", "-c",
+    "mount --bind /proc/sys /proc/sys && mount -o remount,bind,ro /proc/sys && exec \"$@\"", "sh")
+
 
 def skip_where_there_can_be_none() -> None:
     if os.geteuid() != 0:
@@ -33,8 +39,8 @@ def skip_where_there_can_be_none() -> None:
 
 
 def ran(*words: str, **options: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([NETLAB, *words], capture_output=True, text=True, timeout=60, check=False,
-                          **options)  # type: ignore[call-overload,no-any-return]
+    command = [*ON_A_MACHINE_THAT_STAYS_AS_IT_IS, NETLAB, *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, **options)  # type: ignore[call-overload,no-any-return]
 
 
 class Process:
@@ -44,7 +50,7 @@ class Process:
         self.mark = f"NETLAB_TEST_MARK={uuid.uuid4().hex}"
         name, text = self.mark.split("=")
         self.process = subprocess.Popen(
-            [NETLAB, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            [*ON_A_MACHINE_THAT_STAYS_AS_IT_IS, NETLAB, *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
             stderr=subprocess.PIPE, env={**os.environ, name: text}, process_group=0)
 
     def said(self) -> str:

@@ -53,6 +53,28 @@ def send(host: str) -> None:
             pass
 
 
+def control(*addresses: str) -> None:
+    """Prints the congestion control of a connection to each address, as the dialer and the listener have it."""
+    for address in addresses:
+        with socket.create_connection((address, PORT), 10) as stream:
+            print(congestion_control(stream), stream.recv(100).decode("ascii"))
+
+
+def tell_control() -> None:
+    """Tells whoever connects which congestion control the connection has here."""
+    with socket.create_server(("", PORT)) as listener:
+        print("ready", flush=True)
+        while True:
+            stream, _ = listener.accept()
+            with stream:
+                stream.sendall(congestion_control(stream).encode("ascii"))
+
+
+def congestion_control(stream: socket.socket) -> str:
+    name = stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, 16)
+    return name.split(b"\0")[0].decode("ascii")
+
+
 def echo(count: str = "") -> None:
     """Sends datagrams back: that many, or for as long as it lives."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ours:
@@ -107,4 +129,4 @@ def throw_datagrams(address: str, count: str) -> None:
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
     {"receive": receive, "send": send, "echo": echo, "ask": ask, "count": count_datagrams,
-     "throw": throw_datagrams}[what](*arguments)
+     "throw": throw_datagrams, "control": control, "tell_control": tell_control}[what](*arguments)

@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-JOIN = ""  # the program: the first argument
+JOIN = ""  # the programs: the arguments
+CAPI = ""
 WAIT_S = 60  # for what should take no time, on a machine that is busy
 FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|JOB_COMP"
                      r"|RANK$|WORLD_SIZE$|XDG_RUNTIME_DIR$")
@@ -86,6 +87,20 @@ class Worlds(unittest.TestCase):
         named = {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
                  "MASTER_PORT": self.port, "HOCKET_STORE_TIMEOUT": "30s"}
         return self.start(JOIN, **{**named, **variables})
+
+    def in_file(self, name: str, rank: int, size: int, program: str = "", job: str = "",
+                timeout: str = "30s", **variables: object) -> Process:
+        url = f"file://{self.directory.name}/{name}?rank={rank}&size={size}&timeout={timeout}"
+        return self.start(program or JOIN, HOCKET_RENDEZVOUS=url + (f"&job={job}" if job else ""),
+                          **variables)
+
+    def wait_for_rank(self, name: str, rank: int) -> None:
+        """Until it stands in the file."""
+        file, key = Path(self.directory.name, name), f"entry/0/rank/{rank}".encode()
+        deadline = time.monotonic() + WAIT_S
+        while not file.exists() or key not in file.read_bytes():
+            self.assertLess(time.monotonic(), deadline, f"rank {rank} did not come")
+            time.sleep(0.01)
 
     def joined(self, process: Process) -> dict[str, str]:
         status, text, _ = process.end()
@@ -259,8 +274,36 @@ class Fails(Worlds):
         url = f"file://{self.directory.name}/store?size=1&rank=0&job="
         self.joined(self.start(JOIN, url + "red"))
         self.refused(self.start(JOIN, url + "blue"), "mismatch", "job")
-        self.refused(self.start(JOIN, url + "red"), "already exists", "two processes are rank 0",
-                     "or its file")
+        waiting = self.in_file("other", 0, 2, job="red")
+        self.wait_for_rank("other", 0)
+        for each in (self.in_file("other", 0, 2, job="red"), waiting):
+            self.refused(each, "already exists", "two processes are rank 0", "or its file")
+
+    def test_what_a_start_left_in_its_file_does_not_spoil_the_next(self) -> None:
+        self.refused(self.in_file("s", 1, 2, timeout="1s"), "timeout", "1 of 2 ranks is missing: 0;")
+        for each in [self.in_file("s", rank, 2) for rank in range(2)]:
+            self.joined(each)
+        killed = [self.in_file("k", rank, 3) for rank in range(2)]
+        for rank in range(2):
+            self.wait_for_rank("k", rank)
+        for each in killed:
+            each.child.kill()
+            each.child.wait()
+        for _ in range(2):
+            for each in [self.in_file("k", rank, 2) for rank in range(2)]:
+                self.assertEqual(self.joined(each)["local_size"], "2")
+
+    def test_a_fault_is_told_to_who_comes_later_to_a_file(self) -> None:
+        wrong = self.in_file("s", 0, 2, HOCKET_INTERFACE="wlan9")
+        self.wait_for_rank("s", 0)
+        for each in (self.in_file("s", 1, 2), wrong):
+            self.refused(each, "not found", "rank 0 (pid ", 'HOCKET_INTERFACE="wlan9"')
+
+    def test_ranks_that_meet_in_a_file_need_no_secret(self) -> None:
+        started = [self.in_file("s", rank, 2, program=CAPI) for rank in range(2)]
+        for each in started:
+            status, text, _ = each.end()
+            self.assertEqual(status, 0, text)
 
     def test_ranks_that_are_missing_from_a_file_are_named(self) -> None:
         self.refused(self.start(JOIN, f"file://{self.directory.name}/s?size=2&rank=1&timeout=2s"),
@@ -494,5 +537,5 @@ class Hosts(Worlds):
 
 
 if __name__ == "__main__":
-    JOIN = sys.argv.pop(1)
+    JOIN, CAPI = sys.argv.pop(1), sys.argv.pop(1)
     unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -294,6 +294,40 @@ TEST_CASE("a file of another job is refused, and says whose it is") {
   REQUIRE(store->clone().value()->get("k").value() == "v");
 }
 
+TEST_CASE("a file for one run forgets an earlier one when nobody has it open any more") {
+  const TemporaryFolder folder;
+  const FileStoreOptions run = {
+      .path = folder.path() + "/store", .job = "ours", .timeout = soon, .is_for_one_run = true};
+  {
+    const auto first = must_open(run);
+    require_ok(first->set("k", "v"));
+    const auto second = must_open(run);
+    REQUIRE(second->get("k").value() == "v");
+    REQUIRE(second->clone().value()->get("k").value() == "v");
+  }
+  const auto next = must_open(run);
+  REQUIRE(next->num_keys().value() == 0);
+  require_ok(next->set("k", "w"));
+  REQUIRE(must_open(run)->get("k").value() == "w");
+}
+
+TEST_CASE("a file for one run forgets nothing of another job") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  require_ok(must_open({.path = path, .job = "yesterday"})->set("k", "v"));
+  const Opened other = FileStore::open({.path = path, .job = "today", .is_for_one_run = true});
+  require_failure(other.status(), StatusCode::mismatch, {"\"yesterday\""});
+  REQUIRE(must_open({.path = path, .job = "yesterday"})->get("k").value() == "v");
+}
+
+TEST_CASE("a file says whether only its user may read it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  REQUIRE(must_open({.path = path})->is_private().value());
+  REQUIRE(chmod(path.c_str(), 0644) == 0);
+  REQUIRE_FALSE(must_open({.path = path})->is_private().value());
+}
+
 TEST_CASE("a file that is full takes no more, and still answers") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/store";

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
@@ -91,6 +93,27 @@ TEST_CASE("the ranks of a host meet without a master, and share a secret that no
   REQUIRE(worlds[3]->address == "127.0.0.1");
   REQUIRE(worlds[0]->store->set("key", "value").ok());
   REQUIRE(worlds[3]->store->get("key").value() == "value");
+}
+
+TEST_CASE(
+    "ranks that meet in a file share a secret that nobody gave them, if nobody else reads it") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  const auto in_file = [&](int rank) {
+    return std::vector{fmt::format("HOCKET_RENDEZVOUS=file://{}?size=3&rank={}", path, rank)};
+  };
+  {
+    const auto worlds = meet_all(3, in_file);
+    require_ok(worlds);
+    REQUIRE(worlds[0]->credentials.secret.size() == 64);
+    for (const auto& world : worlds) {
+      REQUIRE(world->credentials.secret == worlds[0]->credentials.secret);
+    }
+  }
+  REQUIRE(chmod(path.c_str(), 0644) == 0);
+  const auto worlds = meet_all(3, in_file);
+  require_ok(worlds);
+  REQUIRE(worlds[0]->credentials.secret.empty());
 }
 
 TEST_CASE("the store of a world shows only what its users put there") {

@@ -194,6 +194,7 @@ TEST_CASE("every code has its number, its name and its class of exception") {
       {StatusCode::not_found, 11, "not found", throws<Error>},
       {StatusCode::already_exists, 12, "already exists", throws<Error>},
       {StatusCode::internal, 13, "internal", throws<Error>},
+      {StatusCode::in_progress, 14, "in progress", throws<Error>},
   };
   for (const Row& row : rows) {
     CAPTURE(row.name);
@@ -203,7 +204,7 @@ TEST_CASE("every code has its number, its name and its class of exception") {
   }
   REQUIRE(name(StatusCode::ok) == "ok");
   REQUIRE(name(static_cast<StatusCode>(-1)) == "unknown");
-  REQUIRE(name(static_cast<StatusCode>(14)) == "unknown");
+  REQUIRE(name(static_cast<StatusCode>(15)) == "unknown");
 }
 
 TEST_CASE("an exception has the story and its status") {

@@ -210,7 +210,7 @@ TEST_CASE("of two names equally near the first is taken") {
   REQUIRE(hocket::nearest_name("cab", names) == "cat");
 }
 
-TEST_CASE("durations are written in the largest unit that needs few decimals") {
+TEST_CASE("durations are written in four digits, in the largest unit that needs few decimals") {
   constexpr std::pair<Duration, std::string_view> rows[] = {
       {0ns, "0s"},
       {-1ns, "0s"},
@@ -224,7 +224,14 @@ TEST_CASE("durations are written in the largest unit that needs few decimals") {
       {1s, "1s"},
       {1500ms, "1.5s"},
       {1001ms, "1.001s"},
-      {1'000'100us, "1000.1ms"},
+      {1'000'100us, "1s"},
+      {4'999'999'696ns, "5s"},
+      {5'000'049'999ns, "5s"},
+      {999'949'999ns, "999.9ms"},
+      {999'950'000ns, "1s"},
+      {12'345ns, "12.35us"},
+      {1'234'567ns, "1.235ms"},
+      {29'999'812'345ns, "30s"},
       {59s, "59s"},
       {60s, "1m"},
       {90s, "1.5m"},
@@ -233,7 +240,7 @@ TEST_CASE("durations are written in the largest unit that needs few decimals") {
       {1h, "1h"},
       {5400s, "1.5h"},
       {100h, "100h"},
-      {Duration::max(), "9223372036854775.807us"},
+      {Duration::max(), "9223000000s"},
   };
   for (const auto& [duration, text] : rows) {
     CAPTURE(duration.count());
@@ -241,13 +248,17 @@ TEST_CASE("durations are written in the largest unit that needs few decimals") {
   }
 }
 
-TEST_CASE("a duration survives writing and reading") {
+TEST_CASE("a duration survives writing and reading, but for what is rounded") {
   std::mt19937_64 random(9);  // the seed is fixed
   for (int i = 0; i < 10'000; ++i) {
     const Duration duration(static_cast<Duration::rep>(random() >> (12 + random() % 50)));
     const std::string text = hocket::format_duration(duration);
     CAPTURE(duration.count(), text);
-    REQUIRE(hocket::parse_duration(text) == duration);
+    const auto read = hocket::parse_duration(text);
+    REQUIRE(read.has_value());
+    if (duration.count() < 10'000) REQUIRE(*read == duration);
+    REQUIRE(std::abs((*read - duration).count()) <= duration.count() / 2'000 + 1);
+    REQUIRE(hocket::format_duration(*read) == text);
   }
 }
 

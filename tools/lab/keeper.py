@@ -87,7 +87,6 @@ def be_host(plan: Plan, host: str) -> None:
     kernel.unshare(HOST_NAMESPACES)
     kernel.set_host_name(host)
     write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
-    write("/proc/sys/net/ipv4/tcp_congestion_control", plan.congestion)
     kernel.mount("shm", "/dev/shm", "tmpfs")
     # /sys shows the network of whoever mounted it; programs read their share of the machine below.
     cgroups = os.open(CGROUPS, os.O_PATH) if os.path.isdir(CGROUPS) else -1

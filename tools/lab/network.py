@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 import kernel
 from plan import Limit, Plan, Wrong
 
 # Classic BPF: drop (2) if a random number of 32 bits is less than the threshold, else go on (0).
 DROP_AT_RANDOM = "4,32 0 0 4294963256,53 1 0 {threshold},6 0 0 2,6 0 0 0"
+
+AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 
 
 def call(command: list[str], at: int | None = None, text: str = "") -> str:
@@ -130,12 +133,34 @@ def connect(plan: Plan, hosts: list[int]) -> None:
         set_up_host(plan, number, pid)
 
 
+def check_congestion_control(name: str) -> None:
+    available = AVAILABLE.read_text("ascii").split()
+    if name not in available:
+        raise Wrong(f"the kernel has no congestion control {name!r}: it has {', '.join(available)}; "
+                    f"`modprobe tcp_{name}` may add it")
+
+
+def local_route(destination: str, source: str, interface: str, congestion: str) -> str:
+    return (f"route replace table local local {destination} dev {interface} proto kernel scope host "
+            f"src {source} congctl {congestion}")
+
+
 def set_up_host(plan: Plan, number: int, pid: int) -> None:
-    links = ["link set lo up"]
+    """Gives a host its addresses, routes and limits.
+
+    The routes choose the congestion control. The setting tcp_congestion_control of a network namespace
+    would not do: it takes only what the whole machine allows, and a lab changes nothing there.
+    """
+    links = [
+        "link set lo up",
+        local_route("127.0.0.0/8", "127.0.0.1", "lo", plan.congestion),
+        local_route("127.0.0.1", "127.0.0.1", "lo", plan.congestion),
+    ]
     limits: list[str] = []
     for rail in range(plan.rails):
         name = f"eth{rail}"
-        links.append(f"address add 10.77.{rail}.{number}/24 dev {name}")
+        address = f"10.77.{rail}.{number}"
+        links.append(f"address add {address}/24 dev {name}")
         if plan.loss:
             # A frame of 64 KiB that the links never see in pieces would be lost as a whole.
             links.append(f"link set {name} gso_max_segs 1")
@@ -145,7 +170,13 @@ def set_up_host(plan: Plan, number: int, pid: int) -> None:
                 f"qdisc add dev {name} clsact",
                 f'filter add dev {name} ingress bpf da bytecode "{bytecode}"',
             ]
-        links.append(f"link set {name} up")
+        links += [
+            f"link set {name} up",
+            # In place of the routes that the kernel has just made.
+            f"route replace 10.77.{rail}.0/24 dev {name} proto kernel scope link src {address} "
+            f"congctl {plan.congestion}",
+            local_route(address, address, name, plan.congestion),
+        ]
         limits += limited(name, plan.limit)
     run("ip", links, pid)
     run("tc", limits, pid)

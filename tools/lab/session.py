@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import NoReturn
 
-import congestion
 import kernel
 import keeper
+import network
 import place
 from plan import Plan, Wrong
 
@@ -26,9 +26,9 @@ def opened(plan: Plan) -> Iterator[place.Lab]:
     """Whatever ends us, also SIGKILL, ends the lab and all that runs in it."""
     if plan.name in place.labs():
         raise Wrong(f"there is a lab {plan.name} already: take another --name")
-    with congestion.allowed(plan.congestion):
-        signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
-        pid, alive = start(plan)
+    network.check_congestion_control(plan.congestion)
+    signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+    pid, alive = start(plan)
     try:
         yield place.find(plan.name)
     finally:
