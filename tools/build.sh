@@ -1,5 +1,13 @@
-# shellcheck shell=bash
-# Shared by tools/demo and tools/check: a build folder that is set up as wanted, and built in quiet.
+#!/usr/bin/env bash
+# A build folder that is set up as wanted, and built; for tools/demo and tools/check. What the commands
+# print is shown on a terminal, and otherwise only when they fail.
+#
+# usage: tools/build.sh configure FOLDER COMPILER [OPTION=VALUE]…
+#            COMPILER is gcc, clang, or empty where it does not matter
+#        tools/build.sh build FOLDER [TARGET]…
+set -euo pipefail
+unset CDPATH
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # Else ccache would not keep what is compiled with precompiled headers.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
@@ -15,8 +23,6 @@ quietly() {
 # Whether the folder's last configuration printed a line of this pattern.
 configured_with() { grep -q "$2" "$1/meson-logs/meson-log.txt" 2>/dev/null; }
 
-# configure FOLDER COMPILER [OPTION=VALUE…]
-# COMPILER is gcc, clang, or empty where it does not matter.
 configure() {
   local folder=$1 compiler=$2 option cache='' changed=() environment=()
   shift 2
@@ -39,9 +45,9 @@ configure() {
       changed+=("-D$option")
   done
   ((${#changed[@]} == 0)) || quietly meson configure "$folder" "${changed[@]}"
+  quietly ninja -C "$folder" --quiet build.ninja # its list of tests is that of today's meson.build
 }
 
-# build FOLDER [TARGET…]
 build() {
   local folder=$1
   shift
@@ -52,3 +58,8 @@ build() {
     quietly ninja -C "$folder" --quiet "$@"
   fi
 }
+
+case ${1-} in
+  configure | build) "$@" ;;
+  *) echo "tools/build.sh: the first word is configure or build" >&2 && exit 2 ;;
+esac

@@ -180,17 +180,39 @@ class Tidy(unittest.TestCase):
                 found = re.findall(r"foreign-symbol: (?:int )?([\w:]+(?:\(\)$)?)", said, re.M)
                 self.assertEqual(found, expected, said)
 
+    def lay_build(self, *flags: str) -> Path:
+        """A build folder whose one source is lib/base/count.cpp, compiled with these flags."""
+        build = self.root / "build"
+        build.mkdir()
+        source = "../lib/base/count.cpp"
+        words = f"g++ -std=c++20 {' '.join(flags)} -I../lib -c {source} -o a.o"
+        entry = {"directory": str(build), "command": words, "file": source}
+        (build / "compile_commands.json").write_text(json.dumps([entry]))
+        return build
+
+    @needs("g++")
+    def test_alone(self) -> None:
+        header, source = "lib/base/count.hpp", "lib/base/count.cpp"
+        include = "#include <vector>\n"
+        good = {header: HEADER + include + "std::vector<int> count();\n"}
+        good[source] = '#include "base/count.hpp"\nstd::vector<int> count() { return {1}; }\n'
+        self.lay(good | {"lib/all.hpp": include})
+        build = self.lay_build("-include all.hpp")  # as a precompiled header is given
+        self.assertEqual(self.run_check("alone", str(build))[0], [])
+        self.lay({header: good[header].replace(include, "")})
+        found = self.run_check("alone", str(build))[0]
+        self.assertEqual(found, [f"{source}:1: alone", f"{header}:1: alone"])
+        self.lay({source: include + good[source]})
+        self.assertEqual(self.run_check("alone", str(build))[0], [f"{header}:1: alone"])
+
     @needs("clang-tidy")
     def test_lint(self) -> None:
         header, source = "lib/base/count.hpp", "lib/base/count.cpp"
         good = {header: HEADER + "int count();\n"}
         good[source] = '#include "base/count.hpp"\nint count() { return 1; }\n'
         self.lay(good | {".clang-tidy": (ROOT / ".clang-tidy").read_text()})
-        build = self.root / "build"
-        build.mkdir()
-        words = f"g++ -std=c++20 -fno-gnu-unique -Wlogical-op -I../lib -c ../{source} -o a.o"
-        entry = {"directory": str(build), "command": words, "file": f"../{source}"}
-        (build / "compile_commands.json").write_text(json.dumps([entry]))
+        # A precompiled header of g++ is nothing that clang can read.
+        build = self.lay_build("-fno-gnu-unique -Wlogical-op -include precompiled.hpp")
 
         def lint() -> tuple[list[str], str]:
             found, said = self.run_check("lint", str(build))

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""The tables of tests/tiers.md hold together, and so do the rules that read them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/tiers"))
+sys.path.insert(0, str(ROOT / "tools/tidy"))
+
+import report  # noqa: E402
+import touched  # noqa: E402
+import tree  # noqa: E402
+from check import FOLDERS, Plan, Spent  # noqa: E402
+from folder import Folder  # noqa: E402
+from table import TIERS, VARIANTS, TableError, Test, fits, read_table  # noqa: E402
+
+BUILD = Path()  # the argument
+PAGE = ROOT / "tests/tiers.md"
+
+SMALL = """
+| tier | minutes |
+|---|---|
+| check | 1 |
+
+| suite | tests | gcc | clang | address | thread |
+|---|---|---|---|---|---|
+| `unit` | `engine`, `store *` | check 5 | nightly 5 | ci 10 | ci 30 |
+| `unit` | `*` | ci 20 | nightly 20 | nightly 40 | – |
+
+| changed files | also run |
+|---|---|
+| `lib/wire/*`, `lib/store/*` | address: fuzz, unit; gcc: docs |
+| `*.md` | – |
+"""
+
+
+class Tables(unittest.TestCase):
+    """The page itself, against the tree and against the tests of this build folder."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.table = read_table(PAGE)
+        intro = json.loads((BUILD / "meson-info/intro-tests.json").read_text("utf-8"))
+        cls.tests = [Test(each["suite"][0].split(":")[-1], each["name"]) for each in intro]
+
+    def test_each_test_has_a_row_and_a_tier(self) -> None:
+        for test in self.tests:
+            with self.subTest(test=test):
+                row = self.table.row(test)
+                self.assertIsNotNone(row, "tests/tiers.md needs a row for it")
+                self.assertTrue(row.places, "tests/tiers.md runs it in no build")
+
+    def test_the_nightly_run_has_each_test(self) -> None:
+        """Of the folders that this build may be: by g++ without sanitizers there are most."""
+        for test in self.tests:
+            variants = [v for v in VARIANTS if self.table.runs("nightly", v, test)]
+            self.assertTrue(set(variants) & set(FOLDERS["nightly"]), test)
+
+    def test_what_the_tables_name_exists(self) -> None:
+        """As a word of the tests' Meson files: this build folder may lack some of them."""
+        meson = "".join(file.read_text("utf-8") for file in ROOT.glob("tests/**/meson.build"))
+        names = {row.suite for row in self.table.rows}
+        names |= {name for rule in self.table.rules for _, name in rule.adds}
+        self.assertEqual([name for name in sorted(names) if f"'{name}'" not in meson], [])
+
+    def test_each_tier_has_a_limit_and_is_within_the_next(self) -> None:
+        self.assertEqual(tuple(self.table.limits), TIERS)
+        for smaller, larger in zip(TIERS, TIERS[1:]):
+            self.assertLess(self.table.limits[smaller], self.table.limits[larger])
+            self.assertLessEqual(set(FOLDERS[smaller]), set(FOLDERS[larger]))
+
+    def test_each_file_is_in_a_rule(self) -> None:
+        patterns = [pattern for rule in self.table.rules for pattern in rule.patterns]
+        names = tree.files(ROOT)
+        self.assertEqual([name for name in names if not fits(name, patterns)], [])
+
+    def test_each_pattern_of_a_rule_fits_a_file(self) -> None:
+        names = tree.files(ROOT)
+        for rule in self.table.rules:
+            for pattern in set(rule.patterns) - {touched.RECORD}:
+                self.assertTrue(any(fits(name, [pattern]) for name in names), pattern)
+
+    def test_what_a_rule_adds_can_run(self) -> None:
+        for rule in self.table.rules:
+            for variant, name in rule.adds:
+                rows = [row for row in self.table.rows
+                        if variant in row.places and (row.suite == name or name in row.patterns)]
+                self.assertTrue(rows, f"tests/tiers.md never runs '{name}' in the build '{variant}'")
+
+    def test_changes_bring_their_suites(self) -> None:
+        for file, pair in {
+            "lib/plan/builders/ring.hpp": ("address", "plan"),
+            "tools/proof/verify.cpp": ("gcc", "proof"),
+            "transports/verbs/port.cpp": ("gcc", "rdma"),
+            "transports/tcp/link.cpp": ("gcc", "rdma"),
+            "lib/device/group.cpp": ("gcc", "device"),
+            "transports/nccl/nccl.cpp": ("gcc", "device"),
+            "tests/fuzz/server_fuzz.cpp": ("address", "fuzz"),
+            "tools/lab/plan.py": ("gcc", "netlab rates"),
+            "meson.build": ("gcc", "subproject"),
+        }.items():
+            with self.subTest(file=file):
+                self.assertIn(pair, self.table.added([file]))
+        self.assertEqual(self.table.added(["README.md"]), set())
+
+
+class Reading(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.page = Path(folder.name) / "tiers.md"
+        self.page.write_text(SMALL, "utf-8")
+        self.table = read_table(self.page)
+
+    def test_the_first_row_that_fits_decides(self) -> None:
+        engine, other = Test("unit", "engine"), Test("unit", "bytes")
+        self.assertEqual(self.table.row(engine).places["gcc"].seconds, 5)
+        self.assertEqual(self.table.row(other).places["gcc"].seconds, 20)
+        self.assertEqual(self.table.row(Test("unit", "store Tcp")), self.table.row(engine))
+
+    def test_a_tier_has_what_the_one_before_has(self) -> None:
+        engine, other = Test("unit", "engine"), Test("unit", "bytes")
+        for tier, variant, test, runs in [
+            ("check", "gcc", engine, True), ("ci", "gcc", engine, True), ("nightly", "gcc", engine, True),
+            ("check", "gcc", other, False), ("ci", "gcc", other, True),
+            ("ci", "address", other, False), ("nightly", "address", other, True),
+            ("nightly", "thread", other, False), ("check", "gcc", Test("new", "test"), True),
+        ]:
+            with self.subTest(tier=tier, variant=variant, test=test):
+                self.assertEqual(self.table.runs(tier, variant, test), runs)
+
+    def test_a_change_adds_suites(self) -> None:
+        wire = {("address", "fuzz"), ("address", "unit"), ("gcc", "docs")}
+        self.assertEqual(self.table.added(["lib/wire/frame.cpp", "README.md"]), wire)
+        self.assertEqual(self.table.added(["docs/wire.md"]), set())
+        self.assertEqual(self.table.added(None), wire, "unknown: as if all had changed")
+
+    def test_mistakes_are_refused(self) -> None:
+        for right, wrong, said in [
+            ("check 5", "sometimes 5", r"tiers.md:8: 'sometimes' is none of check, ci, nightly"),
+            ("check 5", "check", r"tiers.md:8: '' is not a number"),
+            ("| gcc |", "| icc |", r"'icc' is none of gcc, clang, address, thread"),
+            ("gcc: docs", "docs", r"tiers.md:13: 'docs' is not of the form"),
+            ("| check | 1 |", "| check | 1 | 2 |", r"tiers.md:4: 3 cells under 2 headers"),
+            ("| changed files", "| files", r"it needs three tables"),
+        ]:
+            with self.subTest(wrong=wrong):
+                self.page.write_text(SMALL.replace(right, wrong, 1), "utf-8")
+                self.assertRaisesRegex(TableError, said, read_table, self.page)
+
+
+class Choosing(unittest.TestCase):
+    """What runs in a folder."""
+
+    def folder(self, variant: str) -> Folder:
+        folder = Folder(ROOT, variant)
+        names = [("unit", "engine"), ("unit", "bytes"), ("docs", "algorithms")]
+        folder.intro["tests"] = [{"suite": [f"hocket:{suite}"], "name": name} for suite, name in names]
+        return folder
+
+    def setUp(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            (page := Path(folder) / "tiers.md").write_text(SMALL, "utf-8")
+            self.table = read_table(page)
+
+    def names(self, plan: Plan) -> list[str]:
+        return [test.name for test in plan.chosen(plan.folders[0])]
+
+    def test_by_tier_by_suite_and_by_change(self) -> None:
+        address = [self.folder("address")]
+        self.assertEqual(self.names(Plan(self.table, "ci", address, [])), ["engine", "algorithms"])
+        added = {("address", "unit")}
+        self.assertEqual(self.names(Plan(self.table, "ci", address, [], added)),
+                         ["engine", "bytes", "algorithms"])
+        added = {("gcc", "unit")}
+        self.assertEqual(self.names(Plan(self.table, "ci", address, [], added)), ["engine", "algorithms"])
+        self.assertEqual(self.names(Plan(self.table, "check", address, ["unit"])), ["engine", "bytes"])
+
+    def test_what_is_left_out_is_told(self) -> None:
+        address = self.folder("address")
+        ran = Plan(self.table, "ci", [address], []).chosen(address)
+        self.assertEqual(report.left_out(self.table, "ci", address, ran), "unit 1")
+
+
+class Reports(unittest.TestCase):
+    def test_a_suite_that_is_slow_is_reported(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            (page := Path(name) / "tiers.md").write_text(SMALL, "utf-8")
+            folder = Folder(ROOT, "gcc")
+            folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": "engine"}]
+            folder.logs = [log := Path(name) / "testlog.json"]
+            for seconds, lines in [(6, []), (60, [
+                "slow: unit (engine, store *) took 60 s in build, and its budget is 5 s",
+            ])]:
+                log.write_text(json.dumps({"name": "hocket:unit / engine", "duration": seconds}) + "\n", "utf-8")
+                self.assertEqual(list(report.over_budget(read_table(page), folder)), lines)
+
+    def test_times_are_summed_up(self) -> None:
+        spent = Spent(12.4)
+        spent.parts |= {"build": 400.0, "tests": 249.6}
+        self.assertEqual(spent.line("tools/check"),
+                         "tools/check took 11 min 02 s: packages 0:12, build 6:40, tests 4:10")
+
+
+class Changes(unittest.TestCase):
+    """Which files have changed since the recorded nightly run."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.git("init", "-q", "-b", "main")
+        self.commit("lib/a.cpp", "tests/b.cpp")
+
+    def git(self, *words: str) -> str:
+        command = ("git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@example.org", *words)
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+    def write(self, *names: str) -> None:
+        for name in names:
+            (self.root / name).parent.mkdir(parents=True, exist_ok=True)
+            with (self.root / name).open("a", encoding="utf-8") as file:
+                file.write("a line\n")
+
+    def commit(self, *names: str) -> None:
+        self.write(*names)
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "a change")
+
+    def changed(self) -> list[str] | None:
+        return touched.changed_since_nightly(self.root)[0]
+
+    def test_without_a_record_all_have_changed(self) -> None:
+        self.assertIsNone(self.changed())
+        self.write(touched.RECORD)  # which is no JSON
+        self.assertIsNone(self.changed())
+
+    def test_since_the_recorded_commit(self) -> None:
+        commit = touched.clean_commit(self.root)
+        touched.record(self.root, commit, 7265, {"passed": 3, "failed": 0, "skipped": 1})
+        self.assertIsNone(touched.clean_commit(self.root), "a file is there that the commit does not have")
+        self.commit("lib/c d.cpp")
+        self.assertEqual(self.changed(), ["lib/c d.cpp", touched.RECORD])
+        self.write("lib/a.cpp", "lib/new.cpp")
+        (self.root / "tests/b.cpp").unlink()
+        self.assertEqual(self.changed(), ["lib/a.cpp", "lib/c d.cpp", "lib/new.cpp", "tests/b.cpp", touched.RECORD])
+
+    def test_in_a_clone_without_that_commit_all_have_changed(self) -> None:
+        touched.record(self.root, "0123456789" * 4, 60, {})
+        self.assertIsNone(self.changed())
+        self.assertRegex(touched.changed_since_nightly(self.root)[1], "commit 012345678901 .* not in this clone")
+
+
+if __name__ == "__main__":
+    BUILD = Path(sys.argv.pop(1))
+    unittest.main()

@@ -1,0 +1,134 @@
+"""A build folder: how it is set up, what is built in it, and how its tests are run."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from table import Test
+
+FUZZ = "fuzz"  # the suite whose tests run for as long as they are told
+
+
+@dataclass
+class Folder:
+    """One way to compile the tree. Times are in seconds, and None until that has been done."""
+
+    root: Path
+    variant: str
+    compiler: str = ""  # gcc or clang; empty for the usual one of the variant
+    build_s: float | None = None
+    test_s: float | None = None
+    logs: list[Path] = field(default_factory=list)  # of the test runs, as test_report.py reads them
+    is_broken: bool = False
+    intro: dict[str, list] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Clang builds our kernels with the address sanitizer in a third of the time of g++.
+        usual = "clang" if self.variant in ("clang", "address") else "gcc"
+        self.compiler = self.compiler or usual
+        name = {"gcc": "build", "clang": "build-clang", "address": "build-asan", "thread": "build-tsan"}
+        suffix = "" if self.compiler == usual else f"-{self.compiler}"
+        self.name = name[self.variant] + suffix
+        self.path = self.root / self.name
+
+    @property
+    def is_sanitized(self) -> bool:
+        return self.variant in ("address", "thread")
+
+    def options(self) -> list[str]:
+        """Meson's options, as NAME=VALUE."""
+        common = ["buildtype=debugoptimized", "debug=false", "werror=true", "default_library=both"]
+        common += ["tests=enabled"]
+        # Of what a debugger wants only the lines: more takes a third of the compiler's time.
+        if not self.is_sanitized:
+            return [*common, "b_sanitize=none", "cpp_args=-g1"]
+        # Sanitizers build in half of the time with less optimization, without the benchmarks, and
+        # without the two checks that take the compiler longest: of an object's dynamic type, and of
+        # its size.
+        common += ["b_lundef=false", "optimization=1", "bench=disabled"]
+        common += ["cpp_args=-g1 -fno-sanitize=vptr,object-size"]
+        if self.variant == "thread":
+            return [*common, "b_sanitize=thread", "cuda=disabled"]  # the one build without CUDA
+        fuzz = "enabled" if self.compiler == "clang" else "disabled"
+        return [*common, "b_sanitize=address,undefined", f"fuzz={fuzz}"]
+
+    def configure(self) -> bool:
+        """Sets the folder up, or changes its options to these."""
+        command = ["tools/build.sh", "configure", self.name, self.compiler, *self.options()]
+        return subprocess.run(command, cwd=self.root, check=False).returncode == 0
+
+    def tests(self) -> list[Test]:
+        """The tests of the folder, in the order in which Meson begins them."""
+        found = self._introspect("tests")
+        return [Test(each["suite"][0].split(":")[-1], each["name"]) for each in found]
+
+    def build(self, tests: Iterable[Test]) -> bool:
+        """Builds what these tests need; without a sanitizer, everything there is."""
+        targets = self._targets_of(tests) if self.is_sanitized else []
+        command = ["tools/build.sh", "build", self.name, *targets]
+        return subprocess.run(command, cwd=self.root, check=False).returncode == 0
+
+    def test(self, tests: list[Test], fuzz_seconds: int) -> None:
+        """Runs these tests; what came of them is in `logs`."""
+        fuzzed = [test for test in tests if test.suite == FUZZ]
+        others = [test for test in tests if test.suite != FUZZ]
+        print(f"testing {self.name}: {len(tests)} tests", flush=True)
+        started = time.monotonic()
+        if others:
+            self._run(others, "testlog", ["--timeout-multiplier", "10"] if self.is_sanitized else [])
+        if fuzzed:
+            each = max(1, fuzz_seconds // len(fuzzed))
+            longer = ["--timeout-multiplier", str(each // 60 + 2)]  # of 60 s
+            self._run(fuzzed, "fuzzlog", [*longer, f"--test-args=-max_total_time={each}"])
+        self.test_s = time.monotonic() - started
+
+    def _run(self, tests: list[Test], log: str, more: list[str]) -> None:
+        path = self.path / "meson-logs" / f"{log}.json"
+        path.unlink(missing_ok=True)
+        self.logs.append(path)
+        # A suite that is named is run though it is not among those that run by default.
+        suites = [word for suite in {test.suite for test in tests} for word in ("--suite", suite)]
+        command = ["meson", "test", "-C", self.name, "--no-rebuild", "--print-errorlogs", "--logbase", log]
+        command += [*more, *suites, *(test.name for test in tests)]
+        # Meson exits with the number of failed tests, and with more when it was killed itself.
+        if run_quietly(command, self.root) not in range(125):
+            self.is_broken = True
+
+    def _targets_of(self, tests: Iterable[Test]) -> list[str]:
+        wanted = set(tests)
+        needed = {
+            depends
+            for each, test in zip(self._introspect("tests"), self.tests())
+            if test in wanted
+            for depends in each["depends"]
+        }
+        return sorted(
+            os.path.relpath(name, self.path)
+            for target in self._introspect("targets")
+            if target["id"] in needed
+            for name in target["filename"]
+        )
+
+    def _introspect(self, what: str) -> list:
+        if what not in self.intro:
+            text = (self.path / f"meson-info/intro-{what}.json").read_text("utf-8")
+            self.intro[what] = json.loads(text)
+        return self.intro[what]
+
+
+def run_quietly(command: list[str], folder: Path) -> int:
+    """Runs a command, on a terminal in full view; elsewhere what it prints is seen when it fails."""
+    if sys.stdout.isatty():
+        return subprocess.run(command, cwd=folder, check=False).returncode
+    ran = subprocess.run([*command, "--quiet"], cwd=folder, check=False, text=True,
+                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+    if ran.returncode != 0:
+        print(ran.stdout, file=sys.stderr, flush=True)
+    return ran.returncode
