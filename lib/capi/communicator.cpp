@@ -153,6 +153,7 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
     const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
     hocket::JoinOptions wanted;
     if (from.url != nullptr) wanted.url = from.url;
+    if (from.name != nullptr) wanted.name = from.name;
     if (from.timeout_ns != 0) wanted.timeout = timeout(from.timeout_ns);
     if (from.operation_timeout_ns != 0) {
       wanted.operation_timeout = timeout(from.operation_timeout_ns);

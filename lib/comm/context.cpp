@@ -37,7 +37,7 @@ Result<engine::MadeTransport> make_transport(const Config& config,
 TransportOptions transport_options(const world::World& world, const Config& config) {
   return {.rank = static_cast<std::uint32_t>(world.rank),
           .size = static_cast<std::uint32_t>(world.size),
-          .epoch = static_cast<std::uint64_t>(world.attempt),
+          .epoch = world::epoch_of(world.id),
           .host = world.address,
           .connect_timeout = world.store->timeout(),
           .job = world.job,
@@ -93,7 +93,8 @@ Status decline(const world::World& world, const Status& why) {
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const Config& config = process_config();
   auto network = sim::find_preset(sim::usual_network);
-  auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
+  auto world =
+      world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout});
   if (!world.ok()) return world.status();
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());

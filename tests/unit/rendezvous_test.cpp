@@ -96,7 +96,7 @@ TEST_CASE("the ranks of a host meet without a master, and share a secret that no
 TEST_CASE("the store of a world shows only what its users put there") {
   const auto world = meet({"RANK=0", "WORLD_SIZE=1", "HOCKET_ATTEMPT=3"});
   REQUIRE(world.ok());
-  REQUIRE(world->attempt == 3);
+  REQUIRE(world->id.attempt == 3);
   REQUIRE(world->store->keys().value().empty());
 }
 
