@@ -169,10 +169,18 @@ struct JoinOptions {
   std::optional<std::chrono::nanoseconds> timeout = {};
   /// Of operations that name none. Zero is no time at all; less is refused, here and above.
   std::chrono::nanoseconds operation_timeout = std::chrono::minutes(30);
+  /// Of the world. Worlds of different names never meet, so that libraries in one program need not
+  /// agree on the order in which they join. At most 64 letters, digits, '.', '_' and '-'.
+  std::string name = {};
 };
 
-/// Joins the world: returns when all its ranks are there. Throws, within the timeout, and names the
+/// Joins a world: returns when all its ranks are there. Throws, within the timeout, and names the
 /// ranks that are missing or wrong.
+///
+/// A process may join any number of worlds, at once or one after the other, and by the same
+/// variables or the same URL. Each call forms another world, of the same ranks: the n-th of a rank
+/// meets the n-th of the others, counted for each name by itself. So all ranks must join the worlds
+/// of one name in the same order.
 [[nodiscard]] HOCKET_API Communicator join(const JoinOptions& options = {});
 
 }  // namespace hocket::inline v0

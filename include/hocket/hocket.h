@@ -128,9 +128,11 @@ typedef struct hocket_join_options {
   const char* url;              /* NULL or "": HOCKET_RENDEZVOUS, else what the launcher says */
   int64_t timeout_ns;           /* for all ranks to be there; 0: HOCKET_STORE_TIMEOUT */
   int64_t operation_timeout_ns; /* of operations that name none; 0: 30 minutes */
+  const char* name;             /* of the world; NULL or "": none */
 } hocket_join_options;
 
-/* Returns when all ranks are there. options may be NULL. */
+/* Returns when all ranks are there. options may be NULL. A process may join any number of worlds:
+ * the n-th call of a rank meets the n-th of the others, counted for each name by itself. */
 HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm);
 /* Its works and prepared operations may outlive it. */
 HOCKET_API void hocket_comm_free(hocket_comm* comm);

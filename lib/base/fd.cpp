@@ -2,63 +2,40 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <utility>
 
-#include <fcntl.h>
-#include <pthread.h>
+#include <unistd.h>
 
 #include <fmt/format.h>
 
 namespace hocket {
-namespace {
 
-/// All that a child must not get.
-struct Unforked {
-  std::mutex mutex;  // held while the process forks, so that a child finds all of them
-  std::set<Fd*> files;
-};
-
-Unforked& unforked() noexcept {
-  static Unforked& instance = *new Unforked;  // never destroyed: there may be a fork until the end
-  return instance;
+void Fd::adopt(int descriptor, ForkPause& pause) noexcept {
+  if (descriptor < 0) return;
+  if (!pause.add(descriptor)) {
+    ::close(descriptor);
+    errno = ENOMEM;
+    return;
+  }
+  descriptor_ = descriptor;
+  generation_ = process_generation();
 }
 
-void before_fork() noexcept { unforked().mutex.lock(); }
-void after_fork() noexcept { unforked().mutex.unlock(); }
-
-void in_child() noexcept {
-  for (Fd* const file : unforked().files) file->reset();
-  after_fork();
+int Fd::release() noexcept {
+  if (generation_ != 0 && !is_inherited()) ForkPause().remove(descriptor_);
+  generation_ = 0;
+  return std::exchange(descriptor_, -1);
 }
 
-/// Whether children find the files closed from now on; otherwise errno.
-bool watch_forks() noexcept {
-  static const int error = pthread_atfork(before_fork, after_fork, in_child);
-  errno = error;
-  return error == 0;
-}
-
-}  // namespace
-
-UnforkedFd UnforkedFd::open(const char* path, int flags, mode_t mode) {
-  UnforkedFd made;
-  if (!watch_forks()) return made;
-  auto file = std::make_unique<Fd>();
-  const std::lock_guard lock(unforked().mutex);
-  unforked().files.insert(file.get());
-  made.file_ = std::move(file);
-  made.file_->reset(::open(path, flags, mode));
-  return made;
-}
-
-UnforkedFd::~UnforkedFd() {
-  if (file_ == nullptr) return;
-  const std::lock_guard lock(unforked().mutex);
-  unforked().files.erase(file_.get());
-  file_.reset();
+void Fd::close() const noexcept {
+  if (is_inherited()) return;
+  if (generation_ == 0) {
+    ::close(descriptor_);
+    return;
+  }
+  ForkPause pause;
+  pause.remove(descriptor_);
+  ::close(descriptor_);
 }
 
 rlimit raise_open_files_max() noexcept {

@@ -2,65 +2,69 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <utility>
 
 #include <sys/resource.h>
 #include <sys/types.h>
-#include <unistd.h>
 
 #include "hocket/status.hpp"
+
+#include "base/fork.hpp"
 
 namespace hocket {
 
 /// Closes its descriptor; -1 for none.
+///
+/// One that open_unforked() made is of this process alone: a child made by fork() closes its copy
+/// as soon as it runs (fork.hpp). There the object still has the number, and never closes it, as it
+/// may by then be that of another file.
 class Fd {
  public:
   Fd() noexcept = default;
   explicit Fd(int descriptor) noexcept : descriptor_(descriptor) {}
-  Fd(Fd&& other) noexcept : descriptor_(other.release()) {}
+  Fd(Fd&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)), generation_(other.generation_) {}
   Fd& operator=(Fd&& other) noexcept {
-    reset(other.release());
+    Fd taken(std::move(other));
+    std::swap(descriptor_, taken.descriptor_);
+    std::swap(generation_, taken.generation_);
     return *this;
   }
   ~Fd() { reset(); }
 
+  /// What `open`, a system call such as ::socket, gives; none, and errno, when it fails. Forks wait
+  /// for it, so that no child keeps the descriptor.
+  template <class Open>
+  [[nodiscard]] static Fd open_unforked(const Open& open) noexcept {
+    Fd made;
+    if (!watch_forks()) return made;
+    ForkPause pause;
+    made.adopt(open(), pause);
+    return made;
+  }
+
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ >= 0; }
-  [[nodiscard]] int release() noexcept { return std::exchange(descriptor_, -1); }
+  /// Whether this is a child, which has closed it.
+  [[nodiscard]] bool is_inherited() const noexcept {
+    return generation_ != 0 && generation_ != process_generation();
+  }
+
+  /// From then on nobody owns it, and children keep it.
+  [[nodiscard]] int release() noexcept;
 
   void reset(int descriptor = -1) noexcept {
-    if (descriptor_ >= 0) ::close(descriptor_);
+    if (descriptor_ >= 0) close();
     descriptor_ = descriptor;
+    generation_ = 0;
   }
 
  private:
+  void adopt(int descriptor, ForkPause& pause) noexcept;
+  void close() const noexcept;
+
   int descriptor_ = -1;
-};
-
-/// An open file that a child made by fork() does not keep: it closes it as soon as it runs, and has
-/// -1. For a file whose locks, which belong to all who have it open, must end with this process.
-///
-/// Only fork() is known; others that make a process (posix_spawn, vfork) must run another program
-/// in it, which has O_CLOEXEC to close the file.
-class UnforkedFd {
- public:
-  UnforkedFd() noexcept = default;
-  UnforkedFd(UnforkedFd&&) noexcept = default;
-  UnforkedFd& operator=(UnforkedFd&& other) noexcept {
-    file_.swap(other.file_);
-    return *this;
-  }
-  ~UnforkedFd();
-
-  /// None, and errno, when it fails. A fork waits until the file is open.
-  [[nodiscard]] static UnforkedFd open(const char* path, int flags, mode_t mode);
-
-  [[nodiscard]] int get() const noexcept { return file_ == nullptr ? -1 : file_->get(); }
-  [[nodiscard]] explicit operator bool() const noexcept { return get() >= 0; }
-
- private:
-  std::unique_ptr<Fd> file_;  // where a child finds it
+  std::uint32_t generation_ = 0;  // of the process that has it alone; 0: children keep theirs
 };
 
 /// Lets this process have as many files open as the system does. Gives the limits before.

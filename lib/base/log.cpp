@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include <unistd.h>
@@ -49,6 +50,8 @@ void set_sink(hocket_log_sink function, void* context) noexcept {
   sink().function = function;
   sink().context = context;
 }
+
+void renew_lock() noexcept { new (&sink().mutex) std::mutex; }
 
 void write(Level level, std::string_view message) noexcept try {
   const std::string text = cut(message, limits::log_line_bytes_max);

@@ -27,6 +27,9 @@ void set_sink(hocket_log_sink sink, void* context) noexcept;
 /// Hands a finished message to the sink, one at a time, cut at limits::log_line_bytes_max.
 void write(Level level, std::string_view message) noexcept;
 
+/// In a child made by fork(): of the lock that a thread of its parent may have held.
+void renew_lock() noexcept;
+
 /// Formats and writes when the level is enabled.
 template <class... Args>
 void line(Level level, fmt::format_string<Args...> format, Args&&... args) {

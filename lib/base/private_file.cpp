@@ -38,7 +38,8 @@ Status check_owner(const std::string& path, const struct stat& about, mode_t for
 }  // namespace
 
 Result<std::string> read_private_file(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const Fd file =
+      Fd::open_unforked([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK); });
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0) return failed(fmt::format("open {}", path));
   if (!S_ISREG(about.st_mode)) {
@@ -65,7 +66,7 @@ Result<std::string> read_private_file(const std::string& path) {
 Status write_private_file(const std::string& path, std::string_view content) {
   const std::string draft = fmt::format("{}.{}", path, getpid());
   constexpr int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW;
-  const Fd file(::open(draft.c_str(), flags, 0600));
+  const Fd file = Fd::open_unforked([&] { return ::open(draft.c_str(), flags, 0600); });
   if (!file) return failed(fmt::format("open {}", draft));
   const ssize_t written = ::write(file.get(), content.data(), content.size());
   const bool is_whole = written >= 0 && static_cast<std::size_t>(written) == content.size();

@@ -162,6 +162,7 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
     const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
     hocket::JoinOptions wanted;
     if (from.url != nullptr) wanted.url = from.url;
+    if (from.name != nullptr) wanted.name = from.name;
     wanted.timeout = timeout(from.timeout_ns);
     wanted.operation_timeout =
         timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);

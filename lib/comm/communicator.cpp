@@ -40,11 +40,13 @@ int Communicator::size() const { return static_cast<int>(group_->place().size); 
 std::string_view Communicator::transport() const { return group_->context().transport; }
 
 void Communicator::run(const Collective& collective) {
+  group_->check_process();
   Status status = group_->run(collective);
   if (!status.ok()) throw_error(std::move(status));
 }
 
 Received Communicator::run(const Message& message) {
+  group_->check_process();
   auto received = group_->run(message);
   if (!received.ok()) throw_error(received.status());
   return *received;
@@ -58,6 +60,7 @@ Received Communicator::sendrecv(const Message& sent, const Message& received) {
 }
 
 Communicator Communicator::split(int color, int key) {
+  group_->check_process();
   return Communicator(value_of(group_->split(color, key), "split"));
 }
 
@@ -75,18 +78,22 @@ Communicator Communicator::subgroup(std::span<const int> ranks) {
     is_named[rank] = true;
     if (ranks[i] == this->rank()) place = static_cast<int>(i);
   }
+  group_->check_process();
   return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));
 }
 
-Communicator Communicator::dup() { return Communicator(value_of(group_->split(0, rank()), "dup")); }
+Communicator Communicator::dup() {
+  group_->check_process();
+  return Communicator(value_of(group_->split(0, rank()), "dup"));
+}
 
 Communicator join(const JoinOptions& options) {
   const auto context = value_of(comm::make_context(options), "join");
   std::vector<std::uint32_t> members(static_cast<std::size_t>(context->world.size));
   std::iota(members.begin(), members.end(), 0U);
-  return Communicator(std::make_shared<comm::Group>(context, 0, std::move(members),
-                                                    static_cast<std::uint32_t>(context->world.rank),
-                                                    options.operation_timeout));
+  return Communicator(comm::make_group(context, 0, std::move(members),
+                                       static_cast<std::uint32_t>(context->world.rank),
+                                       options.operation_timeout));
 }
 
 }  // namespace hocket::inline v0

@@ -38,7 +38,7 @@ Result<engine::MadeTransport> make_transport(const Config& config,
 TransportOptions transport_options(const world::World& world, const Config& config) {
   return {.rank = static_cast<std::uint32_t>(world.rank),
           .size = static_cast<std::uint32_t>(world.size),
-          .epoch = static_cast<std::uint64_t>(world.attempt),
+          .epoch = world::epoch_of(world.id),
           .host = world.address,
           .connect_timeout = world.store->timeout(),
           .job = world.job,
@@ -95,7 +95,8 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (Status status = check(options); !status.ok()) return status;
   const Config& config = process_config();
   auto network = sim::find_preset(sim::usual_network);
-  auto world = world::rendezvous({.url = options.url, .timeout = options.timeout});
+  auto world =
+      world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout});
   if (!world.ok()) return world.status();
   const auto rank = static_cast<std::uint32_t>(world->rank);
   if (Status status = leave_will(rank, *world->store); !status.ok()) return status;

@@ -35,6 +35,8 @@ Group::~Group() {
   engine().close(group_);
 }
 
+Status Group::inherited() { return inherited_status("a communicator"); }
+
 std::vector<std::uint32_t> Group::others() const {
   std::vector<std::uint32_t> others = members_;
   others.erase(others.begin() + place_.rank);
@@ -149,8 +151,8 @@ Result<std::shared_ptr<Group>> Group::split(int color, int key) {
   const auto place =
       static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
   for (std::uint32_t& rank : chosen) rank = members_[rank];
-  auto part = std::make_shared<Group>(context_, static_cast<std::uint64_t>(wishes[0].id),
-                                      std::move(chosen), place, timeout_);
+  auto part = make_group(context_, static_cast<std::uint64_t>(wishes[0].id), std::move(chosen),
+                         place, timeout_);
   status = split_devices(color, key, part.get());
   if (!status.ok()) return status;
   return part;

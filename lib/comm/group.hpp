@@ -6,11 +6,13 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
 
+#include "base/fork.hpp"
 #include "comm/context.hpp"
 #include "comm/planner.hpp"
 #include "comm/started.hpp"
@@ -23,7 +25,7 @@ struct Devices;
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
 
-/// One thread at a time.
+/// One thread at a time. Made by make_group().
 class Group {
  public:
   /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two
@@ -33,6 +35,14 @@ class Group {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   ~Group();
+
+  /// Throws in a child made by fork(), before anything here waits for a lock.
+  void check_process() const {
+    if (origin_.is_inherited()) [[unlikely]]
+      throw_error(inherited());
+  }
+  [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
+  [[nodiscard]] static Status inherited();
 
   [[nodiscard]] const Place& place() const noexcept { return place_; }
   [[nodiscard]] const Context& context() const noexcept { return *context_; }
@@ -83,6 +93,7 @@ class Group {
   [[nodiscard]] Deadline deadline_of(const Options& options) const;
   [[nodiscard]] Status split_devices(int color, int key, Group* child);
 
+  const Origin origin_;
   const std::shared_ptr<Context> context_;
   const std::uint64_t id_;
   const std::vector<std::uint32_t> members_;
@@ -97,5 +108,15 @@ class Group {
   StartedPool started_;
   std::unique_ptr<Devices> devices_;  // from the first operation on device memory on
 };
+
+/// A child made by fork() never destroys it.
+template <class... Arguments>
+[[nodiscard]] std::shared_ptr<Group> make_group(Arguments&&... arguments) {
+  auto group = std::make_unique<Group>(std::forward<Arguments>(arguments)...);
+  return {group.release(), [](const Group* each) {
+            if (each->is_inherited()) return abandon(static_cast<const void*>(each));
+            delete each;
+          }};
+}
 
 }  // namespace hocket::comm

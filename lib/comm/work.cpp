@@ -136,18 +136,24 @@ Work& Work::operator=(Work&& other) noexcept {
 
 Work::~Work() {
   if (operation_ == nullptr) return;
+  if (operation_->group->is_inherited()) {
+    abandon(operation_);
+    return;
+  }
   if (!operation_->is_ordered) wait_for_end(*operation_);
   give_back(std::move(operation_));
 }
 
 void Work::wait() {
   if (operation_ == nullptr) return;
+  operation_->group->check_process();
   wait_for_end(*operation_);
   if (Status failure = status(); !failure.ok()) throw_error(std::move(failure));
 }
 
 void Work::wait(Stream stream) {
   if (operation_ == nullptr) return;
+  operation_->group->check_process();
   if (operation_->device == nullptr) {
     throw_error(Status(StatusCode::invalid_argument,
                        "wait: a stream can't wait for an operation on memory of the host")
@@ -160,22 +166,29 @@ void Work::wait(Stream stream) {
 
 bool Work::wait_for(std::chrono::nanoseconds time) {
   if (operation_ == nullptr) return true;
+  operation_->group->check_process();
   const Deadline deadline = Deadline::after(monotonic_clock(), time);
   if (!wait_for_end(*operation_, deadline)) return false;
   if (Status failure = status(); !failure.ok()) throw_error(std::move(failure));
   return true;
 }
 
-bool Work::is_over() { return operation_ == nullptr || test(*operation_); }
+bool Work::is_over() {
+  if (operation_ == nullptr) return true;
+  operation_->group->check_process();
+  return test(*operation_);
+}
 
 Status Work::status() const {
   if (operation_ == nullptr) return {};
+  if (operation_->group->is_inherited()) return comm::Group::inherited();
   if (work_of(*operation_).is_over()) return status_of(*operation_);
   return Status(StatusCode::in_progress, "the operation has not ended yet")
       .with_hint("wait() waits for its end");
 }
 
 Received Work::received() const {
+  if (operation_ != nullptr) operation_->group->check_process();
   const Message* const message =
       operation_ == nullptr ? nullptr : std::get_if<Message>(&operation_->operation);
   if (message == nullptr || !is_over_and_well(*operation_)) {
@@ -206,6 +219,7 @@ void wait_all(std::span<Work> works) {
   Status failure;
   for (Work& work : works) {
     if (work.operation_ == nullptr) continue;
+    work.operation_->group->check_process();
     wait_for_end(*work.operation_);
     if (failure.ok()) failure = work.status();
   }
@@ -215,10 +229,18 @@ void wait_all(std::span<Work> works) {
 Prepared::Prepared(std::unique_ptr<comm::Planned> operation) noexcept
     : operation_(std::move(operation)) {}
 Prepared::Prepared(Prepared&& other) noexcept = default;
-Prepared& Prepared::operator=(Prepared&& other) noexcept = default;
-Prepared::~Prepared() = default;
+Prepared& Prepared::operator=(Prepared&& other) noexcept {
+  const Prepared replaced(std::move(*this));
+  operation_ = std::move(other.operation_);
+  return *this;
+}
+
+Prepared::~Prepared() {
+  if (operation_ != nullptr && operation_->group->is_inherited()) abandon(operation_);
+}
 
 void Prepared::run() {
+  operation_->group->check_process();
   if (operation_->device >= 0) {
     Status status = operation_->group->run_on_device(operation_->collective, operation_->device);
     if (!status.ok()) throw_error(std::move(status));
@@ -229,6 +251,7 @@ void Prepared::run() {
 }
 
 Work Prepared::start() {
+  operation_->group->check_process();
   if (operation_->device >= 0) {
     Work work = v0::start_on_device(operation_->group, operation_->collective, operation_->device);
     announce(*operation_);
@@ -238,6 +261,7 @@ Work Prepared::start() {
 }
 
 Work Communicator::start(const Collective& collective) {
+  group_->check_process();
   const auto device = group_->device_of(collective);
   if (!device.ok()) {
     throw_error(device.status().with_operation(std::string(name(collective.kind))));
@@ -250,6 +274,7 @@ Work Communicator::start(const Collective& collective) {
 }
 
 Work Communicator::start(const Message& message) {
+  group_->check_process();
   auto parcel = group_->parcel_of(message);
   if (!parcel.ok()) throw_error(parcel.status());
   auto started = take(group_, message.options);
@@ -261,6 +286,7 @@ Work Communicator::start(const Message& message) {
 }
 
 Prepared Communicator::prepare(const Collective& collective) {
+  group_->check_process();
   auto planned = std::make_unique<comm::Planned>();
   planned->group = group_;
   planned->pieces.assign(collective.pieces.begin(), collective.pieces.end());

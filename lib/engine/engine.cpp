@@ -42,7 +42,7 @@ class Engine::Entry {
 
 Result<std::unique_ptr<Engine>> Engine::make(std::unique_ptr<Transport> transport,
                                              const EngineOptions& options) {
-  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  Fd wake = Fd::open_unforked([] { return ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); });
   if (!wake) {
     return Status(StatusCode::system_error, "no eventfd to wake a sleeping thread by")
         .with_system_error(errno);

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Transport>> MixedTransport::make(std::vector<Part> parts)
 Status MixedTransport::watch() {
   const auto can_sleep = [](const Part& part) { return part.transport->descriptor() >= 0; };
   if (!std::ranges::all_of(parts_, can_sleep)) return {};
-  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_ = Fd::open_unforked([] { return ::epoll_create1(EPOLL_CLOEXEC); });
   for (const Part& part : parts_) {
     epoll_event event = {.events = EPOLLIN, .data = {}};
     if (epoll_ &&

@@ -141,7 +141,9 @@ Result<Fd> connect_to(const Address& address, Deadline deadline) {
   const auto refused = [&](int error) {
     return system_failure(fmt::format("can't connect to {}", there), error);
   };
-  Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd socket = Fd::open_unforked([&] {
+    return ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  });
   if (!socket) return system_failure("can't make a socket");
   if (::connect(socket.get(), address.get(), address.bytes) != 0) {
     if (errno != EINPROGRESS) return refused(errno);

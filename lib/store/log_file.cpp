@@ -103,7 +103,8 @@ Status LogFile::reopen() {
 
 Status LogFile::open_file(int more_flags) {
   constexpr int flags = O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-  UnforkedFd file = UnforkedFd::open(path_.c_str(), flags | more_flags, S_IRUSR | S_IWUSR);
+  Fd file = Fd::open_unforked(
+      [&] { return ::open(path_.c_str(), flags | more_flags, S_IRUSR | S_IWUSR); });
   if (!file) {
     const bool is_link = errno == ELOOP;
     return failed("open", path_).with_hint(is_link ? "give the file itself, not a link" : "");

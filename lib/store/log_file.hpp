@@ -40,7 +40,7 @@ class LogFile {
   [[nodiscard]] Result<bool> is_private() const;
 
   /// Whether this is the copy in a child made by fork(): good for nothing but to reopen().
-  [[nodiscard]] bool is_forked() const noexcept { return !file_; }
+  [[nodiscard]] bool is_forked() const noexcept { return !file_ || file_.is_inherited(); }
   /// Opens the file of the parent for this process; it goes on reading where the parent was.
   [[nodiscard]] Status reopen();
 
@@ -97,7 +97,7 @@ class LogFile {
   [[nodiscard]] Status damaged() const;
 
   std::string path_;
-  UnforkedFd file_;
+  Fd file_;
   Identity identity_;
   Position position_ = 0;
   Position end_ = 0;

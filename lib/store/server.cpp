@@ -28,6 +28,8 @@
 #include "net/socket.hpp"
 #include "store/attendance.hpp"
 #include "store/keyspace.hpp"
+#include "store/owned_socket.hpp"
+#include "store/reactor_files.hpp"
 #include "store/session.hpp"
 #include "wire/fault.hpp"
 
@@ -107,7 +109,9 @@ std::string fault_of_refused(int rank, const std::string& peer, const Status& wh
 
 /// A listening socket, or errno.
 std::pair<Fd, int> listen_at(const net::Address& address) {
-  Fd socket(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd socket = Fd::open_unforked([&] {
+    return ::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  });
   const int on = 1;
   const int off = 0;
   if (!socket) return {Fd(), errno};
@@ -177,6 +181,9 @@ class Server::Hub final : public SessionHost {
 
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return options_.listen; }
   [[nodiscard]] std::size_t connections() const noexcept { return connections_; }
+  void end_when_idle();
+  [[nodiscard]] bool go_on() noexcept;
+  [[nodiscard]] bool has_ended() const noexcept { return life_ == Life::ended; }
 
   [[nodiscard]] const wire::Credentials& credentials() const noexcept override {
     return options_.credentials;
@@ -191,6 +198,8 @@ class Server::Hub final : public SessionHost {
   void leave(Session& session, const Status& why) override;
 
  private:
+  enum class Life : std::uint8_t { goes_on, ends_when_idle, ended };
+
   struct Place {
     Session* session = nullptr;
     std::uint64_t id = 0;
@@ -198,13 +207,14 @@ class Server::Hub final : public SessionHost {
 
   void run() noexcept;
   void stop();
+  void end_if_idle();
   void await_clients();
   void accept();
   bool accept_one();
   void rest(Instant until);
   void set_flooded(bool is_flooded);
   void await_tokens(Instant now);
-  void welcome(Fd socket, bool is_v6);
+  void welcome(Fd socket);
   void push_out_oldest_stranger();
   void deliver();
   [[nodiscard]] std::optional<Reply> attend(const Session& session, Request& request);
@@ -217,7 +227,8 @@ class Server::Hub final : public SessionHost {
   ServerOptions options_;
   const std::unique_ptr<wire::TlsContext> tls_;  // before all that may hold a session
   asio::io_context io_{1};
-  asio::ip::tcp::acceptor acceptor_{io_};
+  OwnedSocket<asio::ip::tcp::acceptor> acceptor_;
+  const ReactorFiles reactor_files_{acceptor_->native_handle()};
   asio::steady_timer timer_{io_};
   Deadline timer_at_;  // never: it is not set
   asio::steady_timer accept_timer_{io_};
@@ -236,6 +247,7 @@ class Server::Hub final : public SessionHost {
   std::vector<std::shared_ptr<Session>> turns_;  // being taken
   bool takes_turns_ = false;
   std::atomic<std::size_t> connections_ = 0;
+  std::atomic<Life> life_ = Life::goes_on;
 
   std::vector<char> scratch_ = std::vector<char>(scratch_bytes);
   std::size_t held_ = 0;
@@ -244,12 +256,11 @@ class Server::Hub final : public SessionHost {
 };
 
 Server::Hub::Hub(ServerOptions options, std::unique_ptr<wire::TlsContext> tls, Fd listener)
-    : options_(std::move(options)), tls_(std::move(tls)), keyspace_(options_.bytes_max) {
-  const net::Address here = net::local_address(listener.get());
-  options_.listen.port = here.endpoint().port;
-  const bool is_v6 = here.storage.ss_family == AF_INET6;
-  acceptor_.assign(is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), listener.get());
-  static_cast<void>(listener.release());
+    : options_(std::move(options)),
+      tls_(std::move(tls)),
+      acceptor_(io_, std::move(listener)),
+      keyspace_(options_.bytes_max) {
+  options_.listen.port = net::local_address(acceptor_->native_handle()).endpoint().port;
   await_clients();
   const SignalsBlocked blocked;
   thread_ = std::thread([this] { run(); });
@@ -272,8 +283,7 @@ void Server::Hub::run() noexcept {
 }
 
 void Server::Hub::stop() {
-  asio::error_code ignored;
-  acceptor_.close(ignored);
+  acceptor_.close();
   accept_timer_.cancel();
   timer_.cancel();
   const Status why(StatusCode::aborted, "the store is being closed");
@@ -283,9 +293,25 @@ void Server::Hub::stop() {
   }
 }
 
+void Server::Hub::end_when_idle() {
+  life_ = Life::ends_when_idle;
+  asio::post(io_, [this] { end_if_idle(); });
+}
+
+bool Server::Hub::go_on() noexcept {
+  Life life = Life::ends_when_idle;
+  life_.compare_exchange_strong(life, Life::goes_on);
+  return life != Life::ended;
+}
+
+void Server::Hub::end_if_idle() {
+  Life life = Life::ends_when_idle;
+  if (sessions_.empty() && life_.compare_exchange_strong(life, Life::ended)) stop();
+}
+
 void Server::Hub::await_clients() {
-  acceptor_.async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
-    if (!error && acceptor_.is_open()) accept();
+  acceptor_->async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
+    if (!error && acceptor_->is_open()) accept();
   });
 }
 
@@ -309,7 +335,7 @@ void Server::Hub::accept() {
 void Server::Hub::rest(Instant until) {
   accept_timer_.expires_at(until);
   accept_timer_.async_wait([this](const asio::error_code& error) {
-    if (!error && acceptor_.is_open()) await_clients();
+    if (!error && acceptor_->is_open()) await_clients();
   });
 }
 
@@ -324,7 +350,7 @@ void Server::Hub::await_tokens(Instant now) {
 void Server::Hub::set_flooded(bool is_flooded) {
   is_flooded_ = is_flooded;
   static_cast<void>(
-      ::listen(acceptor_.native_handle(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
+      ::listen(acceptor_->native_handle(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
   if (is_flooded) {
     log::line(log::Level::warning,
               "store: strangers come faster than {} a second: they wait from now on",
@@ -341,8 +367,10 @@ void Server::Hub::admit(Session& session) {
 /// False, and errno, when there is none.
 bool Server::Hub::accept_one() {
   net::Address there;
-  Fd socket(::accept4(acceptor_.native_handle(), there.get(), &there.bytes,
-                      SOCK_NONBLOCK | SOCK_CLOEXEC));
+  Fd socket = Fd::open_unforked([&] {
+    return ::accept4(acceptor_->native_handle(), there.get(), &there.bytes,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+  });
   if (!socket) return errno == ECONNABORTED || errno == EINTR;
   if (sessions_.size() >= options_.connections_max) {
     static_cast<void>(
@@ -352,14 +380,13 @@ bool Server::Hub::accept_one() {
     return true;
   }
   if (strangers_.size() >= options_.strangers_max) push_out_oldest_stranger();
-  welcome(std::move(socket), there.storage.ss_family == AF_INET6);
+  welcome(std::move(socket));
   return true;
 }
 
-void Server::Hub::welcome(Fd socket, bool is_v6) try {
+void Server::Hub::welcome(Fd socket) try {
   const std::uint64_t serial = next_serial_++;
-  const auto session = std::make_shared<Session>(
-      io_, is_v6 ? asio::ip::tcp::v6() : asio::ip::tcp::v4(), std::move(socket), serial, *this);
+  const auto session = std::make_shared<Session>(io_, std::move(socket), serial, *this);
   sessions_.emplace(serial, session);
   strangers_.emplace(serial, monotonic_clock().now() + options_.handshake_timeout);
   connections_ = sessions_.size();
@@ -471,10 +498,14 @@ void Server::Hub::leave(Session& session, const Status& why) {
   sessions_.erase(session.serial());
   connections_ = sessions_.size();
   auto will = attendance_.remove(session.serial());
-  if (!will || !acceptor_.is_open()) return;
-  announce(std::move(will->key), std::move(will->value));
-  deliver();
-  take_turns();
+  if (will && acceptor_->is_open()) {
+    announce(std::move(will->key), std::move(will->value));
+    deliver();
+    take_turns();
+  }
+  if (sessions_.empty() && life_ == Life::ends_when_idle) {
+    asio::post(io_, [this] { end_if_idle(); });
+  }
 }
 
 /// Those who wait for this rank are told, unless it comes after all.
@@ -493,7 +524,7 @@ void Server::Hub::await_time() {
   timer_at_ = next;
   timer_.expires_at(next.at());
   timer_.async_wait([this](const asio::error_code& error) {
-    if (!error && acceptor_.is_open()) on_time();
+    if (!error && acceptor_->is_open()) on_time();
   });
 }
 
@@ -529,8 +560,14 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
 }
 
 Server::Server(std::unique_ptr<Hub> hub) noexcept : hub_(std::move(hub)) {}
-Server::~Server() = default;
+Server::~Server() {
+  if (origin_.is_inherited()) abandon(hub_);
+}
 const net::Endpoint& Server::endpoint() const noexcept { return hub_->endpoint(); }
 std::size_t Server::connections() const noexcept { return hub_->connections(); }
+const wire::Credentials& Server::credentials() const noexcept { return hub_->credentials(); }
+void Server::end_when_idle() { hub_->end_when_idle(); }
+bool Server::go_on() noexcept { return hub_->go_on(); }
+bool Server::has_ended() const noexcept { return hub_->has_ended(); }
 
 }  // namespace hocket::store

@@ -8,6 +8,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
+#include "base/fork.hpp"
 #include "base/limits.hpp"
 #include "net/endpoint.hpp"
 #include "wire/credentials.hpp"
@@ -39,7 +40,8 @@ class Server {
 
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
-  /// Closes every connection; their requests fail with peer_lost.
+  /// Closes every connection; their requests fail with peer_lost. In a child made by fork() it
+  /// leaves all to the parent.
   ~Server();
 
   /// Where it listens, with the port that was picked.
@@ -47,11 +49,20 @@ class Server {
 
   /// Connections open now, before and after they proved who they are. Any thread.
   [[nodiscard]] std::size_t connections() const noexcept;
+  [[nodiscard]] const wire::Credentials& credentials() const noexcept;
+
+  // For a server that others may use longer than its owner does. Any thread.
+  /// Ends by itself, and listens no more, as soon as it has no connection.
+  void end_when_idle();
+  /// Takes that back. False if it has ended already.
+  [[nodiscard]] bool go_on() noexcept;
+  [[nodiscard]] bool has_ended() const noexcept;
 
  private:
   class Hub;
   explicit Server(std::unique_ptr<Hub> hub) noexcept;
 
+  const Origin origin_;
   std::unique_ptr<Hub> hub_;
 };
 

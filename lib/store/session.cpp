@@ -37,18 +37,15 @@ wire::Nonce fresh_nonce() {
 
 }  // namespace
 
-Session::Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
-                 SessionHost& host)
-    : socket_(io), serial_(serial), host_(host) {
-  net::set_options(socket.get());
-  socket_.assign(protocol, socket.get());
-  static_cast<void>(socket.release());
-  socket_.non_blocking(true);
+Session::Session(asio::io_context& io, Fd socket, std::uint64_t serial, SessionHost& host)
+    : socket_(io, std::move(socket)), serial_(serial), host_(host) {
+  net::set_options(socket_->native_handle());
+  socket_->non_blocking(true);
 }
 
 std::string Session::peer() const {
   asio::error_code error;
-  const auto there = socket_.remote_endpoint(error);
+  const auto there = socket_->remote_endpoint(error);
   return error ? "a client that has gone"
                : net::Endpoint{there.address().to_string(), there.port()}.to_string();
 }
@@ -67,7 +64,7 @@ void Session::guarded(Action action) {
 void Session::await_input() {
   if (is_closed_ || awaits_input_ || is_paused()) return;
   awaits_input_ = true;
-  socket_.async_receive(
+  socket_->async_receive(
       asio::buffer(first_bytes_),
       [self = shared_from_this()](const asio::error_code& error, std::size_t bytes) {
         self->awaits_input_ = false;
@@ -78,11 +75,11 @@ void Session::await_input() {
 void Session::await_output() {
   if (is_closed_ || awaits_output_) return;
   awaits_output_ = true;
-  socket_.async_wait(asio::socket_base::wait_write,
-                     [self = shared_from_this()](const asio::error_code&) {
-                       self->awaits_output_ = false;
-                       self->guarded([&] { self->host_.settle(self); });
-                     });
+  socket_->async_wait(asio::socket_base::wait_write,
+                      [self = shared_from_this()](const asio::error_code&) {
+                        self->awaits_output_ = false;
+                        self->guarded([&] { self->host_.settle(self); });
+                      });
 }
 
 void Session::on_input(const asio::error_code& error, std::size_t bytes) {
@@ -97,7 +94,7 @@ void Session::read_more() {
   for (int reads = 0; reads < reads_at_once_max && !is_closed_; ++reads) {
     asio::error_code error;
     const std::size_t bytes =
-        socket_.read_some(asio::buffer(scratch.data(), scratch.size()), error);
+        socket_->read_some(asio::buffer(scratch.data(), scratch.size()), error);
     if (error == asio::error::would_block || error == asio::error::interrupted) return;
     if (error) return close(lost(error));
     receive({scratch.data(), bytes});
@@ -152,7 +149,7 @@ Status Session::begin_handshake() {
 /// Answers a stranger. So few bytes always fit into a connection that has carried none before.
 void Session::say(std::string_view words) {
   if (tls_ == nullptr) {
-    static_cast<void>(net::send_all(socket_.native_handle(), words, Deadline(Instant())));
+    static_cast<void>(net::send_all(socket_->native_handle(), words, Deadline(Instant())));
   } else if (tls_->send(words).ok()) {
     encrypted_ += tls_->take_output();
   }
@@ -248,7 +245,7 @@ void Session::transmit() {
     const std::size_t count = outbox_.front(pieces);
     for (std::size_t i = 0; i < count; ++i) buffers[i] = asio::buffer(pieces[i]);
     asio::error_code error;
-    const std::size_t bytes = socket_.write_some(std::span(buffers).first(count), error);
+    const std::size_t bytes = socket_->write_some(std::span(buffers).first(count), error);
     if (error == asio::error::would_block) return await_output();
     if (error == asio::error::interrupted) continue;
     if (error) return close(lost(error));
@@ -261,7 +258,7 @@ void Session::transmit_encrypted() {
     if (encrypted_.empty() && outbox_.bytes() > 0) encrypt();
     if (encrypted_.empty() || is_closed_) return;
     asio::error_code error;
-    const std::size_t bytes = socket_.write_some(asio::buffer(encrypted_), error);
+    const std::size_t bytes = socket_->write_some(asio::buffer(encrypted_), error);
     if (error == asio::error::would_block) return await_output();
     if (error == asio::error::interrupted) continue;
     if (error) return close(lost(error));
@@ -281,12 +278,11 @@ void Session::close(const Status& why) {
   if (std::exchange(is_closed_, true)) return;
   // A last word, such as an alert of TLS, as far as it can go without waiting.
   if (!encrypted_.empty()) {
-    static_cast<void>(net::send_all(socket_.native_handle(), encrypted_, Deadline(Instant())));
+    static_cast<void>(net::send_all(socket_->native_handle(), encrypted_, Deadline(Instant())));
   }
   static_cast<void>(host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0))));
   host_.leave(*this, why);
-  asio::error_code ignored;
-  socket_.close(ignored);
+  socket_.close();
 }
 
 }  // namespace hocket::store

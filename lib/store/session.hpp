@@ -24,6 +24,7 @@
 #include "store/keyspace.hpp"
 #include "store/message.hpp"
 #include "store/outbox.hpp"
+#include "store/owned_socket.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
 #include "wire/tls.hpp"
@@ -61,8 +62,7 @@ class SessionHost {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  Session(asio::io_context& io, asio::ip::tcp protocol, Fd socket, std::uint64_t serial,
-          SessionHost& host);
+  Session(asio::io_context& io, Fd socket, std::uint64_t serial, SessionHost& host);
 
   void start() { await_input(); }
   /// Puts the reply into the outbox; a turn sends it.
@@ -104,7 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   template <class Action>
   void guarded(Action action);
 
-  asio::ip::tcp::socket socket_;
+  OwnedSocket<asio::ip::tcp::socket> socket_;
   const std::uint64_t serial_;
   SessionHost& host_;
   bool is_closed_ = false;

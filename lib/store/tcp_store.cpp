@@ -12,6 +12,10 @@ TcpStore::TcpStore(ConnectOptions options, std::unique_ptr<Connection> connectio
   set_timeout(options_.timeout);
 }
 
+TcpStore::~TcpStore() {
+  if (origin_.is_inherited()) abandon(connection_);
+}
+
 Result<std::unique_ptr<TcpStore>> TcpStore::connect(ConnectOptions options) {
   auto connection = Connection::open(options);
   if (!connection.ok()) return connection.status();
@@ -28,7 +32,12 @@ Result<std::unique_ptr<Store>> TcpStore::clone() {
 
 std::string TcpStore::describe() const { return "the store at " + options_.server.to_string(); }
 
+void TcpStore::close(Status why) {
+  if (!origin_.is_inherited()) connection_->close(std::move(why));
+}
+
 Reply TcpStore::perform(Request request) {
+  if (origin_.is_inherited()) return {.status = inherited_status(describe())};
   const Deadline deadline = Deadline::after(monotonic_clock(), request.timeout);
   // The server's own answer to a request whose time is over says more than ours could.
   const Instant latest =

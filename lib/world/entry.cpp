@@ -20,17 +20,21 @@ namespace {
 
 constexpr std::string_view go = "go";
 
+bool is_first(const Entry& who) { return describe(who.world).empty(); }
+
 Status size_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::mismatch,
-                fmt::format("ranks disagree on the size of the world: {}, but {} for rank {} ({})",
-                            first, who.size, who.rank, who.process))
+                fmt::format("ranks disagree on the size{}: {}, but {} for rank {} ({})",
+                            is_first(who) ? " of the world" : describe(who.world), first, who.size,
+                            who.rank, who.process))
       .with_peer(who.rank)
       .with_hint("start all ranks with the same size (WORLD_SIZE)");
 }
 
 Status duplicate_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::already_exists,
-                fmt::format("two processes are rank {}: {} and {}", who.rank, first, who.process))
+                fmt::format("two processes are rank {}{}: {} and {}", who.rank, describe(who.world),
+                            first, who.process))
       .with_peer(who.rank)
       .with_hint(
           "give each process a RANK of its own; is an earlier run, or its file, still there?");
@@ -48,7 +52,7 @@ Status loopback_fault(std::string_view lonely) {
 // --- coming in ---
 
 std::string key_of(const Entry& who, std::string_view name) {
-  return fmt::format("entry/{}/{}", who.attempt, name);
+  return fmt::format("entry/{}/{}", scope_of(who.world), name);
 }
 
 /// "17" of "entry/0/rank/17".
@@ -110,9 +114,10 @@ Status Porch::claim_rank() {
   if (!first.starts_with(fmt::format("{} ", who_.size))) return blame(size_fault(who_, first));
 
   Result<store::Swap> rank =
-      store_.compare_set(key(fmt::format("rank/{}", who_.rank)), "", who_.process);
+      store_.compare_set(rank_key(who_.world, who_.rank), "", claim_of(who_.process));
   if (!rank.ok()) return rank.status();
-  if (!rank->is_set) return blame(duplicate_fault(who_, rank->value.value_or("")));
+  if (!rank->is_set) return blame(duplicate_fault(who_, process_of(rank->value.value_or(""))));
+  note_claim(store_, who_.world, who_.rank);
   return who_.fault.ok() ? Status() : blame(wire::fault_of(who_.rank, who_.process, who_.fault));
 }
 
@@ -177,11 +182,16 @@ Result<Seat> Porch::give_up(Deadline deadline) {
                 fmt::format("all {} ranks came, but one stopped at the door; {}", who_.size, who))
                 .with_hint("look at the output of all ranks: did one end early?")
           : Status(StatusCode::timeout,
-                   fmt::format("{} of {} ranks {} missing: {}; {}", ranks->size(), who_.size,
-                               ranks->size() == 1 ? "is" : "are", list_ranks(*ranks), who))
+                   fmt::format("{} of {} ranks{} {} missing: {}; {}", ranks->size(), who_.size,
+                               describe(who_.world), ranks->size() == 1 ? "is" : "are",
+                               list_ranks(*ranks), who))
                 .with_hint(
-                    "look at the output of those ranks: were they started, and with the same "
-                    "MASTER_ADDR and MASTER_PORT? HOCKET_STORE_TIMEOUT waits longer");
+                    is_first(who_)
+                        ? "look at the output of those ranks: were they started, and with the same "
+                          "MASTER_ADDR and MASTER_PORT? HOCKET_STORE_TIMEOUT waits longer"
+                        : "look at the output of those ranks: do all ranks join the same worlds, "
+                          "and those of one name in the same order? HOCKET_STORE_TIMEOUT waits "
+                          "longer");
   Result<std::string> verdict = propose(wire::encode_fault(fault));
   if (!verdict.ok()) return fault;
   if (*verdict == go) return find_seat();
@@ -277,7 +287,13 @@ Status report_end(store::Store& store, int attempt, int rank, std::string_view w
       Status(StatusCode::peer_lost, std::string(what))
           .with_peer(rank)
           .with_hint("every rank of the world must join it; see the output of that rank");
-  return store.report_absence(key_of({.attempt = attempt}, ""), rank, wire::encode_fault(fault));
+  // The first world of the attempt, and those with a number or a name.
+  for (const char behind : {'/', '.'}) {
+    const std::string prefix = fmt::format("entry/{}{}", attempt, behind);
+    Status status = store.report_absence(prefix, rank, wire::encode_fault(fault));
+    if (!status.ok()) return status;
+  }
+  return {};
 }
 
 Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who) {

@@ -9,13 +9,14 @@
 
 #include "base/clock.hpp"
 #include "store/store.hpp"
+#include "world/number.hpp"
 
 namespace hocket::world {
 
 struct Entry {
   int rank = 0;
   int size = 1;
-  int attempt = 0;           // ranks of different attempts don't see each other
+  WorldId world = {};        // ranks of different worlds don't see each other
   std::string host = {};     // the same for two processes when they reach each other by loopback
   std::string process = {};  // "pid 12 on node7", for messages
   std::string address = {};  // by which others reach this rank

@@ -145,6 +145,7 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
 /// What is known before the ranks meet.
 struct Terms {
   Place place = {};
+  std::string name = {};  // of the world
   std::string file = {};  // that holds the store; empty where one is served
   wire::Credentials credentials = {};
   wire::TlsOptions tls = {};
@@ -165,7 +166,7 @@ class Meeting {
   Meeting& operator=(const Meeting&) = delete;
   /// The file has served its purpose, or never will.
   ~Meeting() {
-    if (!published_.empty()) ::unlink(published_.c_str());
+    if (!published_.empty()) withdraw(published_);
   }
 
   Result<World> hold();
@@ -176,7 +177,7 @@ class Meeting {
   Status open_file();
   Status share_secret();
   Status open_meeting();
-  Status serve(const net::Endpoint& at);
+  Status serve(const net::Endpoint& at, LeaseOptions lease);
   Status join_meeting(const std::string& path);
   Status connect(const net::Endpoint& to, Duration patience);
   Result<net::Interface> choose_address();
@@ -193,29 +194,32 @@ class Meeting {
   const Config& config_;
   std::string published_;
   std::string route_;
-  std::unique_ptr<store::Server> server_;
+  ServerLease server_;
   std::unique_ptr<store::Store> store_;
 };
 
-Status Meeting::serve(const net::Endpoint& at) {
+Status Meeting::serve(const net::Endpoint& at, LeaseOptions lease) {
   if (Status status = allow_open_files(static_cast<std::uint64_t>(place_.size)); !status.ok()) {
     const StatusCode code = status.code();
     return Status(code, fmt::format("rank 0 can't serve a store to {} ranks", place_.size))
         .caused_by(std::move(status));
   }
   const bool is_local = net::is_loopback(at.host);
-  auto server = store::Server::start({
+  lease.server = {
       .listen = {.host = is_local ? at.host : "", .port = at.port},
       .credentials = credentials_,
       .tls = terms_.tls,
       .allow_without_secret = config_.get(variables::allow_without_secret),
-  });
+  };
+  if (lease.place.empty() && at.port != 0) lease.place = lease.server.listen.to_string();
+  auto server = lease_server(lease);
   if (!server.ok()) {
     Status status(server.status().code(),
                   fmt::format("rank 0 can't serve the store at {}", at.to_string()));
     return std::move(status).caused_by(server.status());
   }
   server_ = *std::move(server);
+  credentials_.secret = server_->credentials().secret;
   const std::uint16_t port = server_->endpoint().port;
   log::line(log::Level::info, "rank 0 serves the store at {}",
             net::Endpoint{.host = at.host, .port = port}.to_string());
@@ -265,16 +269,17 @@ std::string Meeting::own_route(std::string loopback) {
 /// Without a master, on one host: at a free port, which rank 0 writes where only this user reads
 /// it.
 Status Meeting::open_meeting() {
-  if (place_.size == 1) return serve({.host = std::string(own_loopback), .port = 0});
+  const net::Endpoint anywhere = {.host = std::string(own_loopback), .port = 0};
+  if (place_.size == 1) return serve(anywhere, {});
   Result<std::string> path = meeting_path(place_, environment_);
   if (!path.ok()) return path.status();
   if (place_.rank == 0) {
-    if (credentials_.secret.empty()) credentials_.secret = random_hex(32);
-    Status status = serve({.host = std::string(own_loopback), .port = 0});
+    const bool is_any_secret = credentials_.secret.empty();
+    if (is_any_secret) credentials_.secret = random_hex(32);
+    Status status = serve(anywhere, {.place = *path, .takes_any_secret = is_any_secret});
     if (!status.ok()) return status;
     published_ = *path;
-    return write_private_file(*path,
-                              fmt::format("{} {}", server_->endpoint().port, credentials_.secret));
+    return publish(*path, fmt::format("{} {}", server_->endpoint().port, credentials_.secret));
   }
   return join_meeting(*path);
 }
@@ -331,7 +336,7 @@ Status Meeting::open_store() {
   if (place_.is_on_one_host() && !net::is_loopback(place_.master->host)) {
     place_.master->host = own_loopback;
   }
-  if (place_.rank == 0) return serve(*place_.master);
+  if (place_.rank == 0) return serve(*place_.master, {});
   if (place_.master->port != 0) return connect(*place_.master, left());
   return Status(StatusCode::invalid_argument,
                 fmt::format("rank {} can't join at port 0: rank 0 alone may pick a free port",
@@ -374,7 +379,10 @@ Result<World> Meeting::hold() {
   Entry entry = describe_process();
   entry.rank = place_.rank;
   entry.size = place_.size;
-  entry.attempt = place_.attempt;
+  entry.world = {.attempt = place_.attempt, .name = terms_.name};
+  const Result<int> number = next_number(*store_, entry.world, entry.rank, entry.process);
+  if (!number.ok()) return number.status();
+  entry.world.number = *number;
   const Result<net::Interface> chosen = choose_address();
   entry.fault = chosen.status();
   if (chosen.ok()) {
@@ -388,13 +396,13 @@ Result<World> Meeting::hold() {
   }
   return World{
       .server = std::move(server_),
-      .store = std::make_unique<store::PrefixStore>(std::move(store_),
-                                                    fmt::format("world/{}", place_.attempt)),
+      .store =
+          std::make_unique<store::PrefixStore>(std::move(store_), "world/" + scope_of(entry.world)),
       .rank = place_.rank,
       .size = place_.size,
       .local_rank = place_.local_rank >= 0 ? place_.local_rank : seat->local_rank,
       .local_size = place_.local_size >= 0 ? place_.local_size : seat->local_size,
-      .attempt = place_.attempt,
+      .id = entry.world,
       .job = credentials_.job,
       .address = entry.address,
       .launcher = place_.launcher,
@@ -404,6 +412,9 @@ Result<World> Meeting::hold() {
 
 Result<World> rendezvous(const RendezvousOptions& options, const Environment& environment,
                          const Config& config) {
+  if (Status status = check_world_name(options.name); !status.ok()) {
+    return std::move(status).with_operation("rendezvous");
+  }
   std::optional<RendezvousUrl> url;
   Result<Place> place = find_place(options, url, environment, config);
   if (!place.ok()) return place.status();
@@ -419,6 +430,7 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
   const Duration configured = config.get(variables::store_timeout);
   Terms terms = {
       .place = *std::move(place),
+      .name = options.name,
       .file = url ? url->path : "",
       .credentials = std::move(credentials),
       .tls = *std::move(tls),

@@ -10,22 +10,23 @@
 
 #include "base/clock.hpp"
 #include "base/environment.hpp"
-#include "store/server.hpp"
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
+#include "world/number.hpp"
+#include "world/served.hpp"
 
 namespace hocket::world {
 
 struct World {
   /// Where this rank serves the store: it must outlive the other ranks' use of theirs.
-  std::unique_ptr<store::Server> server = {};
-  /// Keys of this job and attempt alone.
+  ServerLease server = {};
+  /// Keys of this world alone.
   std::unique_ptr<store::Store> store = {};
   int rank = 0;
   int size = 1;
   int local_rank = 0;  // among the ranks of this host
   int local_size = 1;
-  int attempt = 0;
+  WorldId id = {};
   std::string job = {};
   std::string address = {};            // of this rank, for links to others
   std::string_view launcher = {};      // who said so: "Open MPI", "the URL", …
@@ -35,6 +36,9 @@ struct World {
 struct RendezvousOptions {
   /// How to meet (rendezvous_url.hpp); empty for HOCKET_RENDEZVOUS, else the launcher is asked.
   std::string url = {};
+  /// Of the world: those of different names don't meet. Those of one name are numbered by each rank
+  /// in the order in which it joins them.
+  std::string name = {};
   /// Each overrides the environment and the URL where it is not empty.
   wire::Credentials credentials = {};
   /// For all ranks to be there, and of later requests to the store; else the URL's, else

@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
   Status status = world.status();
   if (status.ok()) {
     fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",
-               world->rank, world->size, world->local_rank, world->local_size, world->attempt,
+               world->rank, world->size, world->local_rank, world->local_size, world->id.attempt,
                world->job, world->address, world->launcher);
     std::fflush(stdout);
     world::let_all_in(*world);

@@ -199,7 +199,7 @@ TEST_CASE("another attempt is another world") {
   HashStore store;
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::vector<Comer> all = comers(3);
-    for (Comer& each : all) each.entry.attempt = attempt;
+    for (Comer& each : all) each.entry.world.attempt = attempt;
     for (const auto& outcome : gather(store, all)) REQUIRE(outcome.seat.ok());
   }
 }

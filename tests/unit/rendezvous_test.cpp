@@ -119,7 +119,7 @@ TEST_CASE(
 TEST_CASE("the store of a world shows only what its users put there") {
   const auto world = meet({"RANK=0", "WORLD_SIZE=1", "HOCKET_ATTEMPT=3"});
   REQUIRE(world.ok());
-  REQUIRE(world->attempt == 3);
+  REQUIRE(world->id.attempt == 3);
   REQUIRE(world->store->keys().value().empty());
 }
 

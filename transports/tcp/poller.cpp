@@ -19,8 +19,9 @@ Status change(int epoll, int operation, int file, std::uint32_t events, Pollee* 
 }  // namespace
 
 Status Poller::open() {
-  epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-  timer_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
+  epoll_ = Fd::open_unforked([] { return ::epoll_create1(EPOLL_CLOEXEC); });
+  timer_ = Fd::open_unforked(
+      [] { return ::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC); });
   if (!epoll_ || !timer_) {
     return Status(StatusCode::system_error, "can't watch sockets")
         .with_system_error(errno)

@@ -48,7 +48,7 @@ void avoid_pacing(int socket) noexcept {
 
 /// What a new socket has.
 void pace_as_usual(int socket, int family) noexcept {
-  const Fd fresh(::socket(family, socket_type, 0));
+  const Fd fresh = Fd::open_unforked([&] { return ::socket(family, socket_type, 0); });
   std::array<char, 16> name = {};
   socklen_t bytes = name.size();
   if (::getsockopt(fresh.get(), IPPROTO_TCP, TCP_CONGESTION, name.data(), &bytes) != 0) return;
@@ -58,7 +58,8 @@ void pace_as_usual(int socket, int family) noexcept {
 }  // namespace
 
 Result<Fd> listen_at(const net::Address& address) {
-  Fd socket(::socket(address.storage.ss_family, socket_type, 0));
+  Fd socket =
+      Fd::open_unforked([&] { return ::socket(address.storage.ss_family, socket_type, 0); });
   if (socket) avoid_pacing(socket.get());  // what is accepted is alike
   if (!socket || ::bind(socket.get(), address.get(), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
@@ -71,7 +72,8 @@ Result<Fd> listen_at(const net::Address& address) {
 Fd accept_next(int listener) noexcept {
   for (;;) {
     net::Address from;
-    Fd socket(::accept4(listener, from.get(), &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    Fd socket = Fd::open_unforked(
+        [&] { return ::accept4(listener, from.get(), &from.bytes, SOCK_NONBLOCK | SOCK_CLOEXEC); });
     if (socket) {
       net::set_options(socket.get());
       if (!is_same_host(from, net::local_address(socket.get()))) {
@@ -84,7 +86,7 @@ Fd accept_next(int listener) noexcept {
 }
 
 Result<Fd> begin_connecting(const net::Address& to, const net::Address& from) {
-  Fd socket(::socket(to.storage.ss_family, socket_type, 0));
+  Fd socket = Fd::open_unforked([&] { return ::socket(to.storage.ss_family, socket_type, 0); });
   if (!socket) return failure("can't make a socket");
   net::set_options(socket.get());
   if (is_same_host(to, from)) avoid_pacing(socket.get());

@@ -1,0 +1,47 @@
+// Which of several worlds a process joins: each join of a process with one store is another world.
+// They are counted by every rank for itself, and so all ranks join in the same order; worlds with
+// names are counted apart from others.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hocket/status.hpp"
+
+#include "store/store.hpp"
+
+namespace hocket::world {
+
+/// A world among those that meet in one store.
+struct WorldId {
+  int attempt = 0;
+  std::string name = {};
+  int number = 0;  // among those of that name, from 0
+};
+
+/// Letters, digits, ".", "_" and "-"; not too many.
+[[nodiscard]] Status check_world_name(std::string_view name);
+
+/// By which its keys are apart from other worlds': "0", "0.1", "0.1-loader".
+[[nodiscard]] std::string scope_of(const WorldId& id);
+/// What both ends of a connection must agree on.
+[[nodiscard]] std::uint64_t epoch_of(const WorldId& id) noexcept;
+/// For messages: " of world 2", " of world "loader"", or nothing for the first without a name.
+[[nodiscard]] std::string describe(const WorldId& id);
+
+/// The key by which a rank shows that it came.
+[[nodiscard]] std::string rank_key(const WorldId& id, int rank);
+/// What it says there: the process, as messages name it, and what tells it from all others.
+[[nodiscard]] std::string claim_of(std::string_view process);
+/// The process alone.
+[[nodiscard]] std::string_view process_of(std::string_view claim);
+
+/// The number of the next world of that name for this rank: one more than the last time, or 0 if
+/// the store is another one by now. Any thread.
+[[nodiscard]] Result<int> next_number(store::Store& store, const WorldId& id, int rank,
+                                      std::string_view process);
+/// The rank has shown in this world that it came.
+void note_claim(store::Store& store, const WorldId& id, int rank);
+
+}  // namespace hocket::world

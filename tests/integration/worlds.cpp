@@ -1,0 +1,160 @@
+// Joins several worlds in one process, by what its environment says or by the URL that is the
+// second argument; worlds_test.py starts it. The first argument says how.
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "hocket/hocket.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string url;
+
+hocket::Communicator join(std::string name = {}, std::chrono::nanoseconds timeout = 60s) {
+  return hocket::join({.url = url, .timeout = timeout, .name = std::move(name)});
+}
+
+/// Fails unless all ranks say the same in this world.
+void require_same(hocket::Communicator& world, std::int64_t what) {
+  std::vector<std::int64_t> said(static_cast<std::size_t>(world.size()));
+  world.all_gather(std::span<const std::int64_t>(&what, 1), std::span(said));
+  for (const std::int64_t each : said) {
+    if (each != what) throw std::runtime_error("ranks are in different worlds");
+  }
+}
+
+void one_after_the_other() {
+  for (int i = 0; i < 5; ++i) {
+    auto world = join();
+    require_same(world, i);
+  }
+}
+
+void at_once() {
+  auto first = join();
+  auto second = join();
+  auto third = join("third");
+  require_same(third, 3);
+  require_same(first, 1);
+  require_same(second, 2);
+}
+
+/// Each rank lets go of its worlds in another order; a split needs the store.
+void leaving() {
+  std::optional<hocket::Communicator> first = join();
+  const bool is_server = first->rank() == 0;
+  if (is_server) first.reset();
+  auto second = join();
+  require_same(second, 2);
+  auto part = second.split(0);
+  require_same(part, 2);
+  first.reset();
+  second = {};
+  auto third = part.dup();
+  require_same(third, 3);
+  part = {};
+  third = {};
+  auto last = join();
+  require_same(last, 4);
+}
+
+void by_names() {
+  const auto use = [](const char* name, std::int64_t what, std::exception_ptr& failure) {
+    try {
+      for (int i = 0; i < 3; ++i) {
+        auto world = join(name);
+        require_same(world, what + i);
+      }
+    } catch (...) {
+      failure = std::current_exception();
+    }
+  };
+  auto unnamed = join();
+  const bool is_odd = unnamed.rank() % 2 != 0;
+  std::exception_ptr failures[2];
+  std::thread other(use, is_odd ? "data" : "model", is_odd ? 100 : 200, std::ref(failures[0]));
+  std::this_thread::sleep_for(50ms);  // so that ranks probably begin in different orders
+  use(is_odd ? "model" : "data", is_odd ? 200 : 100, failures[1]);
+  other.join();
+  for (const std::exception_ptr& each : failures) {
+    if (each) std::rethrow_exception(each);
+  }
+  require_same(unnamed, 0);
+}
+
+/// Rank 1 comes too late to the first world, so that it fails; all try again until they meet.
+void late() {
+  auto first = join("first");
+  const bool is_late = first.rank() == 1;
+  if (is_late) std::this_thread::sleep_for(2500ms);
+  for (int failures = 0; failures < 5; ++failures) {
+    try {
+      auto world = join({}, failures == 0 && !is_late ? 1s : 20s);
+      require_same(world, 1);
+      std::printf("failures %d\n", failures);
+      return;
+    } catch (const hocket::Error& error) {
+      std::printf("%s\n", error.what());
+    }
+  }
+  throw std::runtime_error("the ranks did not meet again");
+}
+
+/// Rank 0 joins more worlds than the others.
+void too_many() {
+  auto first = join();
+  auto loader = join("loader");
+  require_same(loader, 1);
+  if (first.rank() != 0) {
+    std::int64_t end = 0;
+    first.recv(std::span(&end, 1), 0);
+    return;
+  }
+  for (const char* name : {"", "loader"}) {
+    try {
+      (void)join(name, 1s);
+    } catch (const hocket::Timeout& error) {
+      std::printf("%s\n", error.what());
+    }
+  }
+  const std::int64_t end = 1;
+  for (int rank = 1; rank < first.size(); ++rank) {
+    first.send(std::span<const std::int64_t>(&end, 1), rank);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr std::pair<std::string_view, void (*)()> all[] = {
+      {"sequence", one_after_the_other},
+      {"at-once", at_once},
+      {"leaving", leaving},
+      {"names", by_names},
+      {"late", late},
+      {"too-many", too_many},
+  };
+  const std::string_view wanted = argc > 1 ? argv[1] : "";
+  if (argc > 2) url = argv[2];
+  try {
+    for (const auto& [name, work] : all) {
+      if (name == wanted) work();
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::printf("%s: %s\n", std::string(wanted).c_str(), error.what());
+  }
+  return 1;
+}
