@@ -1,13 +1,16 @@
 #include "device/runtime.hpp"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include <dlfcn.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/config.hpp"
 #include "base/library.hpp"
@@ -27,7 +30,8 @@ std::vector<std::string> module_files() {
     const auto file = std::filesystem::canonical(self.dli_fname, error);
     if (!error) files.push_back(file.parent_path() / "hocket" / module_name);
   }
-  files.push_back(std::filesystem::path(HOCKET_MODULE_FOLDER) / module_name);
+  std::string installed = std::filesystem::path(HOCKET_MODULE_FOLDER) / module_name;
+  if (std::ranges::find(files, installed) == files.end()) files.push_back(std::move(installed));
   return files;
 }
 
@@ -42,9 +46,8 @@ Result<Runtime> find_runtime() {
     std::error_code error;
     if (std::filesystem::exists(file, error)) return load_runtime(file);
   }
-  return Status(StatusCode::unsupported,
-                fmt::format("there is no CUDA module: neither {} nor {}{}", files.front(),
-                            files.back(), HOCKET_CUDA_ABSENT))
+  return Status(StatusCode::unsupported, fmt::format("there is no CUDA module at {}{}",
+                                                     fmt::join(files, " or "), HOCKET_CUDA_ABSENT))
       .with_hint("install it, or name its file by HOCKET_DEVICE_MODULE");
 }
 

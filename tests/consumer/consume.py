@@ -3,7 +3,8 @@
 
 pkg-config and cmake are given an install that was moved away from its prefix, subproject the source
 tree. Libraries of both kinds that the build makes are tried: the shared one and the archive. The
-fourth way, transport, builds examples/transport with such an install, and has it judged.
+fourth way, transport, builds examples/transport with such an install, and has it judged. The fifth,
+installed, looks at the install itself: how large it is, and where the links of its pages lead.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -19,6 +21,10 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "docs"))
+from links import dangling  # noqa: E402
+
+INSTALLED_MIB_MAX = 40  # programs, libraries and modules together; 15 when this was written
 PROGRAMS = {"program.cpp": ("CXX", "c++20"), "program.c": ("CC", "c11")}
 
 
@@ -159,9 +165,42 @@ def transport(options: argparse.Namespace) -> None:
         sys.exit(f"{program} printed {printed!r}")
 
 
+def is_stripped_by(build: Path) -> bool:
+    options = json.loads((build / "meson-info/intro-buildoptions.json").read_text("utf-8"))
+    return next(each["value"] for each in options if each["name"] == "strip")
+
+
+def installed(options: argparse.Namespace) -> None:
+    """Pages whose links lead somewhere, programs that know their places, and no debug information."""
+    prefix = Installed(options).prefix
+    pages = list(prefix.rglob("*.md"))
+    if wrong := dangling(pages, prefix):
+        sys.exit("links of installed pages that lead nowhere:\n" + "\n".join(wrong))
+    print(f"{len(pages)} pages")
+
+    if (program := prefix / "bin/hocket").exists():
+        for device in json.loads(run(program, "info", "--json"))["devices"]:
+            files = re.findall(r"/\S+\.so", device["reason"])
+            if len(files) != len(set(files)):
+                sys.exit(f"the program names one file twice: {device['reason']}")
+
+    if not is_stripped_by(options.build):
+        print("the build folder has -Dstrip=false")
+        return
+    files = [path for path in prefix.rglob("*") if path.is_file() and not path.is_symlink()]
+    binaries = [path for path in files if path.read_bytes()[:7] in (b"\x7fELF\x02\x01\x01", b"!<arch>")]
+    for path in binaries:
+        if ".debug_info" in run("readelf", "--section-headers", "--wide", path):
+            sys.exit(f"{path.relative_to(prefix)} has debug information")
+    size_mib = sum(path.stat().st_size for path in binaries) / 2**20
+    print(f"{len(binaries)} programs and libraries of {size_mib:.1f} MiB")
+    if size_mib > INSTALLED_MIB_MAX:
+        sys.exit(f"that is more than {INSTALLED_MIB_MAX} MiB")
+
+
 def main() -> None:
     ways = {"pkg-config": pkg_config, "cmake": cmake, "subproject": subproject,
-            "transport": transport}
+            "transport": transport, "installed": installed}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("way", choices=ways)
     for name in ("source", "build", "work", "prefix", "conformance"):

@@ -107,6 +107,28 @@ class Store(unittest.TestCase):
         self.assertEqual(ran.returncode, 1)
         self.assertIn("another program listens there", ran.stderr)
 
+    def test_serve_listens_where_at_says(self) -> None:
+        server = subprocess.Popen([HOCKET, "store", "serve", "--at", "127.0.0.1:0"],
+                                  env=environment(), text=True, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(server.communicate, timeout=60)
+        self.addCleanup(server.kill)
+        assert server.stdout
+        said = server.stdout.readline()
+        self.assertRegex(said, r"^serving a store at 127\.0\.0\.1:[1-9]\d* ")
+        self.assertNotIn(":29500 ", said)
+
+    def test_what_serve_would_ignore_is_refused(self) -> None:
+        for words, text in (
+            (["--at", "127.0.0.1:1", "--listen", "127.0.0.1:2"], "--listen 127.0.0.1:2 and --at 127.0.0.1:1"),
+            (["--timeout", "1s"], "--timeout is of commands that ask a store"),
+        ):
+            with self.subTest(words):
+                ran = subprocess.run([HOCKET, "store", "serve", *words], env=environment(), text=True,
+                                     capture_output=True, timeout=60, check=False)
+                self.assertEqual(ran.returncode, 1)
+                self.assertIn(text, ran.stderr)
+
     def test_it_ends_when_told(self) -> None:
         self.server.send_signal(signal.SIGTERM)
         self.assertEqual(self.server.wait(timeout=60), 0)

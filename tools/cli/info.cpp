@@ -96,7 +96,7 @@ Availability nccl_state() {
   Availability state = {.name = "nccl"};
   const device::OffloadKind* const kind = device::built_in_offload();
   if (kind == nullptr) {
-    state.reason = "this build of Hocket does not have it";
+    state.reason = "this Hocket was built with -Dnccl=disabled";
     return state;
   }
   if (const auto& runtime = device::process_runtime(); !runtime.ok()) {
@@ -140,9 +140,14 @@ std::vector<Availability> transports() {
                       .summary = std::string(kind->summary),
                       .reason = status.ok() ? "" : status.to_string()});
   }
-  for (const char* name : {"tcp", "shm", "verbs"}) {
-    if (std::ranges::find(states, name, &Availability::name) == states.end()) {
-      states.push_back({.name = name, .reason = "this build of Hocket does not have it"});
+  const Availability absent[] = {
+      {.name = "tcp", .reason = "this Hocket was built with -Dtcp=disabled"},
+      {.name = "verbs",
+       .reason = "this Hocket was built without the headers of libibverbs (Debian: "
+                 "libibverbs-dev), or with -Dverbs=disabled"}};
+  for (const Availability& each : absent) {
+    if (std::ranges::find(states, each.name, &Availability::name) == states.end()) {
+      states.push_back(each);
     }
   }
   return states;

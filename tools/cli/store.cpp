@@ -21,12 +21,15 @@
 namespace hocket::cli {
 namespace {
 
+constexpr std::string_view usual_address = "127.0.0.1:29500";
+constexpr std::string_view usual_timeout = "10s";
+
 struct Options {
-  std::string listen = "127.0.0.1:29500";
+  std::string listen;
   std::string memory = "1G";
   std::string at;
   std::string job;
-  std::string timeout = "10s";
+  std::string timeout;
   std::string key;
   std::string value;
   std::vector<std::string> keys;
@@ -59,8 +62,23 @@ sigset_t hold_end_signals() {
   return ends;
 }
 
+/// Where to serve: --listen, or --at as the other commands have it.
+Result<net::Endpoint> listen_endpoint(const Options& options) {
+  if (!options.timeout.empty()) {
+    return Status(StatusCode::invalid_argument, "--timeout is of commands that ask a store")
+        .with_hint("leave it out: the store is served until a signal ends it");
+  }
+  if (!options.listen.empty() && !options.at.empty() && options.listen != options.at) {
+    return Status(
+        StatusCode::invalid_argument,
+        fmt::format("--listen {} and --at {} name two addresses", options.listen, options.at));
+  }
+  if (!options.listen.empty()) return net::parse_endpoint(options.listen);
+  return net::parse_endpoint(options.at.empty() ? usual_address : options.at);
+}
+
 int serve(const Options& options) {
-  const auto endpoint = net::parse_endpoint(options.listen);
+  const auto endpoint = listen_endpoint(options);
   if (!endpoint.ok()) return fail(endpoint.status());
   const auto memory = parse_size(options.memory);
   if (!memory) {
@@ -97,7 +115,7 @@ Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
   }
   auto endpoint = net::parse_endpoint(at);
   if (!endpoint.ok()) return endpoint.status();
-  const auto timeout = parse_duration(options.timeout);
+  const auto timeout = parse_duration(options.timeout.empty() ? usual_timeout : options.timeout);
   if (!timeout) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("--timeout {} is no duration such as 10s", options.timeout));
@@ -213,12 +231,13 @@ Command store_command(CLI::App& program) {
       "the connection is encrypted.");
   parser->add_option("--job", options->job, "The store's job (default: HOCKET_JOB)");
   parser->add_option("--at", options->at, "HOST:PORT of the store (default: HOCKET_STORE)");
-  parser->add_option("--timeout", options->timeout, "For the store to answer")
-      ->capture_default_str();
+  parser->add_option("--timeout", options->timeout,
+                     fmt::format("For the store to answer (default: {})", usual_timeout));
   CLI::App* const serving = parser->add_subcommand("serve", "Serve a store until told to end");
   serving->fallthrough();
-  serving->add_option("--listen", options->listen, "HOST:PORT; port 0 picks a free one")
-      ->capture_default_str();
+  serving->add_option(
+      "--listen", options->listen,
+      fmt::format("HOST:PORT, as --at; port 0 picks a free one (default: {})", usual_address));
   serving->add_option("--memory", options->memory, "The most that the store may hold")
       ->capture_default_str();
   const auto asked = questions(*parser, *options);
