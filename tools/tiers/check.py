@@ -23,7 +23,9 @@ from table import VARIANTS, Table, Test, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/tiers.md"
-FUZZ_S = 60  # all fuzz targets together
+# How long all fuzz targets run together.
+FUZZ_S = 60
+FUZZ_CI_S = 30  # unless they are added because of what has changed
 FUZZ_NIGHTLY_S = 3600
 
 # The folders of each tier, in this order. The last part of CI and of the nightly run is the demo.
@@ -199,10 +201,13 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
             variant = "address"
         return Plan(table, "nightly", [Folder(ROOT, variant, options.compiler)], options.suite)
     tier = options.tier or "check"
-    plan = Plan(table, tier, [Folder(ROOT, variant) for variant in FOLDERS[tier]], [])
+    folders = [Folder(ROOT, variant, is_quick=tier == "ci") for variant in FOLDERS[tier]]
+    plan = Plan(table, tier, folders, [])
     if tier == "ci":
         changed, said = touched.changed_since_nightly(ROOT)
         plan.added = table.added(changed)
+        if ("address", "fuzz") not in plan.added:
+            plan.fuzz_s = FUZZ_CI_S
         added = ", ".join(f"{name} ({variant})" for variant, name in sorted(plan.added))
         print(f"{said}; they add: {added or 'nothing'}")
     if tier == "nightly":

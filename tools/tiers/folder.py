@@ -23,6 +23,7 @@ class Folder:
     root: Path
     variant: str
     compiler: str = ""  # gcc or clang; empty for the usual one of the variant
+    is_quick: bool = False  # without those checks of undefined behaviour that compile slowest
     build_s: float | None = None
     test_s: float | None = None
     logs: list[Path] = field(default_factory=list)  # of the test runs, as test_report.py reads them
@@ -34,7 +35,8 @@ class Folder:
         usual = "clang" if self.variant in ("clang", "address") else "gcc"
         self.compiler = self.compiler or usual
         name = {"gcc": "build", "clang": "build-clang", "address": "build-asan", "thread": "build-tsan"}
-        suffix = "" if self.compiler == usual else f"-{self.compiler}"
+        suffix = "-quick" if self.is_quick and self.variant == "address" else ""
+        suffix += "" if self.compiler == usual else f"-{self.compiler}"
         self.name = name[self.variant] + suffix
         self.path = self.root / self.name
 
@@ -53,7 +55,10 @@ class Folder:
         # without the two checks that take the compiler longest: of an object's dynamic type, and of
         # its size.
         common += ["b_lundef=false", "optimization=1", "bench=disabled"]
-        common += ["cpp_args=-g1 -fno-sanitize=vptr,object-size"]
+        slow = "vptr,object-size"
+        if self.is_quick and self.variant == "address":
+            slow += ",null,alignment,pointer-overflow,return"
+        common += [f"cpp_args=-g1 -fno-sanitize={slow}"]
         if self.variant == "thread":
             return [*common, "b_sanitize=thread", "cuda=disabled"]  # the one build without CUDA
         fuzz = "enabled" if self.compiler == "clang" else "disabled"
@@ -96,7 +101,8 @@ class Folder:
         # A suite that is named is run though it is not among those that run by default.
         suites = [word for suite in {test.suite for test in tests} for word in ("--suite", suite)]
         command = ["meson", "test", "-C", self.name, "--no-rebuild", "--print-errorlogs", "--logbase", log]
-        command += [*more, *suites, *(test.name for test in tests)]
+        # One more than processors, because many tests wait for most of their time.
+        command += ["--num-processes", str((os.cpu_count() or 1) + 1), *more, *suites, *(test.name for test in tests)]
         # Meson exits with the number of failed tests, and with more when it was killed itself.
         if run_quietly(command, self.root) not in range(125):
             self.is_broken = True
