@@ -1,4 +1,5 @@
 /* The C ABI as a C11 program uses it: a world, collectives, messages, works, what is refused. */
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -236,6 +237,24 @@ static void refused(hocket_comm* world) {
   expect(hocket_send(world, NULL, 1, HOCKET_F32, 0, 0) == HOCKET_INVALID_ARGUMENT, "no data");
 }
 
+/* A world with a name, and one that a program joins which knows of no names. */
+static void worlds(hocket_comm* world) {
+  hocket_join_options options = {.struct_size = sizeof options, .name = "loader"};
+  hocket_comm* named = NULL;
+  hocket_comm* old = NULL;
+  expect(hocket_join(&options, &named) == HOCKET_OK, "a world with a name");
+  options.struct_size = offsetof(hocket_join_options, name);
+  expect(hocket_join(&options, &old) == HOCKET_OK, "a struct without it");
+  expect(hocket_comm_size(named) == hocket_comm_size(world), "its size");
+  expect(hocket_barrier(named) == HOCKET_OK && hocket_barrier(old) == HOCKET_OK, "barriers");
+  hocket_comm_free(named);
+  hocket_comm_free(old);
+  options.struct_size = sizeof options;
+  options.name = "no/name";
+  expect(hocket_join(&options, &named) == HOCKET_INVALID_ARGUMENT, "a name that is none");
+  expect(strstr(hocket_last_error(), "can't be the name of a world") != NULL, "why");
+}
+
 int main(void) {
   hocket_comm* world = NULL;
   const hocket_join_options options = {.struct_size = sizeof options,
@@ -250,6 +269,7 @@ int main(void) {
   host_memory(world);
   timeouts(world);
   refused(world);
+  worlds(world);
   hocket_barrier(world);
   hocket_comm_free(world);
   return failures == 0 ? 0 : 1;

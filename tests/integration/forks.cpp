@@ -224,15 +224,25 @@ void call_in_child() {
 /// The child's end as a whole: everything is destroyed by main's return, as it were.
 void end_in_child() {
   auto world = hocket::join();
+  require(sum_of_ones(world) == 2, "the first sum");
+  hocket_comm* other = nullptr;
+  require(hocket_join(nullptr, &other) == HOCKET_OK, hocket_last_error());
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     alarm(child_patience_s);
+    require(hocket_barrier(other) == HOCKET_INVALID_ARGUMENT, "a call of C in a child");
+    require(std::string_view(hocket_last_error()).find("does not survive a fork") !=
+                std::string_view::npos,
+            hocket_last_error());
+    hocket_comm_free(other);
     return;
   }
   int status = 0;
   require(waitpid(child, &status, 0) == child && status == 0, "the child did not end well");
   require(sum_of_ones(world) == 2, "the sum");
+  require(hocket_barrier(other) == HOCKET_OK, hocket_last_error());
+  hocket_comm_free(other);
 }
 
 /// A program that is spawned, of which atfork handlers know nothing, lists what it got.

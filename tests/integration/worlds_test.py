@@ -68,7 +68,8 @@ class Ways(unittest.TestCase):
     def by_file(self, what: str) -> str:
         self.files += 1
         url = f"file://{self.folder}/store{self.files}?size={SIZE}&rank="
-        return self.ended([self.start(WORLDS, what, f"{url}{rank}") for rank in range(SIZE)])
+        return self.ended([self.start(WORLDS, what, f"{url}{rank}", HOCKET_SECRET="hush")
+                           for rank in range(SIZE)])
 
     def by_meeting(self, what: str) -> str:
         """As mpirun starts the ranks of one host, without a master."""

@@ -204,6 +204,28 @@ TEST_CASE("another attempt is another world") {
   }
 }
 
+TEST_CASE("worlds of other numbers and names are apart, and messages name them") {
+  HashStore store;
+  for (const char* name : {"", "loader"}) {
+    for (int number = 0; number < 2; ++number) {
+      std::vector<Comer> all = comers(3);
+      for (Comer& each : all) each.entry.world = {.name = name, .number = number};
+      for (const auto& outcome : gather(store, all)) REQUIRE(outcome.seat.ok());
+    }
+  }
+  Comer late = comer(2, 3);
+  late.entry.world.number = 1;
+  require_all_told(gather(store, {late}), StatusCode::already_exists,
+                   "two processes are rank 2 of world 2: pid 102 on node and pid 102 on node");
+  std::vector<Comer> some = comers(3, 1);
+  for (Comer& each : some) {
+    each.entry.world.number = 2;
+    each.patience = 300ms;
+  }
+  require_all_told(gather(store, some), StatusCode::timeout,
+                   "1 of 3 ranks of world 3 is missing: 1;");
+}
+
 TEST_CASE("a loopback address is none where there are several hosts") {
   for (const bool has_several : {false, true}) {
     HashStore store;

@@ -12,8 +12,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/fork.hpp"
 #include "base/limits.hpp"
 #include "support/catch.hpp"
+#include "support/child.hpp"
 
 using hocket::limits::log_line_bytes_max;
 using hocket::log::Level;
@@ -235,6 +237,35 @@ TEST_CASE("calls of the sink never overlap") {
   hocket::log::set_sink(nullptr, nullptr);
   REQUIRE(state.overlaps == 0);
   REQUIRE(state.calls == 400);
+}
+
+TEST_CASE("a child can log though a thread of its parent did as it was made") {
+  struct State {
+    std::atomic<bool> is_inside = false;
+    std::atomic<bool> may_leave = false;
+  } state;
+  hocket::log::set_sink(
+      [](void* context, hocket_log_level, const char*) {
+        State& to = *static_cast<State*>(context);
+        to.is_inside = true;
+        while (!to.may_leave) std::this_thread::yield();
+      },
+      &state);
+  const hocket::Origin origin;
+  std::thread writer([] { hocket::log::write(Level::error, "x"); });
+  while (!state.is_inside) std::this_thread::yield();
+  hocket::testing::Child child([&] {
+    state.may_leave = true;
+    alarm(60);
+    hocket::log::write(Level::error, "x");
+    return origin.is_inherited();
+  });
+  const bool ended_well = child.ended_well();
+  state.may_leave = true;
+  writer.join();
+  hocket::log::set_sink(nullptr, nullptr);
+  REQUIRE(ended_well);
+  REQUIRE_FALSE(origin.is_inherited());
 }
 
 TEST_CASE("levels have names") {

@@ -646,3 +646,37 @@ TEST_CASE("strangers beyond a rate wait outside, and members get in through them
       hocket::limits::strangers_at_once + (seconds + 1) * hocket::limits::strangers_per_second;
   REQUIRE(refused < bound);
 }
+
+TEST_CASE("a server that ends when idle serves its clients, and new ones, to the last") {
+  const auto server = start();
+  ConnectOptions options = to(*server);
+  auto first = *TcpStore::connect(options);
+  server->end_when_idle();
+  auto second = *TcpStore::connect(options);
+  REQUIRE(second->set("k", "v").ok());
+  first.reset();
+  REQUIRE(second->get("k").value() == "v");
+  REQUIRE_FALSE(server->has_ended());
+  REQUIRE(server->go_on());
+  second.reset();
+  const auto third = *TcpStore::connect(options);
+  REQUIRE(third->get("k").value() == "v");
+}
+
+TEST_CASE("a server that ends when idle frees its port behind its last client") {
+  const auto server = start();
+  auto client = *TcpStore::connect(to(*server));
+  server->end_when_idle();
+  client.reset();
+  const auto deadline = hocket::Deadline::after(hocket::monotonic_clock(), 60s);
+  while (!server->has_ended()) {
+    REQUIRE_FALSE(deadline.passed(hocket::monotonic_clock().now()));
+    std::this_thread::sleep_for(1ms);
+  }
+  REQUIRE_FALSE(server->go_on());
+  std::optional<hocket::Result<std::unique_ptr<Server>>> next;
+  do {  // it has said so a moment before it closes
+    REQUIRE_FALSE(deadline.passed(hocket::monotonic_clock().now()));
+    next.emplace(Server::start({.listen = server->endpoint(), .credentials = ours}));
+  } while (!next->ok());
+}

@@ -1,0 +1,103 @@
+#include "world/number.hpp"
+
+#include <memory>
+#include <set>
+#include <string>
+
+#include "base/limits.hpp"
+#include "store/hash_store.hpp"
+#include "store/prefix_store.hpp"
+#include "support/catch.hpp"
+#include "support/child.hpp"
+
+using hocket::StatusCode;
+using hocket::store::HashStore;
+using hocket::store::PrefixStore;
+using hocket::store::Store;
+using hocket::testing::Child;
+using hocket::world::check_world_name;
+using hocket::world::claim_of;
+using hocket::world::describe;
+using hocket::world::epoch_of;
+using hocket::world::next_number;
+using hocket::world::note_claim;
+using hocket::world::rank_key;
+using hocket::world::scope_of;
+using hocket::world::WorldId;
+
+namespace {
+
+constexpr const char* process = "pid 1 on here";
+
+/// As a rank does that joins. The number of its world.
+int come(Store& store, WorldId id, int rank = 0) {
+  id.number = next_number(store, id, rank, process).value();
+  REQUIRE(store.compare_set(rank_key(id, rank), "", claim_of(process)).value().is_set);
+  note_claim(store, id, rank);
+  return id.number;
+}
+
+}  // namespace
+
+TEST_CASE("each world has keys and connections of its own") {
+  std::set<std::string> scopes;
+  std::set<std::uint64_t> epochs;
+  int count = 0;
+  for (const char* name : {"", "a", "b", "1"}) {
+    for (int number = 0; number < 3; ++number) {
+      for (int attempt = 0; attempt < 3; ++attempt) {
+        const WorldId id{.attempt = attempt, .name = name, .number = number};
+        scopes.insert(scope_of(id));
+        epochs.insert(epoch_of(id));
+        ++count;
+      }
+    }
+  }
+  REQUIRE(scopes.size() == static_cast<std::size_t>(count));
+  REQUIRE(epochs.size() == static_cast<std::size_t>(count));
+  REQUIRE(scope_of({.attempt = 7}) == "7");
+  REQUIRE(epoch_of({.attempt = 7}) == 7);
+}
+
+TEST_CASE("messages name a world that is not the first") {
+  REQUIRE(describe({}).empty());
+  REQUIRE(describe({.number = 1}) == " of world 2");
+  REQUIRE(describe({.name = "a"}) == " of world \"a\"");
+  REQUIRE(describe({.name = "a", .number = 2}) == " of world \"a\" number 3");
+}
+
+TEST_CASE("names of worlds are simple") {
+  for (const char* name : {"", "a", "data.loader_2-B"}) REQUIRE(check_world_name(name).ok());
+  const std::string longest(hocket::limits::world_name_bytes_max, 'x');
+  REQUIRE(check_world_name(longest).ok());
+  for (const std::string& name : {longest + "x", std::string("a/b"), std::string("a b")}) {
+    REQUIRE(check_world_name(name).code() == StatusCode::invalid_argument);
+  }
+}
+
+TEST_CASE("a rank counts the worlds of each name") {
+  HashStore all;
+  PrefixStore store(all.clone().value(), "counts");
+  for (int number = 0; number < 3; ++number) {
+    REQUIRE(come(store, {}) == number);
+    REQUIRE(come(store, {.name = "a"}) == number);
+    REQUIRE(come(store, {.attempt = 1}) == number);
+    REQUIRE(come(store, {}, 1) == number);
+  }
+}
+
+TEST_CASE("in a store that was served anew a rank begins again") {
+  for (int round = 0; round < 3; ++round) {
+    HashStore all;
+    PrefixStore store(all.clone().value(), "anew");
+    REQUIRE(come(store, {}) == 0);
+    REQUIRE(come(store, {}) == 1);
+  }
+}
+
+TEST_CASE("to the others a child is not the process that its parent is") {
+  const std::string ours = claim_of(process);
+  REQUIRE(hocket::world::process_of(ours) == process);
+  Child child([&] { return claim_of(process) != ours; });
+  REQUIRE(child.ended_well());
+}
