@@ -48,18 +48,22 @@ struct SourceLocation {
   }
 };
 
-/// Success, or what failed and everything known about it. One pointer wide; success allocates
-/// nothing. Details are added where they are known, and whoever passes a failure on may wrap it as
-/// the cause of its own. A Status that was moved from is a success.
+/// Success, or what failed and everything known about it. One pointer wide; neither a success nor a
+/// copy allocates memory. Details are added where they are known, and whoever passes a failure on
+/// may wrap it as the cause of its own. A Status that was moved from is a success. Without memory
+/// for a failure it is out_of_memory(), and without memory for a detail the detail is left out.
 class [[nodiscard]] HOCKET_API Status {
  public:
   Status() noexcept = default;
   Status(StatusCode code, std::string what, SourceLocation where = SourceLocation::here());
-  Status(const Status& other);
+  Status(const Status& other) noexcept;
   Status(Status&& other) noexcept = default;
-  Status& operator=(const Status& other);
+  Status& operator=(const Status& other) noexcept;
   Status& operator=(Status&& other) noexcept = default;
   ~Status() = default;
+
+  /// limit_exceeded, "out of memory". Allocates nothing.
+  [[nodiscard]] static Status out_of_memory() noexcept;
 
   [[nodiscard]] bool ok() const noexcept { return detail_ == nullptr; }
   [[nodiscard]] StatusCode code() const noexcept;
@@ -83,20 +87,27 @@ class [[nodiscard]] HOCKET_API Status {
   [[nodiscard]] std::string to_string() const;
 
   // Each adds one detail to a failure, and does nothing to a success.
-  Status with_rank(int rank) &&;
-  Status with_peer(int peer) &&;
-  Status with_step(int step) &&;
-  Status with_system_error(int error_number) &&;
-  Status with_operation(std::string operation) &&;
-  Status with_hint(std::string hint) &&;
-  Status caused_by(Status cause) &&;
+  Status with_rank(int rank) && noexcept;
+  Status with_peer(int peer) && noexcept;
+  Status with_step(int step) && noexcept;
+  Status with_system_error(int error_number) && noexcept;
+  Status with_operation(std::string operation) && noexcept;
+  Status with_hint(std::string hint) && noexcept;
+  Status caused_by(Status cause) && noexcept;
 
  private:
-  struct Detail;
-  struct HOCKET_API DeleteDetail {
+  struct Detail;  // shared by copies
+  struct HOCKET_API ReleaseDetail {
     void operator()(Detail* detail) const noexcept;
   };
-  std::unique_ptr<Detail, DeleteDetail> detail_;
+  using DetailPointer = std::unique_ptr<Detail, ReleaseDetail>;
+
+  [[nodiscard]] static Detail& out_of_memory_detail();
+  [[nodiscard]] static DetailPointer share(Detail* detail) noexcept;
+  /// The detail, to be changed by this Status alone; null if there is none, or no memory for it.
+  [[nodiscard]] Detail* own() noexcept;
+
+  DetailPointer detail_;
 };
 
 /// The exception that the C++ API throws; one derived class for each StatusCode worth catching
@@ -110,8 +121,8 @@ class HOCKET_API Error : public std::exception {
   Error& operator=(Error&&) noexcept = default;
   ~Error() override;
 
-  /// Status::to_string.
-  [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }
+  /// Status::to_string; only the code's name if there was no memory for more.
+  [[nodiscard]] const char* what() const noexcept override;
   [[nodiscard]] const Status& status() const noexcept { return status_; }
   [[nodiscard]] StatusCode code() const noexcept { return status_.code(); }
   [[nodiscard]] int rank() const noexcept { return status_.rank(); }

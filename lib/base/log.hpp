@@ -2,6 +2,7 @@
 // detects a failure logs it; who passes it on does not.
 #pragma once
 
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -30,10 +31,14 @@ void write(Level level, std::string_view message) noexcept;
 /// In a child made by fork(): of the lock that a thread of its parent may have held.
 void renew_lock() noexcept;
 
-/// Formats and writes when the level is enabled.
+/// Formats and writes when the level is enabled. A line for which there is no memory is lost.
 template <class... Args>
-void line(Level level, fmt::format_string<Args...> format, Args&&... args) {
-  if (enabled(level)) write(level, fmt::format(format, std::forward<Args>(args)...));
+void line(Level level, fmt::format_string<Args...> format, Args&&... args) noexcept {
+  if (!enabled(level)) return;
+  try {
+    write(level, fmt::format(format, std::forward<Args>(args)...));
+  } catch (const std::bad_alloc&) {
+  }
 }
 
 }  // namespace hocket::log

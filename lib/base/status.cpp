@@ -1,6 +1,8 @@
 #include "hocket/status.hpp"
 
+#include <atomic>
 #include <cstring>
+#include <new>
 #include <system_error>
 
 #include <fmt/format.h>
@@ -8,6 +10,24 @@
 namespace hocket::inline v0 {
 
 struct Status::Detail {
+  Detail(StatusCode its_code, std::string its_what, SourceLocation its_where) noexcept
+      : code(its_code), what(std::move(its_what)), where(its_where) {}
+  /// Of one that copies share, for a Status of its own.
+  Detail(const Detail& other)
+      : code(other.code),
+        what(other.what),
+        where(other.where),
+        rank(other.rank),
+        peer(other.peer),
+        step(other.step),
+        system_error(other.system_error),
+        operation(other.operation),
+        hint(other.hint),
+        cause(other.cause) {}
+  Detail& operator=(const Detail&) = delete;
+  ~Detail() = default;
+
+  std::atomic<std::uint32_t> owners = 1;
   StatusCode code = StatusCode::internal;
   std::string what;
   SourceLocation where;
@@ -56,20 +76,58 @@ std::string_view name(StatusCode code) noexcept {
   return "unknown";
 }
 
-Status::Status(StatusCode code, std::string what, SourceLocation where) {
-  if (code == StatusCode::ok) return;
-  detail_.reset(new Detail);
-  detail_->code = code;
-  detail_->what = std::move(what);
-  detail_->where = where;
+/// Made when the library is loaded, and never destroyed.
+Status::Detail& Status::out_of_memory_detail() {
+  static Detail& detail = [&]() -> Detail& {
+    auto& made = *new Detail(StatusCode::limit_exceeded, "out of memory", SourceLocation::here());
+    made.hint = "see what limits the memory of this process: ulimit -v, a cgroup, or the machine";
+    return made;
+  }();
+  return detail;
 }
 
-Status::Status(const Status& other) : detail_(other.ok() ? nullptr : new Detail(*other.detail_)) {}
-Status& Status::operator=(const Status& other) {
+namespace {
+[[maybe_unused]] const Status made_when_loaded = Status::out_of_memory();
+}  // namespace
+
+Status Status::out_of_memory() noexcept {
+  Status status;
+  status.detail_ = share(&out_of_memory_detail());
+  return status;
+}
+
+Status::Status(StatusCode code, std::string what, SourceLocation where) {
+  if (code == StatusCode::ok) return;
+  detail_.reset(new (std::nothrow) Detail(code, std::move(what), where));
+  if (detail_ == nullptr) *this = out_of_memory();
+}
+
+Status::Status(const Status& other) noexcept : detail_(share(other.detail_.get())) {}
+Status& Status::operator=(const Status& other) noexcept {
   if (this != &other) *this = Status(other);
   return *this;
 }
-void Status::DeleteDetail::operator()(Detail* detail) const noexcept { delete detail; }
+
+Status::DetailPointer Status::share(Detail* detail) noexcept {
+  if (detail != nullptr) detail->owners.fetch_add(1, std::memory_order_relaxed);
+  return DetailPointer(detail);
+}
+
+void Status::ReleaseDetail::operator()(Detail* detail) const noexcept {
+  if (detail->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete detail;
+}
+
+Status::Detail* Status::own() noexcept {
+  if (detail_ == nullptr || detail_->owners.load(std::memory_order_acquire) == 1) {
+    return detail_.get();
+  }
+  try {
+    detail_.reset(new Detail(*detail_));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  return detail_.get();
+}
 
 StatusCode Status::code() const noexcept { return ok() ? StatusCode::ok : detail_->code; }
 // Two views in each: a view or "" and a string would meet in a string, a temporary.
@@ -91,32 +149,32 @@ const Status* Status::cause() const noexcept {
   return ok() || detail_->cause.ok() ? nullptr : &detail_->cause;
 }
 
-Status Status::with_rank(int rank) && {
-  if (!ok()) detail_->rank = rank;
+Status Status::with_rank(int rank) && noexcept {
+  if (Detail* const detail = own()) detail->rank = rank;
   return std::move(*this);
 }
-Status Status::with_peer(int peer) && {
-  if (!ok()) detail_->peer = peer;
+Status Status::with_peer(int peer) && noexcept {
+  if (Detail* const detail = own()) detail->peer = peer;
   return std::move(*this);
 }
-Status Status::with_step(int step) && {
-  if (!ok()) detail_->step = step;
+Status Status::with_step(int step) && noexcept {
+  if (Detail* const detail = own()) detail->step = step;
   return std::move(*this);
 }
-Status Status::with_system_error(int error_number) && {
-  if (!ok()) detail_->system_error = error_number;
+Status Status::with_system_error(int error_number) && noexcept {
+  if (Detail* const detail = own()) detail->system_error = error_number;
   return std::move(*this);
 }
-Status Status::with_operation(std::string operation) && {
-  if (!ok()) detail_->operation = std::move(operation);
+Status Status::with_operation(std::string operation) && noexcept {
+  if (Detail* const detail = own()) detail->operation = std::move(operation);
   return std::move(*this);
 }
-Status Status::with_hint(std::string hint) && {
-  if (!ok()) detail_->hint = std::move(hint);
+Status Status::with_hint(std::string hint) && noexcept {
+  if (Detail* const detail = own()) detail->hint = std::move(hint);
   return std::move(*this);
 }
-Status Status::caused_by(Status cause) && {
-  if (!ok()) detail_->cause = std::move(cause);
+Status Status::caused_by(Status cause) && noexcept {
+  if (Detail* const detail = own()) detail->cause = std::move(cause);
   return std::move(*this);
 }
 
@@ -157,8 +215,17 @@ std::string Status::to_string() const {
   return text;
 }
 
-Error::Error(Status status) : status_(std::move(status)), text_(status_.to_string()) {}
+Error::Error(Status status) : status_(std::move(status)) {
+  try {
+    text_ = status_.to_string();
+  } catch (const std::bad_alloc&) {  // the failure matters more than its text
+  }
+}
 Error::~Error() = default;
+
+const char* Error::what() const noexcept {
+  return text_.empty() ? name(status_.code()).data() : text_.c_str();  // names are literals
+}
 
 Status failure_or_internal(Status status) {
   if (!status.ok()) return status;

@@ -8,6 +8,7 @@
 
 #include "comm/context.hpp"
 #include "comm/group.hpp"
+#include "comm/guard.hpp"
 #include "comm/kinds.hpp"
 
 namespace hocket::inline v0 {
@@ -17,6 +18,23 @@ template <class T>
 T value_of(Result<T> result, std::string_view operation) {
   if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
   return std::move(*result);
+}
+
+/// The place of a rank among these, which are of so many; -1: it is none of them.
+Result<int> place_among(std::span<const int> ranks, int own_rank, std::size_t size) {
+  int place = -1;
+  std::vector<bool> is_named(size);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(ranks[i]);
+    if (rank >= is_named.size() || is_named[rank]) {
+      return Status(StatusCode::invalid_argument,
+                    fmt::format("subgroup: rank {} is {}", ranks[i],
+                                rank >= size ? "none of this communicator" : "named twice"));
+    }
+    is_named[rank] = true;
+    if (ranks[i] == own_rank) place = static_cast<int>(i);
+  }
+  return place;
 }
 
 }  // namespace
@@ -65,20 +83,11 @@ Communicator Communicator::split(int color, int key) {
 }
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
-  int place = -1;
-  std::vector<bool> is_named(group_->place().size);
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(ranks[i]);
-    if (rank >= is_named.size() || is_named[rank]) {
-      throw_error(Status(
-          StatusCode::invalid_argument,
-          fmt::format("subgroup: rank {} is {}", ranks[i],
-                      rank >= is_named.size() ? "none of this communicator" : "named twice")));
-    }
-    is_named[rank] = true;
-    if (ranks[i] == this->rank()) place = static_cast<int>(i);
-  }
   group_->check_process();
+  const auto among = group_->guarded(
+      "subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
+  if (!among.ok()) throw_error(among.status());
+  const int place = *among;
   return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));
 }
 
@@ -88,12 +97,14 @@ Communicator Communicator::dup() {
 }
 
 Communicator join(const JoinOptions& options) {
-  const auto context = value_of(comm::make_context(options), "join");
-  std::vector<std::uint32_t> members(static_cast<std::size_t>(context->world.size));
-  std::iota(members.begin(), members.end(), 0U);
-  return Communicator(comm::make_group(context, 0, std::move(members),
-                                       static_cast<std::uint32_t>(context->world.rank),
-                                       options.operation_timeout));
+  return comm::as_errors([&] {
+    const auto context = value_of(comm::make_context(options), "join");
+    std::vector<std::uint32_t> members(static_cast<std::size_t>(context->world.size));
+    std::iota(members.begin(), members.end(), 0U);
+    return Communicator(comm::make_group(context, 0, std::move(members),
+                                         static_cast<std::uint32_t>(context->world.rank),
+                                         options.operation_timeout));
+  });
 }
 
 }  // namespace hocket::inline v0

@@ -125,13 +125,22 @@ std::string host_of_devices() {
                     : std::string(id);
 }
 
-Result<int> Group::device_of(const Collective& collective) const {
-  if (context_->runtime != nullptr) return find_device(*context_->runtime, collective);
+Result<int> Group::device_of(const Collective& collective) {
   const Options& options = collective.options;
-  if (!options.stream && !is_of_device(options.memory)) return -1;
-  return Status(StatusCode::unsupported, options.stream ? "a stream, and no device's runtime"
-                                                        : "device memory, and no device's runtime")
-      .caused_by(device::process_runtime().status());
+  if (context_->runtime == nullptr && !options.stream && !is_of_device(options.memory)) return -1;
+  return guarded(collective.kind, [&]() -> Result<int> {
+    const auto operation = [&] { return std::string(name(collective.kind)); };
+    if (context_->runtime == nullptr) {
+      return Status(StatusCode::unsupported, options.stream
+                                                 ? "a stream, and no device's runtime"
+                                                 : "device memory, and no device's runtime")
+          .with_operation(operation())
+          .caused_by(device::process_runtime().status());
+    }
+    auto device = find_device(*context_->runtime, collective);
+    if (!device.ok()) return device.status().with_operation(operation());
+    return device;
+  });
 }
 
 device::Group& Group::devices() {
@@ -151,6 +160,12 @@ device::Group& Group::devices() {
 }
 
 Result<device::Operation*> Group::start_on_device(const Collective& collective, int device,
+                                                  device::Group::Order order, bool is_awaited) {
+  return guarded(collective.kind,
+                 [&] { return begin_on_device(collective, device, order, is_awaited); });
+}
+
+Result<device::Operation*> Group::begin_on_device(const Collective& collective, int device,
                                                   device::Group::Order order, bool is_awaited) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
@@ -184,15 +199,17 @@ Status Group::run_on_device(const Collective& collective, int device) {
   return status;
 }
 
-Status Group::explain(const device::Operation& operation, const Status& why) const {
-  const std::string_view kind = name(operation.collective.kind);
-  return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
-                                        place_.rank, place_.size))
-      .with_rank(static_cast<int>(place_.rank))
-      .with_peer(why.peer())
-      .with_step(why.step())
-      .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))
-      .caused_by(why);
+Status Group::explain(const device::Operation& operation, const Status& why) const noexcept {
+  return explained(why, [&] {
+    const std::string_view kind = name(operation.collective.kind);
+    return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
+                                          place_.rank, place_.size))
+        .with_rank(static_cast<int>(place_.rank))
+        .with_peer(why.peer())
+        .with_step(why.step())
+        .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))
+        .caused_by(why);
+  });
 }
 
 Status Group::split_devices(int color, int key, Group* child) {

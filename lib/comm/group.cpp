@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "comm/device.hpp"
 
 namespace hocket::comm {
@@ -43,6 +44,16 @@ std::vector<std::uint32_t> Group::others() const {
   return others;
 }
 
+Status Group::fail_by_exception(std::string_view operation) noexcept {
+  const Status why = status_of_exception();
+  engine().fail(group_, why);
+  return explained(why, [&] {
+    return Status(why)
+        .with_rank(static_cast<int>(place_.rank))
+        .with_operation(std::string(operation));
+  });
+}
+
 Result<ChannelId> Group::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
@@ -53,6 +64,10 @@ Result<ChannelId> Group::open(const engine::Port& port) {
 }
 
 Status Group::set_up(const Collective& collective, Operation& operation) {
+  return guarded(collective.kind, [&] { return plan(collective, operation); });
+}
+
+Status Group::plan(const Collective& collective, Operation& operation) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
@@ -88,7 +103,7 @@ Deadline Group::deadline_of(const Options& options) const {
 
 Status Group::run(const Collective& collective) {
   const auto device = device_of(collective);
-  if (!device.ok()) return device.status().with_operation(std::string(name(collective.kind)));
+  if (!device.ok()) return device.status();
   if (*device >= 0) return run_on_device(collective, *device);
   Operation operation;
   if (Status status = set_up(collective, operation); !status.ok()) return status;
@@ -105,19 +120,25 @@ Status Group::run(const Collective& collective, Operation& operation) {
   return work.status().ok() ? Status() : explain(operation, work.status());
 }
 
-Status Group::explain(const Operation& operation, const Status& why) const {
-  const std::string_view kind = plan::name(operation.plan->signature.operation);
-  return Status(why.code(),
-                fmt::format("{} by {} failed on rank {} of {}", kind,
-                            operation.plan->choice.algorithm->name, place_.rank, place_.size))
-      .with_rank(static_cast<int>(place_.rank))
-      .with_peer(why.peer())
-      .with_step(why.step())
-      .with_operation(fmt::format("{} #{}", kind, operation.number))
-      .caused_by(why);
+Status Group::explain(const Operation& operation, const Status& why) const noexcept {
+  return explained(why, [&] {
+    const std::string_view kind = plan::name(operation.plan->signature.operation);
+    return Status(why.code(),
+                  fmt::format("{} by {} failed on rank {} of {}", kind,
+                              operation.plan->choice.algorithm->name, place_.rank, place_.size))
+        .with_rank(static_cast<int>(place_.rank))
+        .with_peer(why.peer())
+        .with_step(why.step())
+        .with_operation(fmt::format("{} #{}", kind, operation.number))
+        .caused_by(why);
+  });
 }
 
 Result<std::shared_ptr<Group>> Group::split(int color, int key) {
+  return guarded("split", [&] { return divide(color, key); });
+}
+
+Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   struct Wish {
     std::int64_t color;
     std::int64_t key;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -25,7 +26,8 @@ struct Devices;
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
 
-/// One thread at a time. Made by make_group().
+/// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where memory
+/// or threads run out, the communicator fails.
 class Group {
  public:
   /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two
@@ -51,6 +53,18 @@ class Group {
   /// The other members, as ranks of the world.
   [[nodiscard]] std::vector<std::uint32_t> others() const;
 
+  /// Calls begin(), which gives a Status or a Result. What it throws becomes its failure, and the
+  /// communicator's: other ranks may have begun what this one can't do.
+  template <class Name, class Begin>
+  [[nodiscard]] auto guarded(const Name& operation, const Begin& begin) noexcept
+      -> decltype(begin()) {
+    try {
+      return begin();
+    } catch (...) {
+      return fail_by_exception(operation);
+    }
+  }
+
   /// All but the work and its deadline. Fails, with the operation's name, when this rank alone can
   /// tell that it can't be. Of device memory it must be what the transport was told of.
   [[nodiscard]] Status set_up(const Collective& collective, Operation& operation);
@@ -60,7 +74,7 @@ class Group {
   [[nodiscard]] Status run(const Collective& collective);
   [[nodiscard]] Status run(const Collective& collective, Operation& operation);
   /// What a failure of an operation is to the caller.
-  [[nodiscard]] Status explain(const Operation& operation, const Status& why) const;
+  [[nodiscard]] Status explain(const Operation& operation, const Status& why) const noexcept;
 
   /// Of a message, all that the engine needs but its work and where to say what was received. Fails
   /// when it can't be.
@@ -69,16 +83,17 @@ class Group {
   [[nodiscard]] engine::Group& engine_group() noexcept { return group_; }
   /// So that the engine knows when other ranks are gone: all of a few, some of many.
   [[nodiscard]] Status open_watch();
-  [[nodiscard]] Status explain(const Message& message, const Status& why) const;
+  [[nodiscard]] Status explain(const Message& message, const Status& why) const noexcept;
 
   /// The device that a collective is for; -1: it is for the host.
-  [[nodiscard]] Result<int> device_of(const Collective& collective) const;
+  [[nodiscard]] Result<int> device_of(const Collective& collective);
   [[nodiscard]] Result<device::Operation*> start_on_device(const Collective& collective, int device,
                                                            device::Group::Order order,
                                                            bool is_awaited);
   [[nodiscard]] Status run_on_device(const Collective& collective, int device);
   [[nodiscard]] device::Group& devices();
-  [[nodiscard]] Status explain(const device::Operation& operation, const Status& why) const;
+  [[nodiscard]] Status explain(const device::Operation& operation,
+                               const Status& why) const noexcept;
 
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
@@ -88,9 +103,30 @@ class Group {
  private:
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 
+  [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
+  [[nodiscard]] Status fail_by_exception(CollectiveKind kind) noexcept {
+    return fail_by_exception(name(kind));
+  }
+  /// A failure as explain() has it, or without memory for that `why` itself.
+  template <class Explain>
+  [[nodiscard]] static Status explained(const Status& why, const Explain& explain) noexcept {
+    try {
+      return explain();
+    } catch (...) {
+      return why;
+    }
+  }
+
+  [[nodiscard]] Status plan(const Collective& collective, Operation& operation);
+  [[nodiscard]] Result<engine::Parcel> parcel(const Message& message);
+  [[nodiscard]] Status watch_all();
+  [[nodiscard]] Result<std::shared_ptr<Group>> divide(int color, int key);
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options) const;
+  [[nodiscard]] Result<device::Operation*> begin_on_device(const Collective& collective, int device,
+                                                           device::Group::Order order,
+                                                           bool is_awaited);
   [[nodiscard]] Status split_devices(int color, int key, Group* child);
 
   const Origin origin_;

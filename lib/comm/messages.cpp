@@ -52,8 +52,9 @@ Status check(const Message& message, const Place& place) {
 
 Status Group::open_mail(std::uint32_t peer) {
   if (mailbox_ == nullptr) {
-    mailbox_ = std::make_unique<engine::Mailbox>(place_.rank, place_.size);
-    engine().attach(group_, *mailbox_);
+    auto mailbox = std::make_unique<engine::Mailbox>(place_.rank, place_.size);
+    engine().attach(group_, *mailbox);
+    mailbox_ = std::move(mailbox);
   }
   if (mailbox_->is_open(peer)) return {};
   return engine().open_mail(group_, peer, members_[peer], id_ << lane_bits | letter_lane,
@@ -61,6 +62,10 @@ Status Group::open_mail(std::uint32_t peer) {
 }
 
 Status Group::open_watch() {
+  return guarded("watch", [&] { return watch_all(); });
+}
+
+Status Group::watch_all() {
   constexpr std::uint32_t few = 64;
   for (std::uint32_t distance = 1; distance < place_.size;) {
     for (const std::uint32_t each : {distance, place_.size - distance}) {
@@ -73,6 +78,10 @@ Status Group::open_watch() {
 }
 
 Result<engine::Parcel> Group::parcel_of(const Message& message) {
+  return guarded(message.is_sent ? "send" : "recv", [&] { return parcel(message); });
+}
+
+Result<engine::Parcel> Group::parcel(const Message& message) {
   if (Status status = check(message, place_); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;
   const auto peer = static_cast<std::uint32_t>(message.peer);
@@ -111,13 +120,15 @@ Received received_of(const Message& message, const engine::Received& received) n
           received.bytes / size_of(message.type)};
 }
 
-Status Group::explain(const Message& message, const Status& why) const {
-  return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
-                                        place_.rank, place_.size))
-      .with_rank(static_cast<int>(place_.rank))
-      .with_peer(why.peer())
-      .with_operation(describe(message))
-      .caused_by(why);
+Status Group::explain(const Message& message, const Status& why) const noexcept {
+  return explained(why, [&] {
+    return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
+                                          place_.rank, place_.size))
+        .with_rank(static_cast<int>(place_.rank))
+        .with_peer(why.peer())
+        .with_operation(describe(message))
+        .caused_by(why);
+  });
 }
 
 }  // namespace hocket::comm

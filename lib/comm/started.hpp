@@ -1,6 +1,7 @@
 // Operations in the background: what a Work holds on to.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -33,12 +34,17 @@ class StartedPool {
  public:
   [[nodiscard]] std::unique_ptr<Started> take() {
     const std::lock_guard lock(mutex_);
-    if (free_.empty()) return std::make_unique<Started>();
+    if (free_.empty()) {
+      free_.reserve(made_ + 1);  // so that give_back() needs no memory
+      auto started = std::make_unique<Started>();
+      ++made_;
+      return started;
+    }
     std::unique_ptr<Started> started = std::move(free_.back());
     free_.pop_back();
     return started;
   }
-  void give_back(std::unique_ptr<Started> started) {
+  void give_back(std::unique_ptr<Started> started) noexcept {
     const std::lock_guard lock(mutex_);
     free_.push_back(std::move(started));
   }
@@ -46,6 +52,7 @@ class StartedPool {
  private:
   std::mutex mutex_;
   std::vector<std::unique_ptr<Started>> free_;
+  std::size_t made_ = 0;
 };
 
 }  // namespace hocket::comm

@@ -9,6 +9,7 @@
 #include "comm/arguments.hpp"
 #include "comm/device.hpp"
 #include "comm/group.hpp"
+#include "comm/guard.hpp"
 #include "comm/started.hpp"
 
 namespace hocket::comm {
@@ -88,14 +89,26 @@ void give_back(std::unique_ptr<comm::Started> started) {
   group->started().give_back(std::move(started));
 }
 
+/// Throws where begin() fails or throws, and then nothing is under way.
+template <class Name, class Begin>
+Work begin_work(comm::Group& group, const Name& operation, const Begin& begin) {
+  auto started =
+      group.guarded(operation, [&]() -> Result<std::unique_ptr<comm::Started>> { return begin(); });
+  if (!started.ok()) throw_error(started.status());
+  return Work(std::move(*started));
+}
+
 Work start_on_device(const std::shared_ptr<comm::Group>& group, const Collective& collective,
                      int device) {
-  auto operation = group->start_on_device(collective, device, device::Group::Order::beside, false);
-  if (!operation.ok()) throw_error(operation.status());
-  auto started = group->started().take();
-  started->group = group;
-  started->device = *operation;
-  return Work(std::move(started));
+  return begin_work(*group, collective.kind, [&]() -> Result<std::unique_ptr<comm::Started>> {
+    auto started = group->started().take();
+    auto operation =
+        group->start_on_device(collective, device, device::Group::Order::beside, false);
+    if (!operation.ok()) return operation.status();
+    started->group = group;
+    started->device = *operation;
+    return started;
+  });
 }
 
 /// Tells the offload of memory that is used again, once there is one. Only where every rank has
@@ -113,14 +126,40 @@ void announce(comm::Planned& planned) {
 
 Work start(const std::shared_ptr<comm::Group>& group, comm::Operation operation,
            const Collective& collective) {
-  auto started = take(group, collective.options);
-  group->number(collective, operation);
-  started->pieces.assign(collective.pieces.begin(), collective.pieces.end());
-  operation.task.pieces = started->pieces;
-  operation.task.work = &started->work;
-  started->operation = std::move(operation);
-  group->engine().start_in_background(std::get<comm::Operation>(started->operation).task);
-  return Work(std::move(started));
+  return begin_work(*group, collective.kind, [&] {
+    auto started = take(group, collective.options);
+    group->number(collective, operation);
+    started->pieces.assign(collective.pieces.begin(), collective.pieces.end());
+    operation.task.pieces = started->pieces;
+    operation.task.work = &started->work;
+    started->operation = std::move(operation);
+    group->engine().start_in_background(std::get<comm::Operation>(started->operation).task);
+    return started;
+  });
+}
+
+std::unique_ptr<comm::Planned> plan(const std::shared_ptr<comm::Group>& group,
+                                    const Collective& collective) {
+  auto planned = std::make_unique<comm::Planned>();
+  planned->group = group;
+  planned->pieces.assign(collective.pieces.begin(), collective.pieces.end());
+  planned->collective = collective;
+  planned->collective.pieces = planned->pieces;
+  planned->counts.assign(collective.counts.begin(), collective.counts.end());
+  planned->collective.counts = planned->counts;
+  planned->counts_from.assign(collective.counts_from.begin(), collective.counts_from.end());
+  planned->collective.counts_from = planned->counts_from;
+  const auto device = group->device_of(collective);
+  if (!device.ok()) throw_error(device.status());
+  planned->device = *device;
+  const bool on_host = *device < 0;
+  Status status = on_host ? group->set_up(planned->collective, planned->operation)
+                          : comm::check(collective, group->place());
+  if (!status.ok()) throw_error(std::move(status));
+  if (!on_host) return planned;
+  planned->memory = comm::lasting_memory(collective, group->place());
+  for (const RegisteredMemory& each : planned->memory) group->engine().register_memory(each);
+  return planned;
 }
 
 }  // namespace
@@ -200,6 +239,7 @@ Received Work::received() const {
 std::size_t wait_any(std::span<Work> works) {
   if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
   thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
+  comm::as_errors([&] { waiting.reserve(works.size()); });
   while (true) {
     const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
     if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
@@ -263,9 +303,7 @@ Work Prepared::start() {
 Work Communicator::start(const Collective& collective) {
   group_->check_process();
   const auto device = group_->device_of(collective);
-  if (!device.ok()) {
-    throw_error(device.status().with_operation(std::string(name(collective.kind))));
-  }
+  if (!device.ok()) throw_error(device.status());
   if (*device >= 0) return start_on_device(group_, collective, *device);
   comm::Operation operation;
   Status status = group_->set_up(collective, operation);
@@ -277,38 +315,19 @@ Work Communicator::start(const Message& message) {
   group_->check_process();
   auto parcel = group_->parcel_of(message);
   if (!parcel.ok()) throw_error(parcel.status());
-  auto started = take(group_, message.options);
-  started->operation = message;
-  parcel->work = &started->work;
-  parcel->received = &started->received;
-  group_->engine().start_in_background(group_->engine_group(), *parcel);
-  return Work(std::move(started));
+  return begin_work(*group_, message.is_sent ? "send" : "recv", [&] {
+    auto started = take(group_, message.options);
+    started->operation = message;
+    parcel->work = &started->work;
+    parcel->received = &started->received;
+    group_->engine().start_in_background(group_->engine_group(), *parcel);
+    return started;
+  });
 }
 
 Prepared Communicator::prepare(const Collective& collective) {
   group_->check_process();
-  auto planned = std::make_unique<comm::Planned>();
-  planned->group = group_;
-  planned->pieces.assign(collective.pieces.begin(), collective.pieces.end());
-  planned->collective = collective;
-  planned->collective.pieces = planned->pieces;
-  planned->counts.assign(collective.counts.begin(), collective.counts.end());
-  planned->collective.counts = planned->counts;
-  planned->counts_from.assign(collective.counts_from.begin(), collective.counts_from.end());
-  planned->collective.counts_from = planned->counts_from;
-  const auto device = group_->device_of(collective);
-  if (!device.ok()) throw_error(device.status());
-  planned->device = *device;
-  const bool on_host = *device < 0;
-  Status status = on_host ? group_->set_up(planned->collective, planned->operation)
-                          : comm::check(collective, group_->place());
-  if (!status.ok()) throw_error(std::move(status));
-  if (!on_host) return Prepared(std::move(planned));
-  for (const RegisteredMemory& each : comm::lasting_memory(collective, group_->place())) {
-    group_->engine().register_memory(each);
-    planned->memory.push_back(each);
-  }
-  return Prepared(std::move(planned));
+  return comm::as_errors([&] { return Prepared(plan(group_, collective)); });
 }
 
 }  // namespace hocket::inline v0

@@ -17,20 +17,20 @@ class Buffers {
   /// The number of one.
   [[nodiscard]] std::uint32_t take(std::uint64_t bytes) {
     if (free_.empty()) {
-      free_.push_back(static_cast<std::uint32_t>(all_.size()));
+      free_.reserve(all_.size() + 1);  // so that give_back() needs no memory
       all_.emplace_back();
-      free_.reserve(all_.size());
+      free_.push_back(static_cast<std::uint32_t>(all_.size() - 1));
     }
     const std::uint32_t number = free_.back();
-    free_.pop_back();
     Buffer& buffer = all_[number];
     if (buffer.bytes < bytes) {
-      buffer.bytes = std::max(bytes, usual_bytes_);
-      buffer.memory.reset(new std::byte[buffer.bytes]);
+      const std::uint64_t larger = std::max(bytes, usual_bytes_);
+      buffer = {.memory = std::unique_ptr<std::byte[]>(new std::byte[larger]), .bytes = larger};
     }
+    free_.pop_back();
     return number;
   }
-  void give_back(std::uint32_t number) {
+  void give_back(std::uint32_t number) noexcept {
     if (all_[number].bytes > usual_bytes_) all_[number] = {};
     free_.push_back(number);
   }

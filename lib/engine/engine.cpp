@@ -8,6 +8,8 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
+#include "base/exception.hpp"
+
 namespace hocket::engine {
 namespace {
 
@@ -67,18 +69,19 @@ Engine::~Engine() {
     wake_sleepers();
   }
   if (background_.joinable()) background_.join();
-  executor_.fail_all(Status(StatusCode::aborted, "the world was left"));
+  executor_.fail_all(world_left_);
   while (executor_.active() > 0) executor_.progress();
 }
 
-void Engine::start(const Task& task) {
+void Engine::start(const Task& task) noexcept {
   const Entry entry(*this);
   executor_.start(task);
   wake_sleepers();
 }
 
-void Engine::start_in_background(const Task& task) {
+void Engine::start_in_background(const Task& task) noexcept {
   const Entry entry(*this);
+  if (const Status status = have_background(); !status.ok()) executor_.fail(*task.group, status);
   executor_.start(task);
   wake_sleepers();
   ++background_starts_;
@@ -95,24 +98,29 @@ Status Engine::open_mail(Group& group, std::uint32_t peer, std::uint32_t world_r
   const Entry entry(*this);
   std::array<ChannelId, 2> channels = {};
   for (const std::uint64_t lane : {letters, payloads}) {
-    auto channel = transport_->open(world_rank, lane);
+    auto channel = open_channel(group, world_rank, lane);
     if (!channel.ok()) return channel.status();
-    group.channels.push_back(*channel);
     channels.at(lane == letters ? 0 : 1) = *channel;
+  }
+  if (!group.failure.ok()) {
+    // The other rank may wait at channels that are new here.
+    for (const ChannelId channel : channels) transport_->close(channel, group.failure);
+    return group.failure;
   }
   executor_.open(group, peer, channels[0], channels[1]);
   wake_sleepers();
   return {};
 }
 
-void Engine::start(Group& group, const Parcel& parcel) {
+void Engine::start(Group& group, const Parcel& parcel) noexcept {
   const Entry entry(*this);
   executor_.start(group, parcel);
   wake_sleepers();
 }
 
-void Engine::start_in_background(Group& group, const Parcel& parcel) {
+void Engine::start_in_background(Group& group, const Parcel& parcel) noexcept {
   const Entry entry(*this);
+  if (const Status status = have_background(); !status.ok()) executor_.fail(group, status);
   const bool is_next = monotonic_clock().now() - last_start_ < burst_pause_;
   starts_in_a_row_ = is_next ? starts_in_a_row_ + 1 : 1;
   const bool is_burst = starts_in_a_row_ > burst_starts && leader_ == Leader::nobody;
@@ -151,7 +159,7 @@ bool Engine::test(const Work& work) {
   return work.is_over();
 }
 
-void Engine::fail(Group& group, const Status& why) {
+void Engine::fail(Group& group, const Status& why) noexcept {
   const Entry entry(*this);
   executor_.fail(group, why);
   wake_sleepers();
@@ -174,6 +182,12 @@ void Engine::wake() {
 
 Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t lane) {
   const Entry entry(*this);
+  return open_channel(group, peer, lane);
+}
+
+Result<ChannelId> Engine::open_channel(Group& group, std::uint32_t peer, std::uint64_t lane) {
+  group.channels.emplace_back();  // first the memory, so that no channel is open and nobody's
+  group.channels.pop_back();
   auto channel = transport_->open(peer, lane);
   if (channel.ok()) group.channels.push_back(*channel);
   return channel;
@@ -195,11 +209,10 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
   return transport_->register_device_memory(memory, dma_buf, peers);
 }
 
-void Engine::close(Group& group) {
+void Engine::close(Group& group) noexcept {
   const Entry entry(*this);
-  const Status reason(StatusCode::aborted, "the communicator was left");
-  for (const ChannelId channel : group.channels) transport_->close(channel, reason);
-  executor_.detach(group);
+  for (const ChannelId channel : group.channels) transport_->close(channel, communicator_left_);
+  executor_.detach(group, communicator_left_);
   wake_sleepers();
 }
 
@@ -307,9 +320,20 @@ void Engine::wake_sleepers() {
   (void)!::write(wake_.get(), &call, sizeof call);
 }
 
+Status Engine::have_background() noexcept {
+  if (background_.joinable()) return {};
+  try {
+    background_ = std::thread([this] { run_in_background(); });
+    return {};
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
 void Engine::call_background() {
   if (leader_ != Leader::nobody || executor_.active() == 0) return;
-  if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
+  // There is one where an operation was begun in the background. Others go on when someone waits.
+  if (!have_background().ok()) return;
   ring_for_background();
   wake_sleepers();  // it may sleep as a leader still that it is no more
 }

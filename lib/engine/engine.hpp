@@ -33,7 +33,8 @@ struct EngineOptions {
   Duration burst_pause = std::chrono::microseconds(2);
 };
 
-/// Any thread may call anything.
+/// Any thread may call anything. Where memory or threads run out while an operation is begun or
+/// moved on, its group fails, and the operation with it; functions that may throw say so.
 class Engine {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Engine>> make(std::unique_ptr<Transport> transport,
@@ -44,16 +45,17 @@ class Engine {
   ~Engine();
 
   /// Begins an operation that wait() is called for at once.
-  void start(const Task& task);
+  void start(const Task& task) noexcept;
   /// Begins an operation and keeps it moving.
-  void start_in_background(const Task& task);
+  void start_in_background(const Task& task) noexcept;
 
   // Messages between the ranks of a group, as operations: a mailbox is the group's until close().
+  // The first two throw without memory; the group must be failed then.
   void attach(Group& group, Mailbox& mailbox);
   [[nodiscard]] Status open_mail(Group& group, std::uint32_t peer, std::uint32_t world_rank,
                                  std::uint64_t letters, std::uint64_t payloads);
-  void start(Group& group, const Parcel& parcel);
-  void start_in_background(Group& group, const Parcel& parcel);
+  void start(Group& group, const Parcel& parcel) noexcept;
+  void start_in_background(Group& group, const Parcel& parcel) noexcept;
 
   /// Until one of the works is over, or the deadline. Whether one is.
   bool wait_any(std::span<const Work* const> works, Deadline deadline = {});
@@ -64,14 +66,15 @@ class Engine {
   /// Moves things on once, if nobody else does. Whether the work is over.
   bool test(const Work& work);
 
-  void fail(Group& group, const Status& why);
+  void fail(Group& group, const Status& why) noexcept;
   /// Why the group failed, or which of the peers that mail was opened to is gone, if any. Moves
   /// things on once, if nobody else does.
   [[nodiscard]] Status loss_of(const Group& group);
   /// Those who wait look again: another thread has ended a work that this engine does not run.
   void wake();
 
-  /// This rank's end of a channel, which becomes the group's.
+  /// This rank's end of a channel, which becomes the group's. Throws without memory; the group must
+  /// be failed then.
   [[nodiscard]] Result<ChannelId> open(Group& group, std::uint32_t peer, std::uint64_t lane);
   // As the transport's.
   void register_memory(const RegisteredMemory& memory);
@@ -79,13 +82,16 @@ class Engine {
   [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory, int dma_buf,
                                               std::span<const std::uint32_t> peers);
   /// Ends the channels of a group that has no operations any more.
-  void close(Group& group);
+  void close(Group& group) noexcept;
 
  private:
   enum class Leader : std::uint8_t { nobody, waiter, background };
   class Entry;
 
   Engine(std::unique_ptr<Transport> transport, const EngineOptions& options, Fd wake);
+
+  [[nodiscard]] Result<ChannelId> open_channel(Group& group, std::uint32_t peer,
+                                               std::uint64_t lane);
 
   /// Until `is_over` says so, the deadline has passed, or another thread leads. Begins and ends
   /// with the lock, and sleeps without.
@@ -97,6 +103,8 @@ class Engine {
   void let_enter(std::unique_lock<std::mutex>& lock);
   void resign();
   void follow(std::unique_lock<std::mutex>& lock, Deadline deadline);
+  /// Whether there is a thread of our own; if there is none, why none can be started.
+  [[nodiscard]] Status have_background() noexcept;
   void call_background();
   void ring_for_background();
   void run_in_background();
@@ -110,6 +118,8 @@ class Engine {
   std::atomic<std::uint32_t> entering_ = 0;  // threads that want the mutex
   std::mutex mutex_;                         // of all below, atomics are also read without
   Executor executor_;
+  const Status world_left_ = Status(StatusCode::aborted, "the world was left");
+  const Status communicator_left_ = Status(StatusCode::aborted, "the communicator was left");
   std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
   Patience shared_patience_;  // where it shares processors, and the operation is large

@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
+
 namespace hocket::engine {
 namespace {
 
@@ -82,10 +84,26 @@ Status too_late(const Run& run) {
 Executor::Executor(Transport& transport, const ExecutorOptions& options)
     : transport_(transport), options_(options), slots_(options.segment_bytes) {}
 
+template <class Work>
+void Executor::guarded(Group& group, const Work& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    fail_by_exception(group);
+  }
+}
+
+void Executor::fail_by_exception(Group& group) noexcept {
+  ready_.clear();  // steps of its run
+  fail(group, status_of_exception());
+}
+
+/// So many runs, and groups that have finished one, are kept without further memory.
 Run& Executor::take_run() {
   if (free_runs_.empty()) {
+    free_runs_.reserve(runs_.size() + 1);
+    free_groups_.reserve(runs_.size() + 1);
     runs_.push_back(std::make_unique<Run>(static_cast<std::uint32_t>(runs_.size())));
-    free_runs_.reserve(runs_.size());
     return *runs_.back();
   }
   Run& run = *free_runs_.back();
@@ -93,7 +111,7 @@ Run& Executor::take_run() {
   return run;
 }
 
-void Executor::start(const Task& task) {
+void Executor::start(const Task& task) noexcept {
   Group& group = *task.group;
   task.work->begin();
   if (!group.failure.ok()) {
@@ -103,29 +121,40 @@ void Executor::start(const Task& task) {
     }
     return task.work->finish(group.failure);
   }
-  if (group.is_busy) return group.queue.push_back(task);
+  if (group.is_busy) return enqueue(task);
   begin(task);
   begin_next();
   flush();
 }
 
-void Executor::begin(const Task& task) {
-  task.group->is_busy = true;
-  Run& run = take_run();
+void Executor::enqueue(const Task& task) noexcept {
   try {
-    run.begin(task, options_.segment_bytes);
-  } catch (const std::bad_alloc&) {
-    return fail(*task.group, Status(StatusCode::limit_exceeded,
-                                    "no memory for what it needs beside the caller's"));
+    task.group->queue.push_back(task);
+  } catch (...) {
+    fail_by_exception(*task.group);
+    task.work->finish(task.group->failure);
   }
-  for (const std::uint32_t step : task.binding->program().first_steps(run.cuts_through)) {
-    release(run, step);
-  }
-  drain(run);
-  finish_if_over(run);
 }
 
-void Executor::begin_next() {
+void Executor::begin(const Task& task) noexcept {
+  Group& group = *task.group;
+  bool has_run = false;
+  try {
+    Run& run = take_run();
+    group.is_busy = has_run = true;
+    run.begin(task, options_.segment_bytes);
+    for (const std::uint32_t step : run.task.binding->program().first_steps(run.cuts_through)) {
+      release(run, step);
+    }
+    drain(run);
+    finish_if_over(run);
+  } catch (...) {
+    fail_by_exception(group);
+    if (!has_run) task.work->finish(group.failure);
+  }
+}
+
+void Executor::begin_next() noexcept {
   while (!free_groups_.empty()) {
     Group& group = *free_groups_.back();
     free_groups_.pop_back();
@@ -138,9 +167,15 @@ void Executor::begin_next() {
   }
 }
 
-bool Executor::progress() {
+bool Executor::progress() noexcept {
   const std::size_t count = transport_.poll(completions_);
-  for (std::size_t i = 0; i < count; ++i) complete(completions_[i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    try {
+      complete(completions_[i]);
+    } catch (...) {
+      if (Group* const group = group_of(completions_[i])) fail_by_exception(*group);
+    }
+  }
   // Where nothing has come, but also beside a stream of others' messages.
   const bool has_time = count == 0 || ++busy_polls_ % busy_polls_max == 0;
   const bool has_local_work = has_time && !local_.empty();
@@ -149,9 +184,11 @@ bool Executor::progress() {
     local_.pop_back();
     Run& run = *runs_[id.run];
     run.paces[id.step].is_queued = false;
-    advance(run, id.step);
-    drain(run);
-    finish_if_over(run);
+    guarded(*run.task.group, [&] {
+      advance(run, id.step);
+      drain(run);
+      finish_if_over(run);
+    });
   }
   begin_next();
   const bool has_posted = flush();
@@ -172,17 +209,19 @@ void Executor::open(Group& group, std::uint32_t peer, ChannelId letters, Channel
   flush();
 }
 
-void Executor::start(Group& group, const Parcel& parcel, Post post) {
+void Executor::start(Group& group, const Parcel& parcel, Post post) noexcept {
   if (!group.failure.ok()) group.mailbox->fail(group.failure);
-  const Status failure = group.mailbox->start(parcel, outgoing_);
-  if (!failure.ok()) fail(group, failure);
+  guarded(group, [&] {
+    const Status failure = group.mailbox->start(parcel, outgoing_);
+    if (!failure.ok()) fail(group, failure);
+  });
   const bool is_quiet = group.mailbox->active() == 0;  // so that nobody need come to post the rest
   if (post == Post::at_once || is_quiet || outgoing_.ops().size() >= posted_together) flush();
 }
 
-void Executor::detach(Group& group) {
+void Executor::detach(Group& group, const Status& why) noexcept {
   if (group.mailbox == nullptr) return;
-  group.mailbox->fail(Status(StatusCode::aborted, "the communicator was left"));
+  group.mailbox->fail(why);
   while (group.mailbox->is_posted()) progress();
   *std::ranges::find(mailing_, &group) = nullptr;
   group.mailbox = nullptr;
@@ -201,7 +240,7 @@ std::size_t Executor::active() const noexcept {
   return count;
 }
 
-void Executor::fail(Group& group, const Status& why) {
+void Executor::fail(Group& group, const Status& why) noexcept {
   if (!group.failure.ok()) return;
   group.failure = why;
   for (const ChannelId channel : group.channels) transport_.close(channel, why);
@@ -217,7 +256,7 @@ void Executor::fail(Group& group, const Status& why) {
   if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
-void Executor::fail_all(const Status& why) {
+void Executor::fail_all(const Status& why) noexcept {
   for (const auto& run : runs_) {
     if (run->task.group != nullptr) fail(*run->task.group, why);
   }
@@ -226,14 +265,17 @@ void Executor::fail_all(const Status& why) {
   }
 }
 
-void Executor::expire(Instant now) {
+void Executor::expire(Instant now) noexcept {
   for (const auto& run : runs_) {
-    if (run->task.group == nullptr || !run->task.deadline.passed(now)) continue;
-    if (run->failure.ok()) fail(*run->task.group, too_late(*run));
+    Group* const group = run->task.group;
+    if (group == nullptr || !run->task.deadline.passed(now) || !run->failure.ok()) continue;
+    guarded(*group, [&] { fail(*group, too_late(*run)); });
   }
   for (Group* const group : mailing_) {
     if (group == nullptr || !group->failure.ok()) continue;
-    if (Status late = group->mailbox->expire(now); !late.ok()) fail(*group, late);
+    guarded(*group, [&] {
+      if (const Status late = group->mailbox->expire(now); !late.ok()) fail(*group, late);
+    });
   }
 }
 
@@ -249,7 +291,7 @@ Deadline Executor::deadline() const noexcept {
   return first;
 }
 
-void Executor::drop_unposted(Run& run) {
+void Executor::drop_unposted(Run& run) noexcept {
   std::erase_if(local_, [&](const StepId& each) { return each.run == run.number; });
   const auto drop = [&](const TransportOp& op) {
     const Token token = Token::unpacked(op.token);
@@ -262,11 +304,11 @@ void Executor::drop_unposted(Run& run) {
   refused_.drop_if(drop);
 }
 
-inline void Executor::finish_if_over(Run& run) {
+inline void Executor::finish_if_over(Run& run) noexcept {
   if (run.steps_left == 0 || !run.failure.ok()) finish(run);
 }
 
-void Executor::finish(Run& run) {
+void Executor::finish(Run& run) noexcept {
   if (run.task.work == nullptr || run.under_way > 0) return;
   if (run.failure.ok()) run.finish();
   Work* const work = std::exchange(run.task.work, nullptr);
@@ -344,18 +386,22 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
                                                           std::uint64_t begin,
                                                           std::uint64_t bytes) {
   const Instruction& it = run.code[step];
-  ++run.under_way;
+  if (it.kind == StepKind::recv_reduce) return receive_in_slot(run, step, bytes);
   TransportOp& op = outgoing_.add();
+  ++run.under_way;
   op.kind = it.kind == StepKind::send ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = it.channel;
-  if (it.kind == StepKind::recv_reduce) return receive_in_slot(op, run, step, bytes);
   run.fill_parts(op, step, begin, bytes);
   op.token = Token{.run = run.number, .step = step}.packed();
 }
 
-void Executor::receive_in_slot(TransportOp& op, const Run& run, std::uint32_t step,
-                               std::uint64_t bytes) {
+void Executor::receive_in_slot(Run& run, std::uint32_t step, std::uint64_t bytes) {
+  outgoing_.reserve_one();
   const Token token{.run = run.number, .step = step, .slot = slots_.take()};
+  TransportOp& op = outgoing_.add();
+  ++run.under_way;
+  op.kind = TransportOp::Kind::recv;
+  op.channel = run.code[step].channel;
   op.may_lend = true;
   op.first = {slots_.memory(token.slot), bytes};
   op.token = token.packed();
@@ -394,6 +440,30 @@ void Executor::let_followers_go(Run& run, std::uint32_t step) {
   }
 }
 
+Group* Executor::group_of(const TransportCompletion& completion) const noexcept {
+  const Token token = Token::unpacked(completion.token);
+  return token.run == Token::mail ? mailing_[token.slot] : runs_[token.run]->task.group;
+}
+
+/// A message that is to be reduced: its memory goes back, also when the op throws.
+class Executor::Arrival {
+ public:
+  Arrival(Executor& executor, std::uint32_t slot, const TransportCompletion& completion) noexcept
+      : executor_(executor), slot_(slot), completion_(completion) {}
+  Arrival(const Arrival&) = delete;
+  Arrival& operator=(const Arrival&) = delete;
+  ~Arrival() { executor_.give_back(slot_, completion_); }
+
+  [[nodiscard]] const std::byte* memory() const noexcept {
+    return executor_.arrived_in(slot_, completion_);
+  }
+
+ private:
+  Executor& executor_;
+  const std::uint32_t slot_;
+  const TransportCompletion& completion_;
+};
+
 void Executor::complete_mail(const TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   Group& group = *mailing_[token.slot];
@@ -411,15 +481,15 @@ inline void Executor::complete(TransportCompletion& completion) {
   }
   --run.under_way;
   if (token.slot != Token::no_slot) {
-    run.reduce_message(token.step, 0, completion.bytes, arrived_in(token.slot, completion));
-    give_back(token.slot, completion);
+    const Arrival arrival(*this, token.slot, completion);
+    run.reduce_message(token.step, 0, completion.bytes, arrival.memory());
   }
   end_step(run, token.step);
   if (!ready_.empty()) drain(run);
   if (run.steps_left == 0) finish(run);
 }
 
-void Executor::give_back(std::uint32_t slot, const TransportCompletion& completion) {
+void Executor::give_back(std::uint32_t slot, const TransportCompletion& completion) noexcept {
   if (completion.lent != nullptr) transport_.give_back(completion.lent);
   slots_.give_back(slot);
 }
@@ -440,10 +510,8 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const bool is_right = completion.status.ok() && completion.bytes == expected;
   const bool goes_on = is_right && run.failure.ok();
   if (token.slot != Token::no_slot) {
-    if (goes_on) {
-      run.reduce_message(token.step, begin, expected, arrived_in(token.slot, completion));
-    }
-    give_back(token.slot, completion);
+    const Arrival arrival(*this, token.slot, completion);
+    if (goes_on) run.reduce_message(token.step, begin, expected, arrival.memory());
   }
   if (goes_on) {
     run.cuts_through ? end_segment(run, token.step, expected) : end_step(run, token.step);
@@ -456,28 +524,41 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
 }
 
 /// Others wait for what is to be sent, and nobody for our own work.
-void Executor::post_before_work(std::uint64_t bytes) {
+void Executor::post_before_work(std::uint64_t bytes) noexcept {
   if (bytes >= long_work_bytes) flush();
 }
 
-bool Executor::flush() {
+bool Executor::flush() noexcept {
   bool has_posted = false;
   while (!outgoing_.ops().empty()) {
     const std::size_t taken = transport_.post(outgoing_.ops());
     has_posted |= taken > 0;
-    if (taken == outgoing_.ops().size()) break;
-    // No room for one: its channel must wait, and the others go on.
-    const ChannelId full = outgoing_.ops()[taken].channel;
+    if (taken == outgoing_.ops().size()) {
+      outgoing_.clear();
+      break;
+    }
     outgoing_.drop_first(taken);
-    outgoing_.drop_if([&](const TransportOp& op) {
-      if (op.channel != full) return false;
-      refused_.add() = op;
-      return true;
-    });
+    if (!refuse_first()) return has_posted;
   }
-  outgoing_.clear();
   if (!refused_.ops().empty()) outgoing_.swap(refused_);
   return has_posted;
+}
+
+/// There is no room for the first: its channel must wait, and the others go on. False when there is
+/// no memory for that, so that all wait.
+bool Executor::refuse_first() noexcept {
+  try {
+    refused_.reserve(refused_.ops().size() + outgoing_.ops().size());
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  const ChannelId full = outgoing_.ops()[0].channel;
+  outgoing_.drop_if([&](const TransportOp& op) {
+    if (op.channel != full) return false;
+    refused_.add() = op;
+    return true;
+  });
+  return true;
 }
 
 }  // namespace hocket::engine

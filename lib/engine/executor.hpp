@@ -3,6 +3,10 @@
 // A step begins when all that it waits for is done; its bytes go as messages of one segment each,
 // so that the far end of a pipeline works while its beginning still sends. A step that is abreast
 // of another (Program) follows it segment by segment.
+//
+// Nothing here throws, but where it says so. Memory may run out, and a custom op may throw, wherever
+// a run or a mailbox is moved on: its group fails then, and so does all that the group has under
+// way. To fail and to finish takes no memory.
 #pragma once
 
 #include <array>
@@ -34,27 +38,28 @@ class Executor {
 
   /// Runs it behind those that its group has already. The task's work is over when all its steps
   /// are, and no part of its memory is touched any more.
-  void start(const Task& task);
+  void start(const Task& task) noexcept;
 
   // Messages of a group, which borrow its mailbox.
+  /// Throws without memory; nothing has changed then.
   void attach(Group& group, Mailbox& mailbox);
-  /// To send to and receive from a peer.
+  /// To send to and receive from a peer. Throws without memory; the group must be failed then.
   void open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads);
   /// Together: with those that follow, once they are many or in progress().
   enum class Post : std::uint8_t { at_once, together };
-  void start(Group& group, const Parcel& parcel, Post post = Post::at_once);
+  void start(Group& group, const Parcel& parcel, Post post = Post::at_once) noexcept;
   /// Of a group whose channels are closed: until the transport has nothing of it.
-  void detach(Group& group);
+  void detach(Group& group, const Status& why) noexcept;
 
   /// Moves on what can be moved on. Whether anything was.
-  bool progress();
+  bool progress() noexcept;
 
   /// Every operation of the group fails for this reason, now and later.
-  void fail(Group& group, const Status& why);
+  void fail(Group& group, const Status& why) noexcept;
 
-  void fail_all(const Status& why);
+  void fail_all(const Status& why) noexcept;
   /// Fails the groups of all operations whose deadline has passed.
-  void expire(Instant now);
+  void expire(Instant now) noexcept;
   /// The next one, of operations that run.
   [[nodiscard]] Deadline deadline() const noexcept;
 
@@ -72,12 +77,20 @@ class Executor {
     std::uint32_t step = 0;
   };
 
-  void begin(const Task& task);
+  /// Calls work(). What it throws becomes the failure of the group.
+  template <class Work>
+  void guarded(Group& group, const Work& work) noexcept;
+  void fail_by_exception(Group& group) noexcept;
+
+  void enqueue(const Task& task) noexcept;
+  void begin(const Task& task) noexcept;
   [[nodiscard]] Run& take_run();
-  void begin_next();
-  void finish_if_over(Run& run);
-  void finish(Run& run);
-  void drop_unposted(Run& run);
+  void begin_next() noexcept;
+  void finish_if_over(Run& run) noexcept;
+  void finish(Run& run) noexcept;
+  void drop_unposted(Run& run) noexcept;
+
+  // These may throw; their run's group must be failed then.
 
   void drain(Run& run);
   void release(Run& run, std::uint32_t step);
@@ -85,23 +98,28 @@ class Executor {
   void advance_whole(Run& run, std::uint32_t step);
   void advance_in_segments(Run& run, std::uint32_t step);
   void work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit);
-  void receive_in_slot(TransportOp& op, const Run& run, std::uint32_t step, std::uint64_t bytes);
+  void receive_in_slot(Run& run, std::uint32_t step, std::uint64_t bytes);
   void post_message(Run& run, std::uint32_t step, std::uint64_t begin, std::uint64_t bytes);
   [[nodiscard]] static bool count_down_next(Run& run, const Instruction& it);
   void end_segment(Run& run, std::uint32_t step, std::uint64_t bytes);
   void end_step(Run& run, std::uint32_t step);
   void let_followers_go(Run& run, std::uint32_t step);
 
+  class Arrival;
   void complete(TransportCompletion& completion);
   void complete_in_full(Run& run, TransportCompletion& completion);
   [[nodiscard]] const std::byte* arrived_in(std::uint32_t slot,
                                             const TransportCompletion& completion) const noexcept {
     return completion.lent != nullptr ? completion.lent : slots_.memory(slot);
   }
-  void give_back(std::uint32_t slot, const TransportCompletion& completion);
+  void give_back(std::uint32_t slot, const TransportCompletion& completion) noexcept;
   void complete_mail(const TransportCompletion& completion);
-  void post_before_work(std::uint64_t bytes);
-  bool flush();
+  /// Whose operation or message it is of; null when that is over.
+  [[nodiscard]] Group* group_of(const TransportCompletion& completion) const noexcept;
+
+  void post_before_work(std::uint64_t bytes) noexcept;
+  bool flush() noexcept;
+  [[nodiscard]] bool refuse_first() noexcept;
 
   Transport& transport_;
   ExecutorOptions options_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -56,7 +57,13 @@ Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
     parcel.work->finish(failure_);
     return {};
   }
-  const std::uint32_t item = add_item(parcel);
+  std::uint32_t item = none;
+  try {
+    item = add_item(parcel);
+  } catch (const std::bad_alloc&) {
+    parcel.work->finish(Status::out_of_memory());
+    return Status::out_of_memory();
+  }
   return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
 }
 
@@ -313,7 +320,7 @@ Status Mailbox::loss() const {
   return lost == peers_.end() ? Status() : lost->lost;
 }
 
-void Mailbox::fail(const Status& why) {
+void Mailbox::fail(const Status& why) noexcept {
   if (!failure_.ok()) return;
   failure_ = why;
   expected_.clear();
@@ -328,6 +335,7 @@ void Mailbox::fail(const Status& why) {
 
 void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item,
                           OpList& outgoing) {
+  outgoing.reserve_one();
   const std::uint32_t buffer = buffers_.take(buffer_bytes);
   write(letter, buffers_.memory(buffer));
   const bool is_credit = letter.kind == LetterKind::credit;
@@ -348,28 +356,32 @@ void Mailbox::post_letter(std::uint32_t peer, const Letter& letter, std::uint32_
 void Mailbox::post_payload(std::uint32_t peer, std::uint32_t item, std::uint64_t bytes,
                            OpList& outgoing) {
   const bool sends = items_[item].parcel.sends;
+  outgoing.reserve_one();
+  const std::uint32_t number = add_op(
+      {.kind = sends ? OpKind::payload_out : OpKind::payload_in, .peer = peer, .item = item});
   ++items_[item].posted;
   TransportOp& op = outgoing.add();
   op.kind = sends ? TransportOp::Kind::send : TransportOp::Kind::recv;
   op.channel = peers_[peer].payloads;
   op.first = {items_[item].parcel.memory, bytes};
-  op.token = token_base_ | add_op({.kind = sends ? OpKind::payload_out : OpKind::payload_in,
-                                   .peer = peer,
-                                   .item = item});
+  op.token = token_base_ | number;
 }
 
 void Mailbox::expect_letter(std::uint32_t peer, OpList& outgoing) {
+  outgoing.reserve_one();
   const std::uint32_t buffer = buffers_.take(buffer_bytes);
+  const std::uint32_t number = add_op({.kind = OpKind::letter_in, .peer = peer, .buffer = buffer});
   TransportOp& op = outgoing.add();
   op.kind = TransportOp::Kind::recv;
   op.channel = peers_[peer].letters;
   op.first = {buffers_.memory(buffer), buffer_bytes};
-  op.token = token_base_ | add_op({.kind = OpKind::letter_in, .peer = peer, .buffer = buffer});
+  op.token = token_base_ | number;
 }
 
 /// Receives what is pushed, and not expected yet.
 void Mailbox::keep_push(Arrived& arrived, OpList& outgoing) {
   const std::uint64_t bytes = arrived.letter.bytes;
+  outgoing.reserve_one();
   arrived.buffer = buffers_.take(letter_bytes + bytes);
   arrived.op = add_op({.kind = OpKind::push_in, .peer = arrived.peer, .buffer = arrived.buffer});
   TransportOp& op = outgoing.add();
@@ -385,8 +397,8 @@ std::vector<Mailbox::Arrived>::iterator Mailbox::kept_by(std::uint32_t op) {
 
 std::uint32_t Mailbox::add_op(const Op& op) {
   if (free_ops_.empty()) {
+    free_ops_.reserve(ops_.size() + 1);  // so that to free one needs no memory
     ops_.push_back(op);
-    free_ops_.reserve(ops_.size());
     return static_cast<std::uint32_t>(ops_.size() - 1);
   }
   const std::uint32_t number = free_ops_.back();
@@ -397,8 +409,8 @@ std::uint32_t Mailbox::add_op(const Op& op) {
 
 std::uint32_t Mailbox::add_item(const Parcel& parcel) {
   if (free_items_.empty()) {
+    free_items_.reserve(items_.size() + 1);  // so that to free one needs no memory
     items_.emplace_back();
-    free_items_.reserve(items_.size());
     free_items_.push_back(static_cast<std::uint32_t>(items_.size() - 1));
   }
   const std::uint32_t item = free_items_.back();
@@ -408,7 +420,7 @@ std::uint32_t Mailbox::add_item(const Parcel& parcel) {
 }
 
 /// After it the work may be gone.
-void Mailbox::finish(std::uint32_t item, const Status& status) {
+void Mailbox::finish(std::uint32_t item, const Status& status) noexcept {
   Work* const work = items_[item].parcel.work;
   items_[item].is_used = false;
   free_items_.push_back(item);

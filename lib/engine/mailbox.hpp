@@ -53,7 +53,8 @@ class Mailbox {
   Mailbox& operator=(const Mailbox&) = delete;
 
   // All below belongs to the engine. Ops go into `outgoing`; what they carry in `token`, with those
-  // of the base, comes back by complete().
+  // of the base, comes back by complete(). What throws, for want of memory, leaves the mailbox such
+  // that fail() ends all that is not over.
   void attach(std::uint64_t token_base) noexcept { token_base_ = token_base; }
   [[nodiscard]] bool is_open(std::uint32_t peer) const noexcept {
     return peer == rank_ || peers_[peer].is_open;
@@ -68,7 +69,7 @@ class Mailbox {
   [[nodiscard]] Status expire(Instant now) const;
 
   /// Ends what is not over, now and later, as soon as nothing touches its memory.
-  void fail(const Status& why);
+  void fail(const Status& why) noexcept;
 
   [[nodiscard]] Deadline deadline() const noexcept;
   /// Sends and receives that are not over.
@@ -146,7 +147,7 @@ class Mailbox {
   void give_credit(std::uint32_t peer, std::uint64_t bytes, OpList& outgoing);
   [[nodiscard]] std::uint32_t add_op(const Op& op);
   [[nodiscard]] std::uint32_t add_item(const Parcel& parcel);
-  void finish(std::uint32_t item, const Status& status);
+  void finish(std::uint32_t item, const Status& status) noexcept;
   [[nodiscard]] static Letter read(const std::byte* from) noexcept;
   static void write(const Letter& letter, std::byte* to) noexcept;
 

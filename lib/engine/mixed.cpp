@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <new>
 #include <optional>
 
 #include <sys/epoll.h>
@@ -89,6 +90,8 @@ Status MixedTransport::can_reach(std::uint32_t peer) const { return way_to(peer)
 Result<ChannelId> MixedTransport::open(std::uint32_t peer, std::uint64_t lane) {
   const auto part = way_to(peer);
   if (!part.ok()) return part.status();
+  channels_.emplace_back();  // first the memory, so that no channel is open and nobody's
+  channels_.pop_back();
   const auto id = parts_[*part].transport->open(peer, lane);
   if (!id.ok()) return id.status();
   is_used_[*part] = true;
@@ -105,21 +108,27 @@ std::size_t MixedTransport::post(std::span<const TransportOp> ops) noexcept {
   std::size_t count = 0;
   while (count < ops.size()) {
     const std::size_t part = place_of(ops[count].channel).part;
-    translated_.clear();
+    std::size_t translated = 0;
     for (const TransportOp& op : ops.subspan(count)) {
       const Channel place = place_of(op.channel);
-      if (place.part != part) break;
-      translated_.push_back(op);
-      translated_.back().channel = place.id;
+      if (place.part != part || translated == translated_.size()) break;
+      translated_[translated] = op;
+      translated_[translated++].channel = place.id;
     }
-    const std::size_t taken = parts_[part].transport->post(translated_);
+    const std::size_t taken =
+        parts_[part].transport->post(std::span(translated_).first(translated));
     count += taken;
-    if (taken < translated_.size()) break;
+    if (taken < translated) break;
   }
   return count;
 }
 
 std::size_t MixedTransport::poll(std::span<TransportCompletion> completions) noexcept {
+  try {
+    loans_.reserve(loans_.size() + completions.size());
+  } catch (const std::bad_alloc&) {
+    return 0;
+  }
   const bool looks_at_all = ++polls_ % polls_between_looks == 0;
   std::size_t count = 0;
   for (std::size_t i = 0; i < parts_.size() && count < completions.size(); ++i) {

@@ -2,6 +2,7 @@
 // the first of them by which both ends can reach each other.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -70,7 +71,7 @@ class MixedTransport final : public Transport {
   std::vector<Channel> channels_ = {};
   std::vector<bool> is_used_ = {};  // of each part: it has channels
   std::vector<std::pair<const std::byte*, std::size_t>> loans_ = {};  // with their parts
-  std::vector<TransportOp> translated_ = {};
+  std::array<TransportOp, 64> translated_ = {};
   std::size_t next_ = 0;  // to be polled first
   unsigned polls_ = 0;
   Fd epoll_ = {};

@@ -19,8 +19,15 @@ class OpList {
     if (count_ == room_) make_room();
     return ops_[count_++] = {};
   }
+  /// Room for one more, so that add() does not throw.
+  void reserve_one() {
+    if (count_ == room_) make_room();
+  }
+  void reserve(std::size_t count) {
+    while (room_ < count) make_room();
+  }
   [[nodiscard]] std::span<const TransportOp> ops() const noexcept { return {ops_.data(), count_}; }
-  void drop_first(std::size_t count) {
+  void drop_first(std::size_t count) noexcept {
     std::copy_n(ops_.begin() + static_cast<std::ptrdiff_t>(count), count_ - count, ops_.begin());
     count_ -= count;
   }
@@ -38,8 +45,8 @@ class OpList {
 
  private:
   void make_room() {
-    room_ = std::max<std::size_t>(64, 2 * room_);
-    ops_.resize(room_);
+    ops_.resize(std::max<std::size_t>(64, 2 * room_));
+    room_ = ops_.size();
   }
 
   std::vector<TransportOp> ops_;

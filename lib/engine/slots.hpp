@@ -23,9 +23,9 @@ class Slots {
 
  private:
   void add() {
+    free_.reserve(slots_.size() + 1);  // so that give_back() needs no memory
     // Not value-initialised: pages that no message reaches are never touched.
     slots_.push_back(std::unique_ptr<std::byte[]>(new std::byte[bytes_]));
-    free_.reserve(slots_.size());
     free_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
   }
 

@@ -1,7 +1,9 @@
 #include "reduce/reduction.hpp"
 
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -52,7 +54,22 @@ Status check(const ReductionSpec& spec) {
   return {};
 }
 
+[[noreturn]] void refuse_exception(std::string_view text) {
+  throw_error(Status(StatusCode::aborted, fmt::format("the custom op threw {}", text))
+                  .with_hint("the communicator can't be used any more: an op must not throw"));
+}
+
 }  // namespace
+
+void Reduction::call_custom(void* out, const void* a, const void* b, std::size_t count) const {
+  try {
+    custom_.function(custom_.context, out, a, b, count, type_);
+  } catch (const std::exception& exception) {
+    refuse_exception(fmt::format("an exception: {}", exception.what()));
+  } catch (...) {
+    refuse_exception("an exception of an unknown type");
+  }
+}
 
 Result<Reduction> Reduction::make(const ReductionSpec& spec, const InstructionSet& set) {
   if (Status status = check(spec); !status.ok()) return status;

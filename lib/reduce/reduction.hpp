@@ -10,7 +10,8 @@
 
 namespace hocket::reduce {
 
-/// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b.
+/// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b. It
+/// may throw.
 struct CustomOp {
   void (*function)(void* context, void* out, const void* a, const void* b, std::size_t count,
                    DataType type) = nullptr;
@@ -32,10 +33,11 @@ class Reduction {
   [[nodiscard]] static Result<Reduction> make(const ReductionSpec& spec,
                                               const InstructionSet& set = instruction_sets()[0]);
 
-  /// out[i] = a[i] op b[i]. Any alignment and count; out may be a or b, no other overlap.
+  /// out[i] = a[i] op b[i]. Any alignment and count; out may be a or b, no other overlap. Throws an
+  /// Error of code aborted, with the text of the exception, when a custom op throws.
   void combine(void* out, const void* a, const void* b, std::size_t count) const {
     if (combine_ != nullptr) return combine_(out, a, b, count);
-    custom_.function(custom_.context, out, a, b, count, type_);
+    call_custom(out, a, b, count);
   }
 
   /// Whether contributions need prepare() before, and the last result finish() after.
@@ -52,6 +54,8 @@ class Reduction {
 
  private:
   Reduction() = default;
+
+  void call_custom(void* out, const void* a, const void* b, std::size_t count) const;
 
   DataType type_ = DataType::f32;
   CombineKernel combine_ = nullptr;  // null for a custom op

@@ -45,7 +45,9 @@ class Greeting {
   [[nodiscard]] int stage() const noexcept { return stage_; }
   [[nodiscard]] int socket() const noexcept { return socket_.get(); }
   /// After the end.
-  [[nodiscard]] Link take() noexcept { return {std::move(socket_), std::move(tls_), said_}; }
+  [[nodiscard]] Link take() noexcept {
+    return {std::move(socket_), std::move(tls_), std::move(said_)};
+  }
 
  protected:
   Greeting(Fd socket, const wire::TlsContext* tls) : socket_(std::move(socket)), context_(tls) {}

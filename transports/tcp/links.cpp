@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <new>
 
 #include <sys/socket.h>
 
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "net/interfaces.hpp"
@@ -29,6 +31,11 @@ Result<net::Address> resolve(const net::Endpoint& endpoint) {
       net::resolve(endpoint, Deadline::after(monotonic_clock(), limits::handshake_timeout));
   if (!found.ok()) return found.status();
   return found->front();
+}
+
+LinkKey key_of(const Dial& dial) noexcept {
+  const LinkHello& hello = dial.options().hello;
+  return {.peer = dial.options().peer, .lane = hello.lane, .stream = hello.stream};
 }
 
 Result<wire::TlsMode> tls_mode(const std::string& name) {
@@ -169,9 +176,8 @@ void Links::dial(const LinkKey& key) {
                 .instance = peer.instance},
       .timeout = connect_timeout_,
   };
-  auto& dial = dials_[key];
-  dial = std::make_unique<Dial>(std::move(options), terms_, poller_);
-  advance(*dial, monotonic_clock().now());
+  auto dial = std::make_unique<Dial>(std::move(options), terms_, poller_);
+  advance(*(dials_[key] = std::move(dial)), monotonic_clock().now());
 }
 
 void Links::hurry(std::uint32_t peer, std::uint64_t lane) {
@@ -181,28 +187,45 @@ void Links::hurry(std::uint32_t peer, std::uint64_t lane) {
   }
 }
 
-void Links::close(const LinkKey& key) {
-  entries_[key].claim = Claim::closed;
+void Links::close(const LinkKey& key) noexcept {
+  if (const auto found = entries_.find(key); found != entries_.end()) {
+    found->second.claim = Claim::closed;
+  }
   dials_.erase(key);
 }
 
-void Links::see_off(Fd socket) {
+void Links::see_off(Fd socket) noexcept {
   const Deadline until = Deadline::after(monotonic_clock(), farewell_time);
-  Leaver& leaver = leavers_.emplace_back(std::move(socket), until);
+  try {
+    leavers_.emplace_back(std::move(socket), until);
+  } catch (const std::bad_alloc&) {
+    return;  // it is closed at once
+  }
+  Leaver& leaver = leavers_.back();
   // From now on it is told, and now it is: what has come is dropped then.
   if (!poller_.add(leaver.socket.get(), leaver).ok()) leavers_.pop_back();
 }
 
+std::optional<LinkKey> Links::take_starved() noexcept {
+  if (!has_starved_) return std::nullopt;
+  const auto found =
+      std::ranges::find_if(entries_, [](const auto& each) { return each.second.has_starved; });
+  has_starved_ = found != entries_.end();
+  if (!has_starved_) return std::nullopt;
+  found->second.has_starved = false;
+  return found->first;
+}
+
 // --- what happens ---
 
-void Links::handle(const Event& event) {
+void Links::handle(const Event& event) noexcept {
   switch (event.pollee->role) {
     case Pollee::Role::listener:
       return accepts_again_ ? void() : accept_all();  // in a pause it may well be told again
     case Pollee::Role::stranger:
-      return advance(static_cast<Stranger&>(*event.pollee));
+      return advance_or_end(static_cast<Stranger&>(*event.pollee));
     case Pollee::Role::dial:
-      return advance(static_cast<Dial&>(*event.pollee), monotonic_clock().now());
+      return advance_or_end(static_cast<Dial&>(*event.pollee), monotonic_clock().now());
     case Pollee::Role::leaver:
       return send_off(static_cast<Leaver&>(*event.pollee));
     case Pollee::Role::stream:
@@ -211,11 +234,16 @@ void Links::handle(const Event& event) {
   }
 }
 
-void Links::accept_all() {
+void Links::accept_all() noexcept {
   const Instant now = monotonic_clock().now();
   accepts_again_ = false;
-  if (is_flooded_ && tokens_.is_full(now)) set_flooded(false);
-  for (const Door& door : doors_) accept_from(door, now);
+  try {
+    if (is_flooded_ && tokens_.is_full(now)) set_flooded(false);
+    for (const Door& door : doors_) accept_from(door, now);
+  } catch (const std::bad_alloc&) {
+    accepts_again_ = true;
+    accepts_at_ = Deadline::after(monotonic_clock(), accept_pause);
+  }
 }
 
 void Links::accept_from(const Door& door, Instant now) {
@@ -261,7 +289,7 @@ void Links::set_flooded(bool is_flooded) {
 /// Members are refused for a reason that somebody should know, but for those that pass by
 /// themselves: they try again, have been told all they need, or dialled while our dial, which
 /// counts, was on its way.
-void Links::drop(const Stranger& stranger, const Status& why) {
+void Links::log_drop(const Stranger& stranger, const Status& why) const {
   const bool is_member = stranger.greeting.is_member();
   const bool has_lost_race = why.code() == StatusCode::already_exists;
   const bool is_usual =
@@ -269,8 +297,27 @@ void Links::drop(const Stranger& stranger, const Status& why) {
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
+}
+
+void Links::drop(const Stranger& stranger, const Status& why) noexcept {
+  try {
+    log_drop(stranger, why);
+  } catch (const std::bad_alloc&) {
+  }
+  remove(stranger);
+}
+
+void Links::remove(const Stranger& stranger) noexcept {
   poller_.forget(stranger, stranger.greeting.socket());
-  std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
+  strangers_.remove_if([&](const auto& each) { return each.get() == &stranger; });
+}
+
+void Links::advance_or_end(Stranger& stranger) noexcept {
+  try {
+    advance(stranger);
+  } catch (...) {
+    drop(stranger, status_of_exception());
+  }
 }
 
 void Links::advance(Stranger& stranger) {
@@ -296,9 +343,10 @@ void Links::advance(Stranger& stranger) {
                                              hello.lane, status.what())));
   }
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+  prepare_welcome(key);
   poller_.forget(stranger, greeting.socket());
   Link link = greeting.take();
-  std::erase_if(strangers_, [&](const auto& each) { return each.get() == &stranger; });
+  remove(stranger);
   welcome(key, std::move(link));
 }
 
@@ -329,9 +377,16 @@ LinkVerdict Links::judge(const LinkHello& hello) const {
   return LinkVerdict::taken;
 }
 
-void Links::welcome(const LinkKey& key, Link link) {
+/// All that takes memory.
+void Links::prepare_welcome(const LinkKey& key) {
+  entries_.try_emplace(key);
+  news_.emplace_back();
+  news_.pop_back();
+}
+
+void Links::welcome(const LinkKey& key, Link link) noexcept {
   dials_.erase(key);
-  Entry& entry = entries_[key];
+  Entry& entry = entries_.find(key)->second;
   if (entry.claim == Claim::none) {
     if (!entry.parked) ++parked_;
     entry.parked = std::move(link);  // a former one of this rank is gone: it came again
@@ -344,14 +399,24 @@ void Links::welcome(const LinkKey& key, Link link) {
 void Links::advance(Dial& dial, Instant now) {
   const Dial::State state = dial.advance(now);
   if (state == Dial::State::going) return;
-  const LinkHello& hello = dial.options().hello;
-  const LinkKey key = {.peer = dial.options().peer, .lane = hello.lane, .stream = hello.stream};
+  const LinkKey key = key_of(dial);
+  prepare_welcome(key);
   if (state == Dial::State::connected) {
     poller_.forget(dial, dial.socket());
     return welcome(key, dial.take());
   }
   news_.push_back({.key = key, .failure = dial.failure()});
   dials_.erase(key);
+}
+
+void Links::advance_or_end(Dial& dial, Instant now) noexcept {
+  try {
+    advance(dial, now);
+  } catch (...) {
+    const LinkKey key = key_of(dial);
+    entries_.find(key)->second.has_starved = has_starved_ = true;
+    dials_.erase(key);
+  }
 }
 
 void Links::send_off(Leaver& leaver) {
@@ -362,18 +427,20 @@ void Links::send_off(Leaver& leaver) {
 
 // --- time ---
 
-void Links::expire() {
+void Links::expire() noexcept {
   const Instant now = monotonic_clock().now();
   if (accepts_again_ && accepts_at_.passed(now)) accept_all();
   while (!strangers_.empty()) {
     const auto late = std::ranges::find_if(
         strangers_, [now](const auto& each) { return each->expiry.passed(now); });
     if (late == strangers_.end()) break;
-    drop(**late, Status(StatusCode::timeout, "it did not say in time who it is"));
+    drop(**late, described([] {
+      return Status(StatusCode::timeout, "it did not say in time who it is");
+    }));
   }
   for (auto next = dials_.begin(); next != dials_.end();) {
     Dial& dial = *(next++)->second;  // which may be over after this
-    if (dial.next().passed(now)) advance(dial, now);
+    if (dial.next().passed(now)) advance_or_end(dial, now);
   }
   leavers_.remove_if([&](const Leaver& each) {
     if (!each.expiry.passed(now)) return false;

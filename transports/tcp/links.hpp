@@ -1,6 +1,8 @@
 // Where the connections of all channels come from: the listener and the strangers who come to it,
 // the ones that we dial, and those that are told goodbye.
 //
+// Where memory runs out, a stranger is dropped, and a dial fails.
+//
 // Either end dials when it has something to post. When both do, the dial of the lower rank counts:
 // it tells the other to try again later, which finds itself dialled before that.
 #pragma once
@@ -66,25 +68,33 @@ class Links {
   /// when it has been claimed before.
   [[nodiscard]] bool claim(const LinkKey& key, std::optional<Link>& link);
   /// Makes the connection of a key that was claimed, unless it is there.
+  /// Throws without memory; the key must be closed then.
   void dial(const LinkKey& key);
   /// One of the connections of that channel is there: the others are not tried for long any more.
   void hurry(std::uint32_t peer, std::uint64_t lane);
   /// From now on the other end is told that it is closed.
-  void close(const LinkKey& key);
+  void close(const LinkKey& key) noexcept;
   /// Closes it when the other end does, so that nothing that was sent is lost, or after a while.
-  void see_off(Fd socket);
+  void see_off(Fd socket) noexcept;
 
-  void handle(const Event& event);
+  void handle(const Event& event) noexcept;
   /// Does what is due.
-  void expire();
+  void expire() noexcept;
   [[nodiscard]] Deadline next() const noexcept;
   /// Nothing goes on, and nobody but the listener waits for anything.
   [[nodiscard]] bool is_quiet() const noexcept {
-    return strangers_.empty() && dials_.empty() && leavers_.empty() && news_.empty();
+    return strangers_.empty() && dials_.empty() && leavers_.empty() && news_.empty() &&
+           !has_starved_;
   }
   /// expire() has nothing to do, now or later.
   [[nodiscard]] bool is_idle() const noexcept { return is_quiet() && !accepts_again_; }
-  [[nodiscard]] std::vector<LinkNews> take_news() { return std::exchange(news_, {}); }
+  /// Leaves the memory of `news` for those to come.
+  void take_news(std::vector<LinkNews>& news) noexcept {
+    news.clear();
+    news_.swap(news);
+  }
+  /// A connection that failed for want of memory, of those that there are.
+  [[nodiscard]] std::optional<LinkKey> take_starved() noexcept;
 
  private:
   struct Door : Pollee {
@@ -108,19 +118,26 @@ class Links {
   struct Entry {
     Claim claim = Claim::none;
     std::optional<Link> parked = {};  // of none: came before this end
+    bool has_starved = false;
   };
   using Strangers = std::list<std::unique_ptr<Stranger>>;
 
   [[nodiscard]] Status make_terms(const TransportOptions& options);
   [[nodiscard]] Status listen(const std::string& host, bool has_secret);
-  void accept_all();
+  void accept_all() noexcept;
   void accept_from(const Door& door, Instant now);
   void set_flooded(bool is_flooded);
   void advance(Stranger& stranger);
-  void drop(const Stranger& stranger, const Status& why);
+  void drop(const Stranger& stranger, const Status& why) noexcept;
+  void log_drop(const Stranger& stranger, const Status& why) const;
+  void remove(const Stranger& stranger) noexcept;
   [[nodiscard]] LinkVerdict judge(const LinkHello& hello) const;
-  void welcome(const LinkKey& key, Link link);
+  void prepare_welcome(const LinkKey& key);
+  void welcome(const LinkKey& key, Link link) noexcept;
   void advance(Dial& dial, Instant now);
+  /// What throws for want of memory is the end of it.
+  void advance_or_end(Stranger& stranger) noexcept;
+  void advance_or_end(Dial& dial, Instant now) noexcept;
   void send_off(Leaver& leaver);
 
   Poller& poller_;
@@ -149,6 +166,7 @@ class Links {
   std::map<LinkKey, std::unique_ptr<Dial>> dials_ = {};
   std::list<Leaver> leavers_ = {};
   std::vector<LinkNews> news_ = {};
+  bool has_starved_ = false;  // some entry
 };
 
 }  // namespace hocket::tcp

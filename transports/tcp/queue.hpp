@@ -32,6 +32,10 @@ class Ring {
   }
   [[nodiscard]] T& front() noexcept { return (*this)[begin_]; }
 
+  /// So that push() does not throw while there are no more than so many.
+  void reserve(std::uint64_t count) {
+    while (places_.size() < count) grow();
+  }
   void push(T element) {
     if (size() == places_.size()) grow();
     places_[place(end_++)] = std::move(element);

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
+#include "base/exception.hpp"
 #include "net/socket.hpp"
 #include "transports/tcp/bundle.hpp"
 
@@ -213,10 +214,13 @@ void Rail::send() noexcept {
   if (errno != EPIPE) send_error_ = errno;  // a closed connection's own end says more
 }
 
-Fd Rail::leave(const Frame& last) {
+Fd Rail::leave(const Frame& last) noexcept {
   if (is_writable() && !is_sending()) {
-    begin(last);
-    send();  // as far as it can go without waiting
+    const Status status = described([&] {
+      begin(last);
+      return Status();
+    });
+    if (status.ok()) send();  // as far as it can go without waiting
   }
   ::shutdown(socket(), SHUT_WR);
   sent_ = out_.cost();

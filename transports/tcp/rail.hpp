@@ -80,7 +80,7 @@ class Rail final : public Connection {
   /// If it fails, nothing can be sent any more; what can be read tells why.
   void send() noexcept;
   /// Says last words if no frame is half sent, and gives the connection away.
-  [[nodiscard]] Fd leave(const Frame& last);
+  [[nodiscard]] Fd leave(const Frame& last) noexcept;
 
   // For the bundle.
   Bundle& bundle;

@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
+
 namespace hocket::tcp {
 namespace {
 
@@ -349,13 +351,21 @@ Status Stream::encrypt() {
   return {};
 }
 
-Fd Stream::leave(bool has_farewell) {
+/// Nothing where that fails.
+std::string_view Stream::encrypt_farewell(std::string_view words) noexcept {
+  const Status status = described([&] {
+    Status sent = link_.tls->send(words);
+    if (sent.ok()) encrypted_ = link_.tls->take_output();
+    return sent;
+  });
+  return status.ok() ? encrypted_ : std::string_view();
+}
+
+Fd Stream::leave(bool has_farewell) noexcept {
   if (has_farewell && sent_ == 0 && encrypted_.empty()) {
     const Header header = make_header(farewell_length, sending_);
-    std::string words(as_text(header));
-    if (link_.tls != nullptr) {
-      words = link_.tls->send(words).ok() ? link_.tls->take_output() : std::string();
-    }
+    std::string_view words = as_text(header);
+    if (link_.tls != nullptr) words = encrypt_farewell(words);
     // As far as it can go without waiting: who does not read it sees the end of the connection.
     static_cast<void>(::send(socket(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT));
   }

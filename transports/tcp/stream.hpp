@@ -69,7 +69,7 @@ class Stream final : public Connection {
   [[nodiscard]] Status look_for_end();
 
   /// Says farewell if no message is half sent, and gives the connection away.
-  [[nodiscard]] Fd leave(bool has_farewell);
+  [[nodiscard]] Fd leave(bool has_farewell) noexcept;
 
   /// The other end is gone, for this reason; nothing moves any more.
   void end(Status why) noexcept { end_ = std::move(why); }
@@ -109,6 +109,7 @@ class Stream final : public Connection {
 
   [[nodiscard]] Status send_encrypted();
   [[nodiscard]] Status encrypt();
+  [[nodiscard]] std::string_view encrypt_farewell(std::string_view words) noexcept;
   [[nodiscard]] Status broke_sending(int error);
   void note_sent(std::uint64_t count) noexcept;
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "net/interfaces.hpp"
@@ -19,6 +20,14 @@ namespace {
 constexpr std::size_t tried_max = 2;
 /// For the others, that are not tried.
 constexpr unsigned polls_between_looks = 16;
+/// For so many ops there is room to say that they failed, from the beginning on.
+constexpr std::uint64_t failures_min = 64;
+
+/// As push_back() would make it.
+template <class T>
+void make_room_in(std::vector<T>& list, std::size_t size) {
+  if (list.capacity() < size) list.reserve(std::max(size, 2 * list.capacity()));
+}
 
 }  // namespace
 
@@ -31,6 +40,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& op
   auto hosts = net::choose_addresses(host, interfaces);
   if (!hosts.ok()) return hosts.status();
   hosts->resize(std::min(hosts->size(), limits::tcp_rails_max));
+  made->failures_.reserve(failures_min);
   Status status = made->poller_.open();
   if (status.ok()) status = made->links_.open(options, streams, *hosts);
   if (!status.ok()) return status;
@@ -55,29 +65,56 @@ TcpTransport::~TcpTransport() {
 Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
   if (Status status = can_reach(peer); !status.ok()) return status;
   const auto id = static_cast<ChannelId>(channels_.size());
-  if (!by_lane_.try_emplace({peer, lane}, id).second) {
+  if (by_lane_.contains({peer, lane})) {
     return Status(StatusCode::already_exists,
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  Channel& channel = *channels_.emplace_back(std::make_unique<Channel>());
+  make_channel(id, peer, lane);
+  Status status = described([&] { return claim(id); });
+  if (status.ok()) return id;
+  fail(id, status, false);
+  return status;
+}
+
+/// Has changed nothing when it throws.
+void TcpTransport::make_channel(ChannelId id, std::uint32_t peer, std::uint64_t lane) {
+  auto made = std::make_unique<Channel>();
+  Channel& channel = *made;
   channel.lane = lane;
   channel.queues.peer = peer;
   channel.queues.streams = links_.streams(peer);
   if (links_.ways(peer) > 1) {
-    has_bundles_ = true;
     channel.bundle = std::make_unique<Bundle>(id, channel.queues, channel.queues.streams, poller_);
   }
+  for (std::uint32_t i = 0; i < channel.queues.streams && channel.bundle == nullptr; ++i) {
+    channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
+  }
+  make_room(streams_ + channel.queues.streams);
+  by_lane_.try_emplace({peer, lane}, id);
+  has_bundles_ = has_bundles_ || channel.bundle != nullptr;
+  streams_ += channel.queues.streams;
+  channels_.push_back(std::move(made));
+}
+
+/// For one more channel, and so many streams of all.
+void TcpTransport::make_room(std::size_t streams) {
+  make_room_in(channels_, channels_.size() + 1);
+  finishing_.reserve(channels_.size() + 1);
+  for (auto* const list : {&due_, &due_now_}) make_room_in(*list, channels_.size() + 1);
+  for (auto* const list : {&turns_, &now_, &waiting_}) make_room_in(*list, streams);
+}
+
+Status TcpTransport::claim(ChannelId id) {
+  Channel& channel = *channels_[id];
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
-    if (channel.bundle == nullptr) {
-      channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
-    }
     std::optional<Link> link;
-    static_cast<void>(links_.claim({.peer = peer, .lane = lane, .stream = i}, link));
+    static_cast<void>(
+        links_.claim({.peer = channel.queues.peer, .lane = channel.lane, .stream = i}, link));
     if (!link) continue;
     if (Status status = adopt(channel, i, std::move(*link)); !status.ok()) return status;
   }
-  return id;
+  return {};
 }
 
 Status TcpTransport::adopt(Channel& channel, std::uint32_t number, Link link) {
@@ -94,7 +131,7 @@ Status TcpTransport::adopt(Channel& channel, std::uint32_t number, Link link) {
 
 std::size_t TcpTransport::post(std::span<const TransportOp> ops) noexcept {
   std::size_t count = 0;
-  for (; count < ops.size() && outstanding_ < limits::transport_ops_max; ++count) {
+  for (; count < ops.size() && has_room_for(ops[count]); ++count) {
     ++outstanding_;
     take_op(ops[count]);
   }
@@ -102,29 +139,60 @@ std::size_t TcpTransport::post(std::span<const TransportOp> ops) noexcept {
   return count;
 }
 
-void TcpTransport::take_op(const TransportOp& op) {
+template <class Work>
+void TcpTransport::guarded(ChannelId id, const Work& work) noexcept {
+  try {
+    work();
+  } catch (...) {
+    if (!channels_[id]->is_over()) fail(id, status_of_exception(), true);
+  }
+}
+
+/// Also to say that it failed. Without memory for that its channel fails, so that there will be.
+inline bool TcpTransport::has_room_for(const TransportOp& op) noexcept {
+  if (outstanding_ >= limits::transport_ops_max) return false;
+  try {
+    failures_.reserve(outstanding_ + 1);
+    return true;
+  } catch (...) {
+    close(op.channel, status_of_exception());
+    return false;
+  }
+}
+
+void TcpTransport::take_op(const TransportOp& op) noexcept {
   if (op.channel >= channels_.size()) {
-    Status why(StatusCode::invalid_argument, fmt::format("there is no channel {}", op.channel));
-    return failures_.push({.token = op.token, .status = std::move(why)});
+    return failures_.push({.token = op.token, .status = described([&] {
+                             return Status(StatusCode::invalid_argument,
+                                           fmt::format("there is no channel {}", op.channel));
+                           })});
   }
   Channel& channel = *channels_[op.channel];
-  if (channel.is_over()) return failures_.push({.token = op.token, .status = channel.failure});
-  if (!channel.has_dialled) begin(channel);
-  const bool is_send = op.kind == TransportOp::Kind::send;
-  Ring<Slot>& queue = is_send ? channel.queues.sends : channel.queues.receives;
-  const std::uint64_t number = queue.end();
-  Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
-  if (is_send) {
-    slot.bytes = op.bytes();
-    slot.header = make_header(slot.bytes, number);
+  bool is_taken = false;
+  if (!channel.is_over()) {
+    guarded(op.channel, [&] {
+      enqueue(channel, op);
+      is_taken = true;
+    });
   }
-  queue.push(slot);
+  if (!is_taken) return failures_.push({.token = op.token, .status = channel.failure});
   if (channel.bundle != nullptr) {
     channel.bundle->is_due = true;
     return place(*channel.bundle);
   }
-  place(*channel.streams[number % channel.streams.size()]);
+  place(*channel.streams[(queue_of(channel, op).end() - 1) % channel.streams.size()]);
   judge_end(op.channel);
+}
+
+void TcpTransport::enqueue(Channel& channel, const TransportOp& op) {
+  if (!channel.has_dialled) begin(channel);
+  Ring<Slot>& queue = queue_of(channel, op);
+  Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
+  if (op.kind == TransportOp::Kind::send) {
+    slot.bytes = op.bytes();
+    slot.header = make_header(slot.bytes, queue.end());
+  }
+  queue.push(slot);
 }
 
 void TcpTransport::begin(Channel& channel) {
@@ -137,16 +205,21 @@ void TcpTransport::begin(Channel& channel) {
   }
 }
 
-void TcpTransport::send_what_is_new() {
+void TcpTransport::send_what_is_new() noexcept {
   for (Stream* const stream : turns_) {
     if (!stream->wants_output() || stream->is_blocked()) continue;
-    if (Status status = stream->send(); status.ok()) {
-      finish(stream->channel);
-      place(*stream);
-    }
-    // A failure is met again by the next turn, which reads what has come before.
+    guarded(stream->channel, [&] { send(*stream); });
   }
-  for (Bundle* const bundle : due_) bundle->send();
+  for (Bundle* const bundle : due_) {
+    guarded(bundle->channel, [&] { bundle->send(); });
+  }
+}
+
+/// A failure is met again by the next turn, which reads what has come before.
+void TcpTransport::send(Stream& stream) {
+  if (Status status = stream.send(); !status.ok()) return;
+  finish(stream.channel);
+  place(stream);
 }
 
 std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexcept {
@@ -183,7 +256,9 @@ bool TcpTransport::prepare_to_sleep() noexcept {
 
 void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
   if (channel >= channels_.size() || channels_[channel]->is_over()) return;
-  Status why = reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
+  Status why = described([&] {
+    return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
+  });
   if (why.peer() < 0) {
     why = std::move(why).with_peer(static_cast<int>(channels_[channel]->queues.peer));
   }
@@ -197,7 +272,7 @@ bool TcpTransport::should_look() noexcept {
          !links_.is_quiet() || ++polls_ % polls_between_looks == 0;
 }
 
-bool TcpTransport::look() {
+bool TcpTransport::look() noexcept {
   const std::span<Event> events = poller_.look();
   for (const Event& event : events) {
     if (event.pollee == nullptr) continue;
@@ -220,31 +295,36 @@ bool TcpTransport::look() {
   return events.size() == Poller::events_at_once;
 }
 
-void TcpTransport::take_news() {
-  for (LinkNews& news : links_.take_news()) {
-    const ChannelId id = by_lane_.at({news.key.peer, news.key.lane});
-    Channel& channel = *channels_[id];
-    if (channel.is_over()) continue;
-    if (news.failure.ok()) {
-      news.failure = adopt(channel, news.key.stream, std::move(news.link));
-    } else if (channel.bundle != nullptr) {
-      news.failure = channel.bundle->give_up(news.key.stream, std::move(news.failure));
-    }
-    if (news.failure.ok() && channel.bundle != nullptr) {
-      place(*channel.bundle);
-    } else if (news.failure.ok()) {
-      place(*channel.streams[news.key.stream]);
-    } else {
-      fail(id, std::move(news.failure), false);
-    }
+void TcpTransport::take_news() noexcept {
+  links_.take_news(news_);
+  for (LinkNews& news : news_) {
+    const ChannelId id = by_lane_.find({news.key.peer, news.key.lane})->second;
+    if (channels_[id]->is_over()) continue;
+    guarded(id, [&] { take(news, id); });
+  }
+  while (const auto key = links_.take_starved()) {
+    const ChannelId id = by_lane_.find({key->peer, key->lane})->second;
+    if (!channels_[id]->is_over()) fail(id, Status::out_of_memory(), false);
   }
 }
 
-void TcpTransport::take_turns() {
+void TcpTransport::take(LinkNews& news, ChannelId id) {
+  Channel& channel = *channels_[id];
+  if (news.failure.ok()) {
+    news.failure = adopt(channel, news.key.stream, std::move(news.link));
+  } else if (channel.bundle != nullptr) {
+    news.failure = channel.bundle->give_up(news.key.stream, std::move(news.failure));
+  }
+  if (!news.failure.ok()) return fail(id, std::move(news.failure), false);
+  if (channel.bundle != nullptr) return place(*channel.bundle);
+  place(*channel.streams[news.key.stream]);
+}
+
+void TcpTransport::take_turns() noexcept {
   now_.swap(turns_);
   for (Stream* const stream : now_) {
     stream->is_in_turn = false;
-    if (stream->is_linked()) take_turn(*stream);
+    if (stream->is_linked()) guarded(stream->channel, [&] { take_turn(*stream); });
   }
   now_.clear();
 }
@@ -275,7 +355,7 @@ Status TcpTransport::move(Stream& stream) {
   return failure;
 }
 
-void TcpTransport::place(Stream& stream) {
+void TcpTransport::place(Stream& stream) noexcept {
   if (stream.is_ready() && !stream.is_in_turn) {
     stream.is_in_turn = true;
     turns_.push_back(&stream);
@@ -299,27 +379,31 @@ void TcpTransport::place(Stream& stream) {
 
 // --- channels over several connections ---
 
-void TcpTransport::place(Bundle& bundle) {
+void TcpTransport::place(Bundle& bundle) noexcept {
   if (bundle.is_in_turn || !bundle.is_ready()) return;
   bundle.is_in_turn = true;
   due_.push_back(&bundle);
 }
 
-void TcpTransport::take_turns_of_bundles() {
+void TcpTransport::take_turns_of_bundles() noexcept {
   tick();
   due_now_.swap(due_);
   for (Bundle* const bundle : due_now_) {
     bundle->is_in_turn = false;
     if (channels_[bundle->channel]->is_over()) continue;
-    Status status = bundle->move(scratch_);
-    finish(bundle->channel);
-    if (!status.ok()) {
-      const bool is_lost = status.code() == StatusCode::peer_lost;
-      fail(bundle->channel, std::move(status), !is_lost);
-    }
-    place(*bundle);
+    guarded(bundle->channel, [&] { take_turn(*bundle); });
   }
   due_now_.clear();
+}
+
+void TcpTransport::take_turn(Bundle& bundle) {
+  Status status = bundle.move(scratch_);
+  finish(bundle.channel);
+  if (!status.ok()) {
+    const bool is_lost = status.code() == StatusCode::peer_lost;
+    fail(bundle.channel, std::move(status), !is_lost);
+  }
+  place(bundle);
 }
 
 Deadline TcpTransport::next_tick() const noexcept {
@@ -330,20 +414,21 @@ Deadline TcpTransport::next_tick() const noexcept {
   return is_needed ? tick_at_ : Deadline::never();
 }
 
-void TcpTransport::tick() {
+void TcpTransport::tick() noexcept {
   const Instant now = monotonic_clock().now();
   if (!tick_at_.is_never() && !tick_at_.passed(now)) return;
   tick_at_ = Deadline(now + Bundle::tick_time);
   for (const auto& channel : channels_) {
     if (channel->bundle == nullptr || channel->is_over()) continue;
-    channel->bundle->tick();
-    place(*channel->bundle);
+    Bundle& bundle = *channel->bundle;
+    guarded(bundle.channel, [&] { bundle.tick(); });
+    place(bundle);
   }
 }
 
 // --- ops that are over ---
 
-void TcpTransport::finish(ChannelId id) {
+void TcpTransport::finish(ChannelId id) noexcept {
   Channel& channel = *channels_[id];
   const auto has_finished = [](Ring<Slot>& queue) {
     return !queue.empty() && queue.front().is_done;
@@ -357,7 +442,7 @@ void TcpTransport::finish(ChannelId id) {
 }
 
 /// Of several streams one may end while messages that came before are still on the others.
-void TcpTransport::judge_end(ChannelId id) {
+void TcpTransport::judge_end(ChannelId id) noexcept {
   const Channel& channel = *channels_[id];  // a bundle judges itself
   if (channel.ended == 0 || channel.is_over()) return;
   const Stream* next = nullptr;  // has the oldest receive that is not over
@@ -374,7 +459,7 @@ void TcpTransport::judge_end(ChannelId id) {
   if (next != nullptr && next->has_end()) fail(id, next->why(), false);
 }
 
-void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
+void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
   Channel& channel = *channels_[id];
   channel.failure = std::move(why);
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
@@ -391,7 +476,7 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
   }
 }
 
-void TcpTransport::leave(Channel& channel, bool has_farewell) {
+void TcpTransport::leave(Channel& channel, bool has_farewell) noexcept {
   const auto see_off = [&](Fd socket) {
     if (has_farewell) links_.see_off(std::move(socket));
   };
@@ -405,7 +490,7 @@ void TcpTransport::leave(Channel& channel, bool has_farewell) {
   channel.bundle->leave(has_farewell ? Frame::Kind::closed : Frame::Kind::left, see_off);
 }
 
-std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) {
+std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexcept {
   std::size_t count = 0;
   while (!finishing_.empty() && count < completions.size()) {
     Channel& channel = *channels_[finishing_.front()];

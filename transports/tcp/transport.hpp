@@ -1,5 +1,8 @@
 // Channels over TCP, each a connection of its own (or HOCKET_TCP_STREAMS of them): so the kernel
 // holds back the sender of a channel whose receiver is slow, and no channel waits for another.
+//
+// Where memory runs out, the channel concerned fails. To fail one, and to say so of all its ops,
+// takes no memory: there is room in the lists for all channels, streams and ops that there are.
 #pragma once
 
 #include <cstddef>
@@ -59,33 +62,50 @@ class TcpTransport final : public Transport {
     [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
   };
 
+  [[nodiscard]] static Ring<Slot>& queue_of(Channel& channel, const TransportOp& op) noexcept {
+    return op.kind == TransportOp::Kind::send ? channel.queues.sends : channel.queues.receives;
+  }
+
   TcpTransport() : links_(poller_) {}
 
-  void take_op(const TransportOp& op);
+  void make_channel(ChannelId id, std::uint32_t peer, std::uint64_t lane);
+  [[nodiscard]] Status claim(ChannelId id);
+  void make_room(std::size_t streams);
+
+  /// Calls work(). What it throws is the failure of the channel.
+  template <class Work>
+  void guarded(ChannelId id, const Work& work) noexcept;
+
+  [[nodiscard]] bool has_room_for(const TransportOp& op) noexcept;
+  void take_op(const TransportOp& op) noexcept;
+  void enqueue(Channel& channel, const TransportOp& op);
   void begin(Channel& channel);
-  void send_what_is_new();
+  void send_what_is_new() noexcept;
+  void send(Stream& stream);
 
   /// Asks the system what has happened; true when there may be more to ask for.
-  bool look();
+  bool look() noexcept;
   [[nodiscard]] Status adopt(Channel& channel, std::uint32_t number, Link link);
   [[nodiscard]] bool should_look() noexcept;
-  void take_news();
-  void take_turns();
+  void take_news() noexcept;
+  void take(LinkNews& news, ChannelId id);
+  void take_turns() noexcept;
   void take_turn(Stream& stream);
   [[nodiscard]] Status move(Stream& stream);
   /// Puts it into the lists in which it belongs by now.
-  void place(Stream& stream);
+  void place(Stream& stream) noexcept;
 
-  void place(Bundle& bundle);
-  void take_turns_of_bundles();
-  void tick();
+  void place(Bundle& bundle) noexcept;
+  void take_turns_of_bundles() noexcept;
+  void take_turn(Bundle& bundle);
+  void tick() noexcept;
   [[nodiscard]] Deadline next_tick() const noexcept;
-  void leave(Channel& channel, bool has_farewell);
+  void leave(Channel& channel, bool has_farewell) noexcept;
 
-  void finish(ChannelId id);
-  void judge_end(ChannelId id);
-  void fail(ChannelId id, Status why, bool has_farewell);
-  [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions);
+  void finish(ChannelId id) noexcept;
+  void judge_end(ChannelId id) noexcept;
+  void fail(ChannelId id, Status why, bool has_farewell) noexcept;
+  [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions) noexcept;
 
   TransportCaps caps_ = {.small_bytes_max = 1024, .segment_bytes = 256 << 10};
   Poller poller_ = {};
@@ -93,6 +113,8 @@ class TcpTransport final : public Transport {
   Scratch scratch_ = {};
   std::vector<std::unique_ptr<Channel>> channels_ = {};
   std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> by_lane_ = {};
+  std::size_t streams_ = 0;  // of all channels
+  std::vector<LinkNews> news_ = {};
 
   // Of streams.
   std::vector<Stream*> turns_ = {};  // those with something to do

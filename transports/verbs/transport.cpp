@@ -230,12 +230,16 @@ void VerbsTransport::dial(Partner& partner) {
 }
 
 void VerbsTransport::take_news() {
-  for (tcp::LinkNews& news : links_.take_news()) {
+  links_.take_news(news_);
+  for (tcp::LinkNews& news : news_) {
     Partner& found = partner(news.key.peer);
     if (found.peer.is_lost()) continue;
     Status status = std::move(news.failure);
     if (status.ok()) status = meet(found, std::move(news.link));
     if (!status.ok()) traffic_.doom(found.peer, std::move(status));
+  }
+  while (const auto key = links_.take_starved()) {
+    traffic_.doom(partner(key->peer).peer, Status::out_of_memory());
   }
 }
 

@@ -102,6 +102,7 @@ class VerbsTransport final : public Transport {
   // In the order in which they may be made: each is used by those behind it.
   tcp::Poller poller_ = {};
   tcp::Links links_;
+  std::vector<tcp::LinkNews> news_ = {};
   Traffic::Rails rails_ = {};
   Traffic traffic_;
   std::vector<std::unique_ptr<Watch>> watches_ = {};

@@ -1,0 +1,22 @@
+// What an exception means to those who get a Status.
+#pragma once
+
+#include "hocket/status.hpp"
+
+namespace hocket {
+
+/// Of the exception that is being handled: limit_exceeded when memory or threads have run out, the
+/// status of an Error, and internal with the text of anything else. To be called in a catch block.
+[[nodiscard]] Status status_of_exception() noexcept;
+
+/// What describe() gives, or out_of_memory() when there is no memory for it.
+template <class Describe>
+[[nodiscard]] Status described(const Describe& describe) noexcept {
+  try {
+    return describe();
+  } catch (...) {
+    return status_of_exception();
+  }
+}
+
+}  // namespace hocket

@@ -1,0 +1,403 @@
+// Memory runs out: of one rank of two, the n-th allocation of a scenario fails, for every n until
+// the scenario needs no more. That rank gets limit_exceeded, or does without; its communicator then
+// either goes on or fails at once, its buffers are left alone, and the other rank does not hang.
+//
+//   memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each time
+//   memory limit                        with the system's limit, RLIMIT_AS, cut after the join
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <functional>
+#include <new>
+#include <random>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "hocket/hocket.hpp"
+
+#include "support/stopwatch.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace {
+
+constexpr std::int64_t never = INT64_MAX;
+/// Until the allocation that fails: 0, the next one.
+std::atomic<std::int64_t> allocations_left = never;
+
+void* allocated(std::size_t bytes, std::size_t alignment) {
+  const bool is_armed = allocations_left.load(std::memory_order_relaxed) != never;
+  if (is_armed && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
+  void* memory = nullptr;
+  if (::posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+// In place of those of the standard library, for the program and all that it is linked with.
+void* operator new(std::size_t bytes) { return allocated(bytes, alignof(std::max_align_t)); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocated(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
+  std::free(memory);
+}
+
+namespace {
+
+using namespace std::chrono_literals;
+using hocket::Collective;
+using hocket::CollectiveKind;
+using hocket::Communicator;
+using hocket::Message;
+using hocket::StatusCode;
+using hocket::Work;
+using hocket::testing::Stopwatch;
+
+constexpr int ranks = 2;
+constexpr std::size_t small = 16;
+constexpr std::size_t large = 150'000;  // several segments
+constexpr auto operation_timeout = 20s;
+constexpr auto join_timeout = 2s;
+constexpr auto soon = 10s;      // of what must not wait for a time-out
+constexpr int hang_seconds = 60;  // then a rank is killed
+/// The status of a process with which all is well, and whose allocation failed.
+constexpr int has_failed = 3;
+
+int wrong(const std::string& what) {
+  std::fputs(fmt::format("WRONG: {}\n", what).c_str(), stdout);
+  std::fflush(stdout);
+  return 1;
+}
+
+/// What a rank gives to operations; nobody may write to it once they are over.
+struct Buffers {
+  std::vector<float> in = std::vector<float>(large * ranks, 1.0F);
+  std::vector<float> out = std::vector<float>(large * ranks, 1.0F);
+};
+
+struct Scenario {
+  std::string name;
+  std::function<void(Communicator& world, Buffers& buffers)> run;
+  bool has_join = false;
+  std::vector<std::pair<const char*, const char*>> variables = {};
+};
+
+Collective collective(CollectiveKind kind, std::size_t count, Buffers& buffers) {
+  return {.kind = kind,
+          .in = buffers.in.data(),
+          .out = kind == CollectiveKind::broadcast ? buffers.in.data() : buffers.out.data(),
+          .type = hocket::DataType::f32,
+          .count = count};
+}
+
+void start_several(Communicator& world, Buffers& buffers) {
+  Collective first = collective(CollectiveKind::all_reduce, small, buffers);
+  Collective second = collective(CollectiveKind::broadcast, large, buffers);
+  first.out = buffers.out.data() + large;
+  Work works[] = {world.start(first), world.start(second), world.start(first)};
+  while (!works[0].is_over()) std::this_thread::sleep_for(1ms);
+  hocket::wait_any(works);
+  hocket::wait_all(works);
+}
+
+/// Only the thread in the background moves it on.
+void start_in_background(Communicator& world, Buffers& buffers) {
+  std::atomic<bool> has_ended = false;
+  Collective operation = collective(CollectiveKind::all_reduce, large, buffers);
+  operation.options.on_end_context = &has_ended;
+  operation.options.on_end = [](void* context, StatusCode) {
+    *static_cast<std::atomic<bool>*>(context) = true;
+  };
+  Work work = world.start(operation);
+  while (!has_ended) std::this_thread::sleep_for(1ms);
+  work.wait();
+}
+
+void prepare(Communicator& world, Buffers& buffers) {
+  hocket::Prepared prepared =
+      world.prepare(collective(CollectiveKind::all_reduce, large, buffers));
+  prepared.run();
+  prepared.start().wait();
+}
+
+void send_around(Communicator& world, Buffers& buffers) {
+  const int other = 1 - world.rank();
+  for (const std::size_t count : {small, std::size_t{20'000}, large}) {
+    world.sendrecv(Message::send<float>(std::span(buffers.in).first(count), other),
+                   Message::recv<float>(std::span(buffers.out).first(count), other));
+  }
+}
+
+void send_in_background(Communicator& world, Buffers& buffers) {
+  const int other = 1 - world.rank();
+  for (const std::size_t count : {small, std::size_t{20'000}, large}) {
+    Work works[] = {
+        world.start(Message::send<float>(std::span(buffers.in).first(count), other, 1)),
+        world.start(Message::send<float>(std::span(buffers.in).first(count), other, 2)),
+        world.start(Message::recv<float>(std::span(buffers.out).first(count), other, 2)),
+        world.start(Message::recv<float>(std::span(buffers.out).subspan(large, count))),
+    };
+    hocket::wait_all(works);
+  }
+}
+
+void split(Communicator& world, Buffers& buffers) {
+  Communicator part = world.split(0, -world.rank());
+  part.run(collective(CollectiveKind::all_reduce, small, buffers));
+  const int order[] = {1, 0};
+  part.subgroup(order).barrier();
+}
+
+void leave(Communicator& world, Buffers& buffers) {
+  Communicator copy = world.dup();
+  Work work = copy.start(collective(CollectiveKind::all_reduce, large, buffers));
+  send_around(copy, buffers);
+  copy = {};
+  work = {};
+  world = {};
+}
+
+void run_pieces(Communicator& world, Buffers& buffers) {
+  std::vector<hocket::Piece> pieces;
+  for (std::size_t i = 0; i < 20; ++i) pieces.push_back({&buffers.out[i * 100], i});
+  world.run(Collective::all_reduce<float>(pieces, hocket::ReduceOp::average));
+}
+
+void check_c(hocket_status status) {
+  if (status != HOCKET_OK) {
+    hocket::throw_error({static_cast<StatusCode>(status), hocket_last_error()});
+  }
+}
+
+/// By the C ABI, which no exception leaves.
+void run_c(Communicator& /*world*/, Buffers& buffers) {
+  hocket_join_options options = {};
+  options.struct_size = sizeof options;
+  options.url = std::getenv("MEMORY_URL");
+  options.timeout_ns = std::chrono::nanoseconds(join_timeout).count();
+  hocket_comm* world = nullptr;
+  hocket_status status = hocket_join(&options, &world);
+  hocket_work* work = nullptr;
+  if (status == HOCKET_OK) {
+    status = hocket_all_reduce(world, buffers.in.data(), buffers.out.data(), large, HOCKET_F32,
+                               HOCKET_SUM);
+  }
+  if (status == HOCKET_OK) {
+    hocket_collective barrier = {};
+    barrier.struct_size = sizeof barrier;
+    barrier.kind = HOCKET_BARRIER;
+    status = hocket_start(world, &barrier, &work);
+  }
+  if (status == HOCKET_OK) status = hocket_work_wait(work, -1, nullptr);
+  hocket_work_free(work);
+  hocket_comm_free(world);
+  check_c(status);
+}
+
+std::vector<Scenario> scenarios() {
+  std::vector<Scenario> all;
+  all.push_back({.name = "join", .run = [](Communicator&, Buffers&) {}, .has_join = true});
+  for (auto kind = CollectiveKind::all_reduce; kind <= CollectiveKind::exscan;
+       kind = static_cast<CollectiveKind>(static_cast<int>(kind) + 1)) {
+    for (const std::size_t count : {small, large}) {
+      if (kind == CollectiveKind::barrier && count == large) continue;
+      all.push_back({.name = fmt::format("{} of {}", name(kind), count),
+                     .run = [=](Communicator& world, Buffers& buffers) {
+                       world.run(collective(kind, count, buffers));
+                     }});
+    }
+  }
+  all.push_back({.name = "pieces", .run = run_pieces});
+  all.push_back({.name = "start", .run = start_several});
+  all.push_back({.name = "background", .run = start_in_background});
+  all.push_back({.name = "prepare", .run = prepare});
+  all.push_back({.name = "messages", .run = send_around});
+  all.push_back({.name = "background messages", .run = send_in_background});
+  all.push_back({.name = "split", .run = split});
+  all.push_back({.name = "leave", .run = leave});
+  all.push_back({.name = "C", .run = run_c, .has_join = true});
+  all.push_back({.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
+  return all;
+}
+
+// --- one rank ---
+
+struct Fault {
+  int rank = 0;
+  std::int64_t n = 0;
+};
+
+void arm(const Fault& fault, int rank) {
+  if (rank == fault.rank) allocations_left = fault.n;
+}
+
+/// The failure that a call ends with, and how long it took.
+struct Outcome {
+  hocket::Status status = {};
+  hocket::Duration time = {};
+};
+
+Outcome outcome_of(const std::function<void()>& call) {
+  const Stopwatch watch;
+  try {
+    call();
+  } catch (const hocket::Error& error) {
+    return {error.status(), watch.elapsed()};
+  }
+  return {{}, watch.elapsed()};
+}
+
+/// The memory of operations that are over is its owner's, also while the communicator is used.
+int check_afterwards(Communicator& world, Buffers& buffers) {
+  std::ranges::fill(buffers.in, 7.0F);
+  std::ranges::fill(buffers.out, 7.0F);
+  for (int i = 0; i < 2; ++i) {
+    float value = 1;
+    const Outcome later = outcome_of([&] {
+      world.all_reduce<float>(std::span(&value, 1), {}, {.timeout = operation_timeout});
+    });
+    if (later.time > soon) return wrong("a later operation hangs: " + later.status.to_string());
+  }
+  std::this_thread::sleep_for(2ms);
+  const auto is_ours = [](float value) { return value == 7.0F; };
+  if (!std::ranges::all_of(buffers.in, is_ours) || !std::ranges::all_of(buffers.out, is_ours)) {
+    return wrong("a buffer is written to after its operation");
+  }
+  return 0;
+}
+
+int run_rank(const Scenario& scenario, int rank, const std::string& url, const Fault& fault) {
+  ::setenv("MEMORY_URL", url.c_str(), 1);
+  for (const auto& [name, value] : scenario.variables) ::setenv(name, value, 1);
+  Buffers buffers;
+  Communicator world;
+  hocket::set_log_sink([](void*, hocket_log_level, const char*) {}, nullptr);
+  const auto join = [&] {
+    world = hocket::join({.url = url, .timeout = join_timeout,
+                          .operation_timeout = operation_timeout});
+  };
+  const bool is_c = scenario.has_join && scenario.name == "C";
+  Outcome outcome;
+  if (scenario.has_join) {
+    arm(fault, rank);
+    outcome = outcome_of([&] { is_c ? scenario.run(world, buffers) : join(); });
+  } else {
+    join();
+    arm(fault, rank);
+    outcome = outcome_of([&] { scenario.run(world, buffers); });
+  }
+  const bool has_fired = rank == fault.rank && allocations_left < 0;
+  allocations_left = never;
+  if (outcome.time > soon) return wrong("it hangs: " + outcome.status.to_string());
+  if (rank == fault.rank && !outcome.status.ok() &&
+      (!has_fired || outcome.status.code() != StatusCode::limit_exceeded)) {
+    return wrong("not for want of memory: " + outcome.status.to_string());
+  }
+  if (world && check_afterwards(world, buffers) != 0) return 1;
+  return has_fired ? has_failed : 0;
+}
+
+// --- all of them ---
+
+/// Status of a rank as a shell has it.
+int status_of(pid_t process) {
+  int status = 0;
+  ::waitpid(process, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/// Whether the allocation failed. Throws when something is wrong.
+bool try_one(const Scenario& scenario, const Fault& fault, const std::string& place) {
+  pid_t processes[ranks] = {};
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string url = fmt::format("file://{}?rank={}&size={}", place, rank, ranks);
+    processes[rank] = ::fork();
+    if (processes[rank] != 0) continue;
+    ::alarm(hang_seconds);
+    int status = 1;
+    try {
+      status = run_rank(scenario, rank, url, fault);
+    } catch (const std::exception& error) {
+      allocations_left = never;
+      status = wrong(fmt::format("an exception escapes: {}", error.what()));
+    }
+    std::_Exit(status);
+  }
+  bool has_fired = false;
+  std::string statuses;
+  bool is_right = true;
+  for (const pid_t each : processes) {
+    const int status = status_of(each);
+    has_fired = has_fired || status == has_failed;
+    is_right = is_right && (status == 0 || status == has_failed);
+    statuses += fmt::format(" {}", status);
+  }
+  if (!is_right) {
+    throw std::runtime_error(fmt::format("{}, allocation {} of rank {}: ranks end with{}",
+                                         scenario.name, fault.n, fault.rank, statuses));
+  }
+  return has_fired;
+}
+
+/// In a row, without that anything failed: then there are no more allocations.
+constexpr int passes_at_end = 3;
+
+int try_every(std::int64_t stride, std::span<char*> names) {
+  const hocket::testing::TemporaryFolder folder;
+  std::mt19937_64 random(std::random_device{}());
+  int failures = 0;
+  int number = 0;
+  for (const Scenario& scenario : scenarios()) {
+    if (!names.empty() && std::ranges::none_of(names, [&](const char* name) {
+          return scenario.name.find(name) != std::string::npos;
+        })) {
+      continue;
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Stopwatch watch;
+      auto n = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(stride));
+      for (int passes = 0; passes < passes_at_end; n += stride) {
+        try {
+          const std::string place = fmt::format("{}/{}", folder.path(), ++number);
+          passes = try_one(scenario, {.rank = rank, .n = n}, place) ? 0 : passes + 1;
+        } catch (const std::runtime_error& error) {
+          failures += wrong(error.what());
+          passes = 0;
+        }
+      }
+      fmt::print("{}, rank {}: {} allocations in {:.1f} s\n", scenario.name, rank, n,
+                 std::chrono::duration<double>(watch.elapsed()).count());
+      std::fflush(stdout);
+    }
+  }
+  return failures == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::setenv("HOCKET_SECRET", "of this test", 1);
+  const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
+  if (argc > 2 && std::string_view(argv[1]) == "every") {
+    return try_every(std::strtoll(argv[2], nullptr, 10), arguments.subspan(3));
+  }
+  return wrong("memory every STRIDE [SCENARIO...]");
+}
