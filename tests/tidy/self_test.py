@@ -87,8 +87,8 @@ SIZES = [
         ["tests:1: too-few-tests"],
     ),
     (
-        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(143)}
-        | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(23)},
+        {f"include/hocket/a{n}.hpp": "int a;\n" * 140 for n in range(152)}
+        | {f"tests/a{n}.cpp": "int a;\n" * 700 for n in range(25)},
         ["lib:1: library-size"],
     ),
     (
