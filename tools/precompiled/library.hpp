@@ -1,6 +1,6 @@
 // What sources include most, for the compiler to read once (Meson's b_pch): without it two thirds
-// of the time of most files. Each file still includes what it uses, which `tools/check --sanitize
-// thread` checks, as it builds without. No `#pragma once`: this is the main file of its
+// of the time of most files. Each file still includes what it uses, which `tools/check --suite
+// alone` checks: it compiles each of them without. No `#pragma once`: this is the main file of its
 // compilation.
 #include <algorithm>
 #include <array>
