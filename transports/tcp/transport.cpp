@@ -10,6 +10,7 @@
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "net/interfaces.hpp"
+#include "net/silence.hpp"
 #include "transports/tcp/sockets.hpp"
 
 namespace hocket::tcp {
@@ -19,6 +20,10 @@ namespace {
 constexpr std::size_t tried_max = 2;
 /// For the others, that are not tried.
 constexpr unsigned polls_between_looks = 16;
+/// So often in HOCKET_HOST_TIMEOUT the system is asked whether hosts answer.
+constexpr int checks_per_timeout = 16;
+/// By who polls and never sleeps; the clock is asked no more often.
+constexpr unsigned looks_between_checks = 256;
 
 }  // namespace
 
@@ -26,7 +31,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& op
                                                       std::uint32_t streams,
                                                       std::string_view interfaces) {
   raise_open_files_max();
-  std::unique_ptr<TcpTransport> made(new TcpTransport);
+  std::unique_ptr<TcpTransport> made(new TcpTransport(net::host_timeout()));
   const std::string host = options.host.empty() ? "127.0.0.1" : options.host;
   auto hosts = net::choose_addresses(host, interfaces);
   if (!hosts.ok()) return hosts.status();
@@ -166,6 +171,8 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
 bool TcpTransport::prepare_to_sleep() noexcept {
   while (look()) {
   }
+  const Instant now = monotonic_clock().now();
+  check_answers(now);
   std::erase_if(turns_, [](Stream* stream) {
     stream->is_in_turn = stream->is_ready();
     return !stream->is_in_turn;
@@ -176,8 +183,9 @@ bool TcpTransport::prepare_to_sleep() noexcept {
   });
   if (!turns_.empty() || !due_.empty() || !finishing_.empty() || !failures_.empty()) return false;
   const Deadline next = next_tick();
-  if (next.passed(monotonic_clock().now())) return false;  // its alarm may be over
-  poller_.wake_at(links_.next().or_sooner(next));
+  if (next.passed(now)) return false;  // its alarm may be over
+  const Deadline check = outstanding_ > 0 ? check_at_ : Deadline::never();
+  poller_.wake_at(links_.next().or_sooner(next).or_sooner(check));
   return true;
 }
 
@@ -217,6 +225,7 @@ bool TcpTransport::look() {
   }
   if (!links_.is_quiet()) links_.expire();
   take_news();
+  if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
   return events.size() == Poller::events_at_once;
 }
 
@@ -339,6 +348,33 @@ void TcpTransport::tick() {
     channel->bundle->tick();
     place(*channel->bundle);
   }
+}
+
+// --- hosts that do not answer ---
+
+void TcpTransport::check_answers(Instant now) {
+  if (!check_at_.is_never() && !check_at_.passed(now)) return;
+  check_at_ = Deadline(now + host_timeout_ / checks_per_timeout);
+  for (ChannelId id = 0; id < channels_.size(); ++id) {
+    Channel& channel = *channels_[id];
+    const bool is_waited_for = !channel.queues.sends.empty() || !channel.queues.receives.empty();
+    if (is_waited_for && !channel.is_over()) check_answers(channel, id, now);
+  }
+}
+
+void TcpTransport::check_answers(Channel& channel, ChannelId id, Instant now) {
+  if (channel.bundle != nullptr) {
+    channel.bundle->check_answers(now, host_timeout_);
+    return place(*channel.bundle);
+  }
+  for (const auto& stream : channel.streams) {
+    const bool is_alive = stream->is_linked() && !stream->has_end();
+    if (!is_alive || !stream->is_unanswered(now, host_timeout_)) continue;
+    stream->end(unanswered_by_peer(channel.queues.peer));
+    ++channel.ended;
+    place(*stream);
+  }
+  judge_end(id);
 }
 
 // --- ops that are over ---

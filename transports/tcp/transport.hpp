@@ -59,7 +59,7 @@ class TcpTransport final : public Transport {
     [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
   };
 
-  TcpTransport() : links_(poller_) {}
+  explicit TcpTransport(Duration host_timeout) : links_(poller_), host_timeout_(host_timeout) {}
 
   void take_op(const TransportOp& op);
   void begin(Channel& channel);
@@ -81,6 +81,10 @@ class TcpTransport final : public Transport {
   void tick();
   [[nodiscard]] Deadline next_tick() const noexcept;
   void leave(Channel& channel, bool has_farewell);
+
+  /// Finds the hosts that do not answer, when that is due again.
+  void check_answers(Instant now);
+  void check_answers(Channel& channel, ChannelId id, Instant now);
 
   void finish(ChannelId id);
   void judge_end(ChannelId id);
@@ -106,6 +110,11 @@ class TcpTransport final : public Transport {
   std::vector<Bundle*> due_ = {};  // those with something to do
   std::vector<Bundle*> due_now_ = {};
   Deadline tick_at_ = Deadline::never();
+
+  // Hosts that do not answer.
+  const Duration host_timeout_;
+  Deadline check_at_ = Deadline::never();
+  unsigned looks_ = 0;
 
   Ring<ChannelId> finishing_ = {};
   Ring<TransportCompletion> failures_ = {};
