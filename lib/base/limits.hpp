@@ -103,6 +103,9 @@ inline constexpr std::size_t verbs_lanes_max = 1 << 20;
 inline constexpr std::size_t data_strangers_max = 1024;
 /// Made by other ranks for channels that this rank has not opened yet.
 inline constexpr std::size_t parked_links_max = 16 << 10;
+/// Ranges of lanes that are over, of which a rank remembers that they are. Of older ones it does
+/// not: a rank that dials them then waits until its own time is over.
+inline constexpr std::size_t closed_lane_ranges_max = 1024;
 
 /// For both sides of a connection to prove who they are.
 inline constexpr std::chrono::seconds handshake_timeout{5};

@@ -78,6 +78,10 @@ class Group {
  private:
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 
+  /// Of the communicator with that id.
+  [[nodiscard]] static engine::Group::Lanes lanes_of(std::uint64_t id) noexcept {
+    return {.first = id << lane_bits, .last = ((id + 1) << lane_bits) - 1};
+  }
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options) const;

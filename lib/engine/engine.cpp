@@ -22,6 +22,9 @@ constexpr std::uint32_t burst_starts = 4;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
+// Other ranks that dial for a group that has ended here wait no longer than this until somebody
+// looks. More often would disturb operations of other groups.
+constexpr Duration answer_pause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -148,6 +151,7 @@ bool Engine::test(const Work& work) {
     executor_.progress();
     wake_sleepers();
   }
+  answer_others();
   return work.is_over();
 }
 
@@ -155,6 +159,7 @@ void Engine::fail(Group& group, const Status& why) {
   const Entry entry(*this);
   executor_.fail(group, why);
   wake_sleepers();
+  answer_others();
 }
 
 Status Engine::loss_of(const Group& group) {
@@ -163,6 +168,7 @@ Status Engine::loss_of(const Group& group) {
     executor_.progress();
     wake_sleepers();
   }
+  answer_others();
   if (!group.failure.ok() || group.mailbox == nullptr) return group.failure;
   return group.mailbox->loss();
 }
@@ -197,9 +203,16 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 
 void Engine::close(Group& group) {
   const Entry entry(*this);
-  const Status reason(StatusCode::aborted, "the communicator was left");
-  for (const ChannelId channel : group.channels) transport_->close(channel, reason);
+  executor_.close(group, Status(StatusCode::aborted, "the communicator was left"));
   executor_.detach(group);
+  wake_sleepers();
+  answer_others();
+}
+
+void Engine::close_lanes(const Group::Lanes& lanes) {
+  const Entry entry(*this);
+  transport_->close_lanes(lanes.first, lanes.last,
+                          Status(StatusCode::aborted, "this rank is no member"));
   wake_sleepers();
 }
 
@@ -308,25 +321,50 @@ void Engine::wake_sleepers() {
 }
 
 void Engine::call_background() {
+  answer_others();
   if (leader_ != Leader::nobody || executor_.active() == 0) return;
+  start_background();
+  wake_sleepers();  // it may sleep as a leader still that it is no more
+}
+
+void Engine::answer_others() {
+  if (!executor_.has_ended_groups() || answers_others_) return;
+  answers_others_ = true;
+  start_background();
+}
+
+void Engine::start_background() {
   if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
   ring_for_background();
-  wake_sleepers();  // it may sleep as a leader still that it is no more
 }
 
 /// Once is enough until it is heard: a thread that was woken may have no processor yet, and to wake
 /// it again takes a call of the system each time.
 void Engine::ring_for_background() {
-  if (background_bell_.exchange(1) == 0) background_bell_.notify_one();
+  if (is_rung_.exchange(true)) return;
+  { const std::lock_guard lock(bell_mutex_); }  // it waits by now, or sees that it was rung
+  bell_.notify_one();
+}
+
+/// False: it was not rung, but other ranks may want an answer.
+bool Engine::wait_for_bell() {
+  std::unique_lock lock(bell_mutex_);
+  const auto is_rung = [this] { return is_rung_.load(); };
+  if (!answers_others_) {
+    bell_.wait(lock, is_rung);
+  } else if (!bell_.wait_for(lock, answer_pause, is_rung)) {
+    return false;
+  }
+  is_rung_ = false;
+  return true;
 }
 
 /// Keeps away from the mutex while others are at work, who hold it nearly always.
 void Engine::run_in_background() {
   bool is_alone = false;  // with what others start, and do not wait for
   while (true) {
-    background_bell_.wait(0);
-    background_bell_ = 0;
-    for (int i = 0; i < background_delays_max && !is_alone; ++i) {
+    const bool is_wanted = wait_for_bell();
+    for (int i = 0; i < background_delays_max && is_wanted && !is_alone && !is_ending_; ++i) {
       const std::uint32_t starts = background_starts_;
       std::this_thread::sleep_for(background_delay);
       if (background_starts_ == starts) break;
@@ -335,13 +373,17 @@ void Engine::run_in_background() {
     if (leader_ == Leader::waiter && !is_ending_) continue;  // who calls at its end
     std::unique_lock lock(mutex_);
     if (is_ending_) return;
-    if (leader_ != Leader::nobody || executor_.active() == 0) continue;
+    if (leader_ != Leader::nobody) continue;
+    // Where it can't sleep until others come, it looks after them now and then.
+    const bool stays = answers_others_ && transport_->descriptor() >= 0;
+    if (answers_others_ && !stays) executor_.progress();
+    const auto is_idle = [&] { return executor_.active() == 0 && !stays; };
     const std::uint32_t starts = background_starts_;
     const auto is_disturbed = [&] { return background_starts_ - starts > burst_starts; };
-    lead(lock, Leader::background, {},
-         [&] { return is_ending_ || executor_.active() == 0 || is_disturbed(); });
+    lead(lock, Leader::background, {}, [&] { return is_ending_ || is_idle() || is_disturbed(); });
+    if (executor_.has_ended_groups()) answers_others_ = true;
     is_alone = executor_.active() == 0 && !is_disturbed();
-    if (is_disturbed()) background_bell_ = 1;
+    if (is_disturbed()) ring_for_background();
   }
 }
 

@@ -96,13 +96,7 @@ Run& Executor::take_run() {
 void Executor::start(const Task& task) {
   Group& group = *task.group;
   task.work->begin();
-  if (!group.failure.ok()) {
-    // Other ranks may wait at channels that are new here.
-    for (const ChannelId channel : task.binding->channels()) {
-      transport_.close(channel, group.failure);
-    }
-    return task.work->finish(group.failure);
-  }
+  if (!group.failure.ok()) return task.work->finish(group.failure);
   if (group.is_busy) return group.queue.push_back(task);
   begin(task);
   begin_next();
@@ -204,7 +198,7 @@ std::size_t Executor::active() const noexcept {
 void Executor::fail(Group& group, const Status& why) {
   if (!group.failure.ok()) return;
   group.failure = why;
-  for (const ChannelId channel : group.channels) transport_.close(channel, why);
+  close(group, why);
   for (const auto& run : runs_) {
     if (run->task.group != &group) continue;
     run->failure = why;
@@ -215,6 +209,13 @@ void Executor::fail(Group& group, const Status& why) {
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
+}
+
+void Executor::close(const Group& group, const Status& why) {
+  has_ended_groups_ = true;
+  for (const ChannelId channel : group.channels) transport_.close(channel, why);
+  if (group.lanes.first > group.lanes.last) return;
+  transport_.close_lanes(group.lanes.first, group.lanes.last, why);
 }
 
 void Executor::fail_all(const Status& why) {

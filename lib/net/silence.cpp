@@ -43,8 +43,8 @@ bool Silence::lasts(int socket, Instant now, Duration limit) noexcept {
 }
 
 void limit_unanswered(int socket) noexcept {
-  const auto limit = static_cast<unsigned>(
-      std::min<milliseconds::rep>(std::chrono::ceil<milliseconds>(host_timeout()).count(), 1 << 30));
+  const auto limit = static_cast<unsigned>(std::min<milliseconds::rep>(
+      std::chrono::ceil<milliseconds>(host_timeout()).count(), 1 << 30));
   // Best effort: the system has a limit of its own.
   static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit, sizeof limit));
 }

@@ -45,6 +45,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& op
 /// Input that nobody has read would make the system drop what it has not delivered yet.
 TcpTransport::~TcpTransport() {
   for (const auto& channel : channels_) {
+    if (channel == nullptr) continue;
     for (const auto& stream : channel->streams) {
       if (!stream->is_linked()) continue;
       const Fd socket = stream->leave(false);
@@ -59,16 +60,24 @@ TcpTransport::~TcpTransport() {
 
 Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
   if (Status status = can_reach(peer); !status.ok()) return status;
-  const auto id = static_cast<ChannelId>(channels_.size());
-  if (!by_lane_.try_emplace({peer, lane}, id).second) {
+  const bool is_over = links_.is_closed(lane);
+  const bool was_open = !is_over && links_.is_closed({.peer = peer, .lane = lane});
+  if (was_open || by_lane_.contains({lane, peer})) {
     return Status(StatusCode::already_exists,
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  Channel& channel = *channels_.emplace_back(std::make_unique<Channel>());
-  channel.lane = lane;
-  channel.queues.peer = peer;
-  channel.queues.streams = links_.streams(peer);
+  if (free_ids_.empty() && channels_.size() == places) {
+    return Status(StatusCode::limit_exceeded, fmt::format("there are {} channels", places))
+        .with_hint("free communicators that are not needed any more");
+  }
+  Channel& channel = add_channel(peer, lane);
+  const ChannelId id = channel.id;
+  if (is_over) {
+    channel.failure = Status(StatusCode::aborted, fmt::format("lane {} was closed", lane))
+                          .with_peer(static_cast<int>(peer));
+    return id;
+  }
   if (links_.ways(peer) > 1) {
     has_bundles_ = true;
     channel.bundle = std::make_unique<Bundle>(id, channel.queues, channel.queues.streams, poller_);
@@ -83,6 +92,26 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
     if (Status status = adopt(channel, i, std::move(*link)); !status.ok()) return status;
   }
   return id;
+}
+
+TcpTransport::Channel& TcpTransport::add_channel(std::uint32_t peer, std::uint64_t lane) {
+  auto id = static_cast<ChannelId>(channels_.size());
+  if (free_ids_.empty()) {
+    channels_.emplace_back();
+    free_ids_.reserve(channels_.size());
+    closed_.reserve(channels_.size());
+  } else {
+    id = free_ids_.back();
+    free_ids_.pop_back();
+  }
+  auto& place = channels_[id % places];
+  place = std::make_unique<Channel>();
+  place->id = id;
+  place->lane = lane;
+  place->queues.peer = peer;
+  place->queues.streams = links_.streams(peer);
+  by_lane_[{lane, peer}] = id;
+  return *place;
 }
 
 Status TcpTransport::adopt(Channel& channel, std::uint32_t number, Link link) {
@@ -108,11 +137,14 @@ std::size_t TcpTransport::post(std::span<const TransportOp> ops) noexcept {
 }
 
 void TcpTransport::take_op(const TransportOp& op) {
-  if (op.channel >= channels_.size()) {
-    Status why(StatusCode::invalid_argument, fmt::format("there is no channel {}", op.channel));
+  Channel* const found = find(op.channel);
+  if (found == nullptr) {
+    const bool is_over = op.channel % places < channels_.size();
+    Status why(is_over ? StatusCode::aborted : StatusCode::invalid_argument,
+               fmt::format("there is no channel {}{}", op.channel, is_over ? " any more" : ""));
     return failures_.push({.token = op.token, .status = std::move(why)});
   }
-  Channel& channel = *channels_[op.channel];
+  Channel& channel = *found;
   if (channel.is_over()) return failures_.push({.token = op.token, .status = channel.failure});
   if (!channel.has_dialled) begin(channel);
   const bool is_send = op.kind == TransportOp::Kind::send;
@@ -165,7 +197,9 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
   }
   take_turns();
   if (has_bundles_) take_turns_of_bundles();
-  return emit(completions);
+  const std::size_t count = emit(completions);
+  if (!closed_.empty()) bury();
+  return count;
 }
 
 bool TcpTransport::prepare_to_sleep() noexcept {
@@ -190,12 +224,41 @@ bool TcpTransport::prepare_to_sleep() noexcept {
 }
 
 void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
-  if (channel >= channels_.size() || channels_[channel]->is_over()) return;
+  Channel* const found = find(channel);
+  if (found == nullptr || std::exchange(found->is_closed, true)) return;
+  closed_.push_back(channel);
+  if (found->is_over()) return;
   Status why = reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
-  if (why.peer() < 0) {
-    why = std::move(why).with_peer(static_cast<int>(channels_[channel]->queues.peer));
-  }
+  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(found->queues.peer));
   fail(channel, std::move(why), true);
+}
+
+void TcpTransport::close_lanes(std::uint64_t first, std::uint64_t last,
+                               const Status& reason) noexcept {
+  // Whoever has dialled already was welcome, and is told goodbye.
+  for (const LinkKey& key : links_.parked(first, last)) {
+    if (!by_lane_.contains({key.lane, key.peer})) static_cast<void>(open(key.peer, key.lane));
+  }
+  auto each = by_lane_.lower_bound({first, 0});
+  for (; each != by_lane_.end() && each->first.first <= last; ++each) close(each->second, reason);
+  links_.close_lanes(first, last);
+}
+
+bool TcpTransport::is_listed(const Channel& channel) noexcept {
+  const auto is_in_turn = [](const auto& stream) { return stream->is_in_turn; };
+  return channel.is_finishing || std::ranges::any_of(channel.streams, is_in_turn) ||
+         (channel.bundle != nullptr && channel.bundle->is_in_turn);
+}
+
+void TcpTransport::bury() {
+  std::erase_if(closed_, [this](ChannelId id) {
+    const Channel& over = channel(id);
+    if (is_listed(over)) return false;
+    by_lane_.erase({over.lane, over.queues.peer});
+    channels_[id % places].reset();
+    free_ids_.push_back((id + places) % channel_ids_end);
+    return true;
+  });
 }
 
 // --- what happens ---
@@ -231,8 +294,10 @@ bool TcpTransport::look() {
 
 void TcpTransport::take_news() {
   for (LinkNews& news : links_.take_news()) {
-    const ChannelId id = by_lane_.at({news.key.peer, news.key.lane});
-    Channel& channel = *channels_[id];
+    const auto found = by_lane_.find({news.key.lane, news.key.peer});
+    if (found == by_lane_.end()) continue;
+    const ChannelId id = found->second;
+    Channel& channel = this->channel(id);
     if (channel.is_over()) continue;
     if (news.failure.ok()) {
       news.failure = adopt(channel, news.key.stream, std::move(news.link));
@@ -266,7 +331,7 @@ void TcpTransport::take_turn(Stream& stream) {
   }
   if (!status.ok()) {
     stream.end(std::move(status));
-    ++channels_[stream.channel]->ended;
+    ++channel(stream.channel).ended;
   }
   place(stream);
   judge_end(stream.channel);
@@ -319,7 +384,7 @@ void TcpTransport::take_turns_of_bundles() {
   due_now_.swap(due_);
   for (Bundle* const bundle : due_now_) {
     bundle->is_in_turn = false;
-    if (channels_[bundle->channel]->is_over()) continue;
+    if (channel(bundle->channel).is_over()) continue;
     Status status = bundle->move(scratch_);
     finish(bundle->channel);
     if (!status.ok()) {
@@ -332,10 +397,10 @@ void TcpTransport::take_turns_of_bundles() {
 }
 
 Deadline TcpTransport::next_tick() const noexcept {
-  const bool is_needed =
-      has_bundles_ && std::ranges::any_of(channels_, [](const auto& each) {
-        return each->bundle != nullptr && !each->is_over() && each->bundle->is_owed();
-      });
+  const bool is_needed = has_bundles_ && std::ranges::any_of(channels_, [](const auto& each) {
+                           return each != nullptr && each->bundle != nullptr && !each->is_over() &&
+                                  each->bundle->is_owed();
+                         });
   return is_needed ? tick_at_ : Deadline::never();
 }
 
@@ -344,7 +409,7 @@ void TcpTransport::tick() {
   if (!tick_at_.is_never() && !tick_at_.passed(now)) return;
   tick_at_ = Deadline(now + Bundle::tick_time);
   for (const auto& channel : channels_) {
-    if (channel->bundle == nullptr || channel->is_over()) continue;
+    if (channel == nullptr || channel->bundle == nullptr || channel->is_over()) continue;
     channel->bundle->tick();
     place(*channel->bundle);
   }
@@ -355,14 +420,14 @@ void TcpTransport::tick() {
 void TcpTransport::check_answers(Instant now) {
   if (!check_at_.is_never() && !check_at_.passed(now)) return;
   check_at_ = Deadline(now + host_timeout_ / checks_per_timeout);
-  for (ChannelId id = 0; id < channels_.size(); ++id) {
-    Channel& channel = *channels_[id];
-    const bool is_waited_for = !channel.queues.sends.empty() || !channel.queues.receives.empty();
-    if (is_waited_for && !channel.is_over()) check_answers(channel, id, now);
+  for (const auto& each : channels_) {
+    if (each == nullptr || each->is_over()) continue;
+    const bool is_waited_for = !each->queues.sends.empty() || !each->queues.receives.empty();
+    if (is_waited_for) check_answers(*each, now);
   }
 }
 
-void TcpTransport::check_answers(Channel& channel, ChannelId id, Instant now) {
+void TcpTransport::check_answers(Channel& channel, Instant now) {
   if (channel.bundle != nullptr) {
     channel.bundle->check_answers(now, host_timeout_);
     return place(*channel.bundle);
@@ -374,13 +439,13 @@ void TcpTransport::check_answers(Channel& channel, ChannelId id, Instant now) {
     ++channel.ended;
     place(*stream);
   }
-  judge_end(id);
+  judge_end(channel.id);
 }
 
 // --- ops that are over ---
 
 void TcpTransport::finish(ChannelId id) {
-  Channel& channel = *channels_[id];
+  Channel& channel = this->channel(id);
   const auto has_finished = [](Ring<Slot>& queue) {
     return !queue.empty() && queue.front().is_done;
   };
@@ -394,7 +459,7 @@ void TcpTransport::finish(ChannelId id) {
 
 /// Of several streams one may end while messages that came before are still on the others.
 void TcpTransport::judge_end(ChannelId id) {
-  const Channel& channel = *channels_[id];  // a bundle judges itself
+  const Channel& channel = this->channel(id);  // a bundle judges itself
   if (channel.ended == 0 || channel.is_over()) return;
   const Stream* next = nullptr;  // has the oldest receive that is not over
   const Stream* last = nullptr;
@@ -411,7 +476,7 @@ void TcpTransport::judge_end(ChannelId id) {
 }
 
 void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) {
-  Channel& channel = *channels_[id];
+  Channel& channel = this->channel(id);
   channel.failure = std::move(why);
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
@@ -444,7 +509,7 @@ void TcpTransport::leave(Channel& channel, bool has_farewell) {
 std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) {
   std::size_t count = 0;
   while (!finishing_.empty() && count < completions.size()) {
-    Channel& channel = *channels_[finishing_.front()];
+    Channel& channel = this->channel(finishing_.front());
     for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
       while (count < completions.size() && !queue->empty() && queue->front().is_done) {
         const Slot slot = queue->pop();

@@ -44,15 +44,18 @@ class TcpTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
 
  private:
   struct Channel {
+    ChannelId id = 0;
     std::uint64_t lane = 0;
     Queues queues = {};
     std::vector<std::unique_ptr<Stream>> streams = {};
     std::unique_ptr<Bundle> bundle = {};  // in place of streams, where there are several ways
     bool has_dialled = false;
     bool is_finishing = false;  // in the list of those with ops that are over
+    bool is_closed = false;     // by us: in the list of those that nobody needs any more
     std::size_t ended = 0;      // streams of which the other end is gone
     Status failure = {};        // of every op from now on
 
@@ -60,6 +63,21 @@ class TcpTransport final : public Transport {
   };
 
   explicit TcpTransport(Duration host_timeout) : links_(poller_), host_timeout_(host_timeout) {}
+
+  /// Its low bits are the place in the list of channels, those above them change each time that a
+  /// place is used again.
+  static constexpr unsigned place_bits = 20;
+  static constexpr ChannelId places = ChannelId{1} << place_bits;
+  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return *channels_[id % places]; }
+  /// Null if there is none.
+  [[nodiscard]] Channel* find(ChannelId id) noexcept {
+    Channel* const found = id % places < channels_.size() ? channels_[id % places].get() : nullptr;
+    return found != nullptr && found->id == id ? found : nullptr;
+  }
+  [[nodiscard]] Channel& add_channel(std::uint32_t peer, std::uint64_t lane);
+  /// Destroys channels that were closed, once no list has them or parts of them.
+  void bury();
+  [[nodiscard]] static bool is_listed(const Channel& channel) noexcept;
 
   void take_op(const TransportOp& op);
   void begin(Channel& channel);
@@ -84,7 +102,7 @@ class TcpTransport final : public Transport {
 
   /// Finds the hosts that do not answer, when that is due again.
   void check_answers(Instant now);
-  void check_answers(Channel& channel, ChannelId id, Instant now);
+  void check_answers(Channel& channel, Instant now);
 
   void finish(ChannelId id);
   void judge_end(ChannelId id);
@@ -95,8 +113,10 @@ class TcpTransport final : public Transport {
   Poller poller_ = {};
   Links links_;
   Scratch scratch_ = {};
-  std::vector<std::unique_ptr<Channel>> channels_ = {};
-  std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> by_lane_ = {};
+  std::vector<std::unique_ptr<Channel>> channels_ = {};  // null where one was buried
+  std::vector<ChannelId> free_ids_ = {};                 // for these places
+  std::vector<ChannelId> closed_ = {};
+  std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
 
   // Of streams.
   std::vector<Stream*> turns_ = {};  // those with something to do
