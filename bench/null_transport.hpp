@@ -40,6 +40,8 @@ class NullTransport : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return -1; }
   [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
   void close(ChannelId /*channel*/, const Status& /*reason*/) noexcept override {}
+  void close_lanes(std::uint64_t /*first*/, std::uint64_t /*last*/,
+                   const Status& /*reason*/) noexcept override {}
 
  private:
   struct Over {

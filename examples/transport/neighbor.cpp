@@ -125,6 +125,7 @@ class Neighbor final : public Transport {
     fail(channels_[id].out, reason);
     fail(channels_[id].in, reason);
   }
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
 
  private:
   using Key = std::pair<std::uint32_t, std::uint64_t>;  // peer, lane
@@ -142,6 +143,7 @@ class Neighbor final : public Transport {
   void accept_all();
   void hear_strangers();
   void meet(Fd socket, const Hello& hello);
+  [[nodiscard]] bool is_closed(std::uint64_t lane) const;
   void finish(Flow& flow, std::uint64_t bytes);
   void fail(Flow& flow, const Status& why);
   [[nodiscard]] Status lost(std::uint32_t peer) const;
@@ -157,8 +159,9 @@ class Neighbor final : public Transport {
   std::deque<Channel> channels_;  // by id
   std::map<Key, ChannelId> ids_;
   std::vector<ChannelId> due_;
-  std::vector<Fd> strangers_;  // who have not said hello
-  std::map<Key, Fd> early_;    // of channels that are not open here yet
+  std::vector<Fd> strangers_;                            // who have not said hello
+  std::map<Key, Fd> early_;                              // of channels that are not open here yet
+  std::map<std::uint64_t, std::uint64_t> closed_lanes_;  // the last one of a range by its first
   std::deque<TransportCompletion> completions_;
 };
 
@@ -200,6 +203,10 @@ Result<ChannelId> Neighbor::open(std::uint32_t peer, std::uint64_t lane) {
   Channel& channel = channels_.emplace_back();
   channel.peer = peer;
   channel.lane = lane;
+  if (is_closed(lane)) {
+    close(id, Status(StatusCode::aborted, "neighbor: the lane was closed"));
+    return id;
+  }
   if (const auto early = early_.find({peer, lane}); early != early_.end()) {
     channel.in.socket = std::move(early->second);
     early_.erase(early);
@@ -207,6 +214,22 @@ Result<ChannelId> Neighbor::open(std::uint32_t peer, std::uint64_t lane) {
   }
   dial(id);
   return id;
+}
+
+/// Whoever waits at one of them sees the end of its connection.
+void Neighbor::close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept {
+  const auto is_one = [&](std::uint64_t lane) { return first <= lane && lane <= last; };
+  for (ChannelId id = 0; id < channels_.size(); ++id) {
+    if (is_one(channels_[id].lane)) close(id, reason);
+  }
+  std::erase_if(early_, [&](const auto& each) { return is_one(each.first.second); });
+  closed_lanes_[first] = std::max(closed_lanes_[first], last);
+}
+
+bool Neighbor::is_closed(std::uint64_t lane) const {
+  return std::ranges::any_of(closed_lanes_, [lane](const auto& range) {
+    return range.first <= lane && lane <= range.second;
+  });
 }
 
 std::size_t Neighbor::post(std::span<const TransportOp> ops) noexcept {
@@ -411,6 +434,7 @@ void Neighbor::meet(Fd socket, const Hello& hello) {
     return;
   }
   ::send(socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);
+  if (is_closed(hello.lane)) return;
   const auto found = ids_.find({hello.rank, hello.lane});
   if (found == ids_.end()) {
     early_[{hello.rank, hello.lane}] = std::move(socket);

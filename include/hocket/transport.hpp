@@ -24,8 +24,11 @@
 
 namespace hocket::inline v0 {
 
-/// Of this end of a channel, as open() gave it: small numbers, not used again.
+/// Of this end of a channel, as open() gave it: below channel_ids_end, as the bits above are for
+/// whoever combines transports. After close() a number may be given to another channel, but only
+/// after 255 others: ops that come late fail.
 using ChannelId = std::uint32_t;
+inline constexpr ChannelId channel_ids_end = ChannelId{1} << 28;
 
 /// A stretch of memory; may be null when it is empty.
 struct MemoryPart {
@@ -127,6 +130,14 @@ class HOCKET_API Transport {
   /// whose message is complete and sends that are on their way; the other end's fail with
   /// peer_lost.
   virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
+
+  /// All lanes from `first` to `last`, to every peer, are over for good: as close() for channels
+  /// that are open. Of others, the peer's end fails with peer_lost when the peer opens it, or has
+  /// opened it already, though this rank never did; but this rank must poll for that. What open()
+  /// gives for such a lane from now on is closed. Callers end what belongs together by this, so
+  /// that nothing need be remembered of each channel.
+  virtual void close_lanes(std::uint64_t first, std::uint64_t last,
+                           const Status& reason) noexcept = 0;
 
   /// This memory stays mapped as it is until it is deregistered and all ops in it are over: so an
   /// adapter may send from it and write to it without a copy. Nobody need say so, and a transport

@@ -158,6 +158,12 @@ inline constexpr Variable<std::string> transport{{
         "the transport that carries messages, as `hocket info` lists them, or several with commas, "
         "for ranks that don't all have the first; without it those that can serve",
 }};
+inline constexpr Variable<Duration> host_timeout{{
+    .name = "HOCKET_HOST_TIMEOUT",
+    .fallback = "30s",
+    .help = "how long another host may leave unanswered what is sent to it before its ranks count "
+            "as lost, at least 1500ms; a rank that is late on a host that answers never does",
+}};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",
     .fallback = "1",

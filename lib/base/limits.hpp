@@ -105,6 +105,9 @@ inline constexpr std::size_t verbs_lanes_max = 1 << 20;
 inline constexpr std::size_t data_strangers_max = 1024;
 /// Made by other ranks for channels that this rank has not opened yet.
 inline constexpr std::size_t parked_links_max = 16 << 10;
+/// Ranges of lanes that are over, of which a rank remembers that they are. Of older ones it does
+/// not: a rank that dials them then waits until its own time is over.
+inline constexpr std::size_t closed_lane_ranges_max = 1024;
 
 // Strangers that one listener lets in, whether they prove who they are later or not; who does is
 // not counted. More of them wait outside, so that a flood costs the ranks little of their time.

@@ -29,7 +29,9 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
       place_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())},
       timeout_(timeout),
       planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
-               [this](const engine::Port& port) { return open(port); }) {}
+               [this](const engine::Port& port) { return open(port); }) {
+  group_.lanes = lanes_of(id_);
+}
 
 Group::~Group() {
   devices_ = nullptr;
@@ -160,6 +162,7 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   if (!status.ok()) return status;
   if (wishes[0].id < 0) return no_id;
   if (color < 0) {
+    engine().close_lanes(lanes_of(static_cast<std::uint64_t>(wishes[0].id)));
     status = split_devices(color, key, nullptr);
     if (!status.ok()) return status;
     return std::shared_ptr<Group>();

@@ -121,6 +121,10 @@ class Group {
   [[nodiscard]] Result<engine::Parcel> parcel(const Message& message);
   [[nodiscard]] Status watch_all();
   [[nodiscard]] Result<std::shared_ptr<Group>> divide(int color, int key);
+  /// Of the communicator with that id.
+  [[nodiscard]] static engine::Group::Lanes lanes_of(std::uint64_t id) noexcept {
+    return {.first = id << lane_bits, .last = ((id + 1) << lane_bits) - 1};
+  }
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options) const;

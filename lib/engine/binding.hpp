@@ -69,7 +69,6 @@ class Binding {
   [[nodiscard]] std::uint64_t step_bytes_max() const noexcept { return step_bytes_max_; }
   [[nodiscard]] std::span<const Instruction> code() const noexcept { return code_; }
   [[nodiscard]] const Extent& extent(std::uint32_t step) const noexcept { return extents_[step]; }
-  [[nodiscard]] std::span<const ChannelId> channels() const noexcept { return channels_; }
 
  private:
   void add(const plan::Step& step, const Program::Place& place, const Extent& extent,

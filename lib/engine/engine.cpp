@@ -24,6 +24,9 @@ constexpr std::uint32_t burst_starts = 4;
 // Where ranks outnumber processors, what a rank waits for needs its processor. To hand it over
 // takes far less than to sleep and be woken, so that it is worth while for longer.
 constexpr Duration shared_spin = std::chrono::microseconds(500);
+// Other ranks that dial for a group that has ended here wait no longer than this until somebody
+// looks. More often would disturb operations of other groups.
+constexpr Duration answer_pause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -102,11 +105,7 @@ Status Engine::open_mail(Group& group, std::uint32_t peer, std::uint32_t world_r
     if (!channel.ok()) return channel.status();
     channels.at(lane == letters ? 0 : 1) = *channel;
   }
-  if (!group.failure.ok()) {
-    // The other rank may wait at channels that are new here.
-    for (const ChannelId channel : channels) transport_->close(channel, group.failure);
-    return group.failure;
-  }
+  if (!group.failure.ok()) return group.failure;
   executor_.open(group, peer, channels[0], channels[1]);
   wake_sleepers();
   return {};
@@ -156,6 +155,7 @@ bool Engine::test(const Work& work) {
     executor_.progress();
     wake_sleepers();
   }
+  answer_others();
   return work.is_over();
 }
 
@@ -163,6 +163,7 @@ void Engine::fail(Group& group, const Status& why) noexcept {
   const Entry entry(*this);
   executor_.fail(group, why);
   wake_sleepers();
+  answer_others();
 }
 
 Status Engine::loss_of(const Group& group) {
@@ -171,6 +172,7 @@ Status Engine::loss_of(const Group& group) {
     executor_.progress();
     wake_sleepers();
   }
+  answer_others();
   if (!group.failure.ok() || group.mailbox == nullptr) return group.failure;
   return group.mailbox->loss();
 }
@@ -211,8 +213,15 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 
 void Engine::close(Group& group) noexcept {
   const Entry entry(*this);
-  for (const ChannelId channel : group.channels) transport_->close(channel, communicator_left_);
+  executor_.close(group, communicator_left_);
   executor_.detach(group, communicator_left_);
+  wake_sleepers();
+  answer_others();
+}
+
+void Engine::close_lanes(const Group::Lanes& lanes) noexcept {
+  const Entry entry(*this);
+  transport_->close_lanes(lanes.first, lanes.last, not_a_member_);
   wake_sleepers();
 }
 
@@ -331,6 +340,7 @@ Status Engine::have_background() noexcept {
 }
 
 void Engine::call_background() {
+  answer_others();
   if (leader_ != Leader::nobody || executor_.active() == 0) return;
   // There is one where an operation was begun in the background. Others go on when someone waits.
   if (!have_background().ok()) return;
@@ -338,19 +348,40 @@ void Engine::call_background() {
   wake_sleepers();  // it may sleep as a leader still that it is no more
 }
 
+/// Without a thread for it, others are told when somebody waits here.
+void Engine::answer_others() noexcept {
+  if (!executor_.has_ended_groups() || answers_others_ || !have_background().ok()) return;
+  answers_others_ = true;
+  ring_for_background();
+}
+
 /// Once is enough until it is heard: a thread that was woken may have no processor yet, and to wake
 /// it again takes a call of the system each time.
 void Engine::ring_for_background() {
-  if (background_bell_.exchange(1) == 0) background_bell_.notify_one();
+  if (is_rung_.exchange(true)) return;
+  { const std::lock_guard lock(bell_mutex_); }  // it waits by now, or sees that it was rung
+  bell_.notify_one();
+}
+
+/// False: it was not rung, but other ranks may want an answer.
+bool Engine::wait_for_bell() {
+  std::unique_lock lock(bell_mutex_);
+  const auto is_rung = [this] { return is_rung_.load(); };
+  if (!answers_others_) {
+    bell_.wait(lock, is_rung);
+  } else if (!bell_.wait_for(lock, answer_pause, is_rung)) {
+    return false;
+  }
+  is_rung_ = false;
+  return true;
 }
 
 /// Keeps away from the mutex while others are at work, who hold it nearly always.
 void Engine::run_in_background() {
   bool is_alone = false;  // with what others start, and do not wait for
   while (true) {
-    background_bell_.wait(0);
-    background_bell_ = 0;
-    for (int i = 0; i < background_delays_max && !is_alone; ++i) {
+    const bool is_wanted = wait_for_bell();
+    for (int i = 0; i < background_delays_max && is_wanted && !is_alone && !is_ending_; ++i) {
       const std::uint32_t starts = background_starts_;
       std::this_thread::sleep_for(background_delay);
       if (background_starts_ == starts) break;
@@ -359,13 +390,17 @@ void Engine::run_in_background() {
     if (leader_ == Leader::waiter && !is_ending_) continue;  // who calls at its end
     std::unique_lock lock(mutex_);
     if (is_ending_) return;
-    if (leader_ != Leader::nobody || executor_.active() == 0) continue;
+    if (leader_ != Leader::nobody) continue;
+    // Where it can't sleep until others come, it looks after them now and then.
+    const bool stays = answers_others_ && transport_->descriptor() >= 0;
+    if (answers_others_ && !stays) executor_.progress();
+    const auto is_idle = [&] { return executor_.active() == 0 && !stays; };
     const std::uint32_t starts = background_starts_;
     const auto is_disturbed = [&] { return background_starts_ - starts > burst_starts; };
-    lead(lock, Leader::background, {},
-         [&] { return is_ending_ || executor_.active() == 0 || is_disturbed(); });
+    lead(lock, Leader::background, {}, [&] { return is_ending_ || is_idle() || is_disturbed(); });
+    if (executor_.has_ended_groups()) answers_others_ = true;
     is_alone = executor_.active() == 0 && !is_disturbed();
-    if (is_disturbed()) background_bell_ = 1;
+    if (is_disturbed()) ring_for_background();
   }
 }
 

@@ -1,6 +1,7 @@
 // Keeps operations moving for all threads of a process. The thread that waits does the work itself;
 // where several wait, one of them, the leader, does it for all. A thread of our own leads when
-// operations are under way and nobody waits.
+// operations are under way and nobody waits; and once a group has ended, it leads whenever nobody
+// has for a while, asleep, so that ranks that still dial this one for that group are told.
 #pragma once
 
 #include <atomic>
@@ -83,6 +84,8 @@ class Engine {
                                               std::span<const std::uint32_t> peers);
   /// Ends the channels of a group that has no operations any more.
   void close(Group& group) noexcept;
+  /// The lanes of a group that other ranks have without this one, so that no trace of them is kept.
+  void close_lanes(const Group::Lanes& lanes) noexcept;
 
  private:
   enum class Leader : std::uint8_t { nobody, waiter, background };
@@ -106,7 +109,9 @@ class Engine {
   /// Whether there is a thread of our own; if there is none, why none can be started.
   [[nodiscard]] Status have_background() noexcept;
   void call_background();
+  void answer_others() noexcept;
   void ring_for_background();
+  [[nodiscard]] bool wait_for_bell();
   void run_in_background();
   void wake_sleepers();
 
@@ -120,14 +125,18 @@ class Engine {
   Executor executor_;
   const Status world_left_ = Status(StatusCode::aborted, "the world was left");
   const Status communicator_left_ = Status(StatusCode::aborted, "the communicator was left");
+  const Status not_a_member_ = Status(StatusCode::aborted, "this rank is no member");
   std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
   Patience shared_patience_;  // where it shares processors, and the operation is large
   std::uint64_t term_ = 0;    // of the leader
   std::uint32_t asleep_ = 0;  // threads that sleep as the leader, or as one that they were
   std::uint32_t followers_ = 0;
-  std::condition_variable changed_;  // for followers: a work may be over, or nobody leads
-  std::atomic<std::uint32_t> background_bell_ = 0;  // 1: operations are under way, and nobody leads
+  std::condition_variable changed_;    // for followers: a work may be over, or nobody leads
+  std::atomic<bool> is_rung_ = false;  // the bell of the background: there is something to do
+  std::mutex bell_mutex_;
+  std::condition_variable bell_;
+  std::atomic<bool> answers_others_ = false;  // the background leads also without operations
   std::atomic<std::uint32_t> background_starts_ = 0;
   Instant last_start_ = {};  // of a message, in the background
   std::uint32_t starts_in_a_row_ = 0;

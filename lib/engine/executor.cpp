@@ -114,13 +114,7 @@ Run& Executor::take_run() {
 void Executor::start(const Task& task) noexcept {
   Group& group = *task.group;
   task.work->begin();
-  if (!group.failure.ok()) {
-    // Other ranks may wait at channels that are new here.
-    for (const ChannelId channel : task.binding->channels()) {
-      transport_.close(channel, group.failure);
-    }
-    return task.work->finish(group.failure);
-  }
+  if (!group.failure.ok()) return task.work->finish(group.failure);
   if (group.is_busy) return enqueue(task);
   begin(task);
   begin_next();
@@ -243,7 +237,7 @@ std::size_t Executor::active() const noexcept {
 void Executor::fail(Group& group, const Status& why) noexcept {
   if (!group.failure.ok()) return;
   group.failure = why;
-  for (const ChannelId channel : group.channels) transport_.close(channel, why);
+  close(group, why);
   for (const auto& run : runs_) {
     if (run->task.group != &group) continue;
     run->failure = why;
@@ -254,6 +248,13 @@ void Executor::fail(Group& group, const Status& why) noexcept {
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
+}
+
+void Executor::close(const Group& group, const Status& why) noexcept {
+  has_ended_groups_ = true;
+  for (const ChannelId channel : group.channels) transport_.close(channel, why);
+  if (group.lanes.first > group.lanes.last) return;
+  transport_.close_lanes(group.lanes.first, group.lanes.last, why);
 }
 
 void Executor::fail_all(const Status& why) noexcept {

@@ -56,6 +56,11 @@ class Executor {
 
   /// Every operation of the group fails for this reason, now and later.
   void fail(Group& group, const Status& why) noexcept;
+  /// Ends the channels of the group, and its lanes, for this reason.
+  void close(const Group& group, const Status& why) noexcept;
+  /// Whether a group has ever ended, so that other ranks may still dial it: they wait until this
+  /// rank polls the transport.
+  [[nodiscard]] bool has_ended_groups() const noexcept { return has_ended_groups_; }
 
   void fail_all(const Status& why) noexcept;
   /// Fails the groups of all operations whose deadline has passed.
@@ -130,6 +135,7 @@ class Executor {
   std::vector<Group*> free_groups_;   // whose next operation may begin; empty between calls
   std::vector<std::uint32_t> ready_;  // steps of one run, to be looked at; empty between calls
   std::vector<StepId> local_;         // with local work left: a segment at a time
+  bool has_ended_groups_ = false;
   std::uint32_t busy_polls_ = 0;
   OpList outgoing_;
   OpList refused_;

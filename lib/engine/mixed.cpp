@@ -36,6 +36,11 @@ std::string address_in(std::string_view list, std::string_view name) {
 }
 
 Result<std::unique_ptr<Transport>> MixedTransport::make(std::vector<Part> parts) {
+  if (parts.size() > parts_max) {
+    return Status(StatusCode::limit_exceeded,
+                  fmt::format("{} transports at once, of at most {}", parts.size(), parts_max))
+        .with_hint("name fewer of them in HOCKET_TRANSPORT");
+  }
   std::unique_ptr<MixedTransport> made(new MixedTransport(std::move(parts)));
   made->is_used_.resize(made->parts_.size());
   if (Status status = made->watch(); !status.ok()) return status;
@@ -94,13 +99,13 @@ Result<ChannelId> MixedTransport::open(std::uint32_t peer, std::uint64_t lane) {
   channels_.pop_back();
   const auto id = parts_[*part].transport->open(peer, lane);
   if (!id.ok()) return id.status();
+  if (*id >= channel_ids_end) {
+    return Status(StatusCode::protocol_error,
+                  fmt::format("the transport {} gave {} as the id of a channel, which is too large",
+                              parts_[*part].name, *id));
+  }
   is_used_[*part] = true;
-  channels_.push_back({.part = *part, .id = *id});
-  return static_cast<ChannelId>(channels_.size() - 1);
-}
-
-MixedTransport::Channel MixedTransport::place_of(ChannelId id) const noexcept {
-  return id < channels_.size() ? channels_[id] : Channel{.part = 0, .id = ~ChannelId{0}};
+  return static_cast<ChannelId>(*part) * channel_ids_end + *id;
 }
 
 /// Ops in a row that are of one part go there together.
@@ -110,7 +115,7 @@ std::size_t MixedTransport::post(std::span<const TransportOp> ops) noexcept {
     const std::size_t part = place_of(ops[count].channel).part;
     std::size_t translated = 0;
     for (const TransportOp& op : ops.subspan(count)) {
-      const Channel place = place_of(op.channel);
+      const Place place = place_of(op.channel);
       if (place.part != part || translated == translated_.size()) break;
       translated_[translated] = op;
       translated_[translated++].channel = place.id;
@@ -161,8 +166,13 @@ bool MixedTransport::prepare_to_sleep() noexcept {
 }
 
 void MixedTransport::close(ChannelId channel, const Status& reason) noexcept {
-  const Channel place = place_of(channel);
+  const Place place = place_of(channel);
   parts_[place.part].transport->close(place.id, reason);
+}
+
+void MixedTransport::close_lanes(std::uint64_t first, std::uint64_t last,
+                                 const Status& reason) noexcept {
+  for (const Part& part : parts_) part.transport->close_lanes(first, last, reason);
 }
 
 void MixedTransport::register_memory(const RegisteredMemory& memory) noexcept {

@@ -48,6 +48,7 @@ class MixedTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
   void register_memory(const RegisteredMemory& memory) noexcept override;
   void deregister_memory(const RegisteredMemory& memory) noexcept override;
   /// With each part that reaches some of the peers.
@@ -55,20 +56,24 @@ class MixedTransport final : public Transport {
                                               std::span<const std::uint32_t> peers) override;
 
  private:
-  struct Channel {
+  /// Of a channel: the part that it is on, and its id there. Ours has the first in its top bits.
+  struct Place {
     std::size_t part = 0;
-    ChannelId id = 0;  // there
+    ChannelId id = 0;
   };
+  static constexpr std::size_t parts_max = 16;
 
   explicit MixedTransport(std::vector<Part> parts) : parts_(std::move(parts)) {}
   [[nodiscard]] Status watch();
   /// A channel that there is not is none of the first part, which says so.
-  [[nodiscard]] Channel place_of(ChannelId id) const noexcept;
+  [[nodiscard]] Place place_of(ChannelId id) const noexcept {
+    const std::size_t part = id / channel_ids_end;
+    return part < parts_.size() ? Place{part, id % channel_ids_end} : Place{0, channel_ids_end};
+  }
   /// The part by which a peer is reached, and how that failed for all when it is none.
   [[nodiscard]] Result<std::size_t> way_to(std::uint32_t peer) const;
 
   std::vector<Part> parts_;
-  std::vector<Channel> channels_ = {};
   std::vector<bool> is_used_ = {};  // of each part: it has channels
   std::vector<std::pair<const std::byte*, std::size_t>> loans_ = {};  // with their parts
   std::array<TransportOp, 64> translated_ = {};

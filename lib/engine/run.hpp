@@ -38,6 +38,12 @@ struct Task {
 /// What the operations of one communicator share. They run one after the other, as issued: on one
 /// channel all messages of one come before those of the next. When one fails, so do all.
 struct Group {
+  /// All that it may ever open channels on; without them, close() can't reach peers that dial late.
+  struct Lanes {
+    std::uint64_t first = 1;
+    std::uint64_t last = 0;
+  };
+  Lanes lanes = {};
   std::vector<ChannelId> channels = {};
   bool is_busy = false;
   std::vector<Task> queue = {};  // those behind the one that runs

@@ -19,6 +19,8 @@
 
 #include <fmt/format.h>
 
+#include "net/silence.hpp"
+
 namespace hocket::net {
 namespace {
 
@@ -32,15 +34,26 @@ Status system_failure(std::string what, int error = errno) {
 bool would_block() noexcept { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
 /// How long a connected socket waits in recv itself, which takes half the time of a poll and a
-/// recv.
+/// recv; and how long it waits at all before it asks whether the other host still answers.
 constexpr std::chrono::seconds nap{1};
+
+Status unanswered() {
+  return system_failure("the other host did not answer in time (HOCKET_HOST_TIMEOUT)", ETIMEDOUT);
+}
+
+/// Of a connected socket: fails when the other host does not answer.
+Status check(Silence& silence, int socket) {
+  const bool is_gone = silence.lasts(socket, monotonic_clock().now(), host_timeout());
+  return is_gone ? unanswered() : Status();
+}
 
 /// Success when the socket is ready, or has failed: the next call on it tells.
 Status await(int socket, short events, Deadline deadline, std::string_view what) {
+  Silence silence;
   for (;;) {
     const Duration left = deadline.remaining(monotonic_clock().now());
-    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(
-        std::min<Duration>(left, std::chrono::hours(1)));
+    const auto milliseconds =
+        std::chrono::ceil<std::chrono::milliseconds>(std::min<Duration>(left, nap));
     pollfd entry{.fd = socket, .events = events, .revents = 0};
     const int ready = ::poll(&entry, 1, static_cast<int>(milliseconds.count()));
     if (ready > 0) return {};
@@ -48,6 +61,7 @@ Status await(int socket, short events, Deadline deadline, std::string_view what)
     if (deadline.passed(monotonic_clock().now())) {
       return Status(StatusCode::timeout, fmt::format("no time is left to {}", what));
     }
+    if (Status status = check(silence, socket); !status.ok()) return status;
   }
 }
 
@@ -129,11 +143,15 @@ void set_options(int socket) noexcept {
     static_cast<void>(::setsockopt(socket, level, option, &value, sizeof value));
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // The first probe after a third of the time, then one after each sixth of it.
+  const auto limit = static_cast<int>(std::clamp<std::chrono::seconds::rep>(
+      std::chrono::ceil<std::chrono::seconds>(host_timeout()).count(), 3, 32'767));
+  const int idle = limit / 3;
+  const int interval = std::max(limit / 6, 1);
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
-  set(IPPROTO_TCP, TCP_KEEPIDLE, 10);
-  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
-  set(IPPROTO_TCP, TCP_KEEPCNT, 4);
-  set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30'000);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, idle);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, interval);
+  set(IPPROTO_TCP, TCP_KEEPCNT, (limit - idle) / interval);
 }
 
 Result<Fd> connect_to(const Address& address, Deadline deadline) {
@@ -192,6 +210,7 @@ Status send_all(int socket, std::string_view bytes, Deadline deadline) {
 }
 
 Result<std::size_t> receive_some(int socket, std::span<char> to, Deadline deadline) {
+  Silence silence;
   for (;;) {
     const bool may_nap = deadline.remaining(monotonic_clock().now()) >= nap;
     if (!may_nap) {
@@ -201,6 +220,7 @@ Result<std::size_t> receive_some(int socket, std::span<char> to, Deadline deadli
     if (received > 0) return static_cast<std::size_t>(received);
     if (received == 0) return Status(StatusCode::peer_lost, "the other side closed the connection");
     if (!would_block() && errno != EINTR) return system_failure("the connection broke");
+    if (Status status = check(silence, socket); !status.ok()) return status;
   }
 }
 

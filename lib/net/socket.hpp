@@ -43,10 +43,12 @@ struct Address {
 [[nodiscard]] Address local_address(int socket);
 
 /// Sets what every connection of ours has: no delay of small messages, and probes that find out
-/// when the host at the other end has gone.
+/// within HOCKET_HOST_TIMEOUT, or a little more, when the host at the other end has gone while
+/// nothing was under way. What is under way is the business of Silence.
 void set_options(int socket) noexcept;
 
-/// All of the bytes. After a failure some may have been sent.
+/// All of the bytes. After a failure some may have been sent. Fails with peer_lost when the other
+/// host does not answer (Silence); so does receive_some.
 [[nodiscard]] Status send_all(int socket, std::string_view bytes, Deadline deadline);
 
 /// At least one byte; peer_lost when the other side has closed.

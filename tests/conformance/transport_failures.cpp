@@ -305,6 +305,65 @@ TRANSPORT_TEST("who waits on a channel that the peer closes is told") {
   }
 }
 
+TRANSPORT_TEST("lanes that are over fail for whoever opens them, wherever they were open") {
+  for (const bool is_waiting : {true, false}) {
+    for (const bool was_open : {true, false}) {
+      CAPTURE(is_waiting, was_open);
+      TransportWorld world(subject, 2);
+      Parcel from(9);
+      Parcel to(9);
+      from.fill(1);
+      Token waiting = 0;
+      if (was_open) {
+        world.send(1, 0, 300, from);
+        world.require_success(world.receive(0, 1, 300, to));
+      }
+      if (is_waiting) waiting = world.receive(0, 1, 300, to);
+      world.pump_rounds(30);
+      world.at(1).close_lanes(256, 511, Status(StatusCode::aborted, "done"));
+      if (!is_waiting) waiting = world.receive(0, 1, 300, to);
+      world.finish(waiting);
+      require_lost(world, waiting, 1);
+      // Its own ops as well, also on channels that it opens now, and those of the others later.
+      for (const std::uint64_t lane : {256U, 300U, 511U}) {
+        const Token ours = world.send(1, 0, lane, from);
+        const Token theirs = world.receive(0, 1, lane, to);
+        world.finish();
+        REQUIRE_FALSE(world.outcome(ours).status.ok());
+        require_lost(world, theirs, 1);
+      }
+      for (const std::uint64_t lane : {255U, 512U}) {
+        world.send(1, 0, lane, from);
+        world.require_success(world.receive(0, 1, lane, to));
+      }
+    }
+  }
+}
+
+TRANSPORT_TEST("channels come and go, and late ops meet no other channel") {
+  TransportWorld world(subject, 2);
+  std::vector<std::uint64_t> lanes;
+  for (std::uint64_t lane = 0; lane < 40; ++lane) {
+    Parcel from(9);
+    Parcel to(9);
+    from.fill(lane);
+    world.send(0, 1, lane, from);
+    world.require_success(world.receive(1, 0, lane, to));
+    REQUIRE(to.holds(lane));
+    for (const std::uint32_t rank : {0U, 1U}) {
+      world.close(rank, 1 - rank, lane, Status(StatusCode::aborted, "done"));
+      world.at(rank).close_lanes(lane, lane, Status(StatusCode::aborted, "done"));
+    }
+    world.pump_rounds(5);
+    lanes.push_back(lane);
+    for (const std::uint64_t each : lanes) {
+      const Token late = world.receive(1, 0, each, to);
+      world.finish(late);
+      REQUIRE_FALSE(world.outcome(late).status.ok());
+    }
+  }
+}
+
 TRANSPORT_TEST("what was sent before a close arrives") {
   if (!subject.sends_ahead) return;
   TransportWorld world(subject, 2);

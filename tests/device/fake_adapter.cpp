@@ -64,6 +64,10 @@ class Adapter final : public Transport {
   void close(ChannelId channel, const Status& reason) noexcept override {
     inner_->close(channel, reason);
   }
+  void close_lanes(std::uint64_t first, std::uint64_t last,
+                   const Status& reason) noexcept override {
+    inner_->close_lanes(first, last, reason);
+  }
   void deregister_memory(const RegisteredMemory& memory) noexcept override {
     const auto found = std::ranges::find(regions_, memory);
     if (found != regions_.end()) regions_.erase(found);

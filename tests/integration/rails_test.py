@@ -88,13 +88,14 @@ class Hosts(unittest.TestCase):
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                 env={**inherited, **named, **variables}))
 
-    def wait_until_sent(self, mib: int) -> None:
-        """On each of the two cables: by then the ranks are at work, however busy the machine is."""
+    def wait_until_sent(self, mib: int, *cables: str) -> None:
+        """On each of the cables: by then the ranks are at work, however busy the machine is."""
         end = time.monotonic() + PATIENCE
         while True:
             text = Path(f"/proc/{self.hosts[0]}/net/dev").read_text(encoding="utf-8")
             sent = {name: int(numbers.split()[8])
-                    for name, numbers in re.findall(r"(eth[12]):(.*)", text)}
+                    for name, numbers in re.findall(r"(\w+):(.*)", text)
+                    if name in (cables or ("eth1", "eth2"))}
             if min(sent.values()) >= mib << 20:
                 break
             ended = [rank.stderr.read() for rank in self.ranks if rank.poll() is not None]
@@ -218,6 +219,31 @@ class Cuts(Hosts):
             self.assertNotEqual(status, 0)
             self.assertIn(f"rank {1 - rank} is lost: its connection broke: Connection timed out",
                           complained)
+
+    def check_timeout(self, *cables: str) -> None:
+        """A host that does not answer is noticed in about the time that it may take."""
+        limit = 3
+        self.start(*self.WORDS, HOCKET_TCP_INTERFACES=",".join(cables),
+                   HOCKET_HOST_TIMEOUT=f"{limit}s")
+        self.wait_until_sent(20, *cables)
+        begin = time.monotonic()
+        for cable in cables:
+            self.cut(int(cable[-1]))
+        ended = self.finish()
+        print(f"over {time.monotonic() - begin:.1f} s after the cut, with a limit of {limit} s")
+        self.assertGreater(time.monotonic() - begin, limit / 2)
+        self.assertLess(time.monotonic() - begin, 3 * limit)
+        for rank, (status, _, complained) in enumerate(ended):
+            self.assertNotEqual(status, 0)
+            self.assertIn(f"rank {1 - rank} is lost: its connection broke: Connection timed out",
+                          complained)
+            self.assertIn("HOCKET_HOST_TIMEOUT", complained)
+
+    def test_a_cut_of_the_only_one_is_noticed_in_time(self) -> None:
+        self.check_timeout("eth1")
+
+    def test_a_cut_of_all_is_noticed_in_time(self) -> None:
+        self.check_timeout("eth1", "eth2")
 
     def test_one_that_leads_nowhere_is_reported(self) -> None:
         self.cut(2)

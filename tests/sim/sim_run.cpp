@@ -100,6 +100,7 @@ void SimRun::set_up(std::uint32_t rank) {
   self.parts.resize(sequences_.size());
   for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
     self.groups.push_back(std::make_unique<engine::Group>());
+    self.groups.back()->lanes = {.first = sequence << 8, .last = sequence << 8 | 0xFF};
     for (std::size_t i = 0; i < sequences_[sequence].cases.size(); ++i) start(rank, sequence, i);
   }
 }

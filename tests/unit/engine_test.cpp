@@ -76,6 +76,8 @@ class SlowTransport final : public Transport {
     return true;
   }
   void close(ChannelId /*channel*/, const Status& /*reason*/) noexcept override {}
+  void close_lanes(std::uint64_t /*first*/, std::uint64_t /*last*/,
+                   const Status& /*reason*/) noexcept override {}
 
  private:
   Network& network_;

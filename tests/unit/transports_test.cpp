@@ -37,6 +37,7 @@ class Fake final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return -1; }
   [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
   void close(ChannelId, const Status&) noexcept override {}
+  void close_lanes(std::uint64_t, std::uint64_t, const Status&) noexcept override {}
   void register_memory(const RegisteredMemory& memory) noexcept override {
     registered.emplace_back(address_, memory);
   }

@@ -117,6 +117,8 @@ Result<ChannelId> Fabric::open(std::uint32_t rank, std::uint32_t peer, std::uint
   const auto channel = static_cast<ChannelId>(member.ends.size());
   member.ends.push_back(&end);
   note(Happening::open, end);
+  shut_if_closed(end);
+  shut_if_closed(*end.other);
   if (const Loss loss = member.lost[peer]; loss != Loss::none) {
     lose(end, loss);
   }

@@ -37,6 +37,8 @@ class Fabric {
   void give_back(std::uint32_t rank, const std::byte* lent);
   [[nodiscard]] bool has_nothing_ready(std::uint32_t rank) const noexcept;
   void close(std::uint32_t rank, ChannelId channel, const Status& reason);
+  void close_lanes(std::uint32_t rank, std::uint64_t first, std::uint64_t last,
+                   const Status& reason);
   void leave(std::uint32_t rank);
 
   // What a test does to the world; see SimWorld.
@@ -73,6 +75,12 @@ class Fabric {
     bool was_there = false;
   };
 
+  struct ClosedLanes {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    Status reason = {};
+  };
+
   struct Member {
     bool is_alive = true;  // neither dead nor gone
     bool has_entered = false;
@@ -81,6 +89,7 @@ class Fabric {
     std::vector<bool> has_address = {};
     std::vector<Loss> lost = {};  // by peer, what this rank has heard
     std::vector<End*> ends = {};  // by channel
+    std::vector<ClosedLanes> closed = {};
     std::vector<Ready> ready = {};
     std::uint64_t in_flight = 0;
     std::uint64_t posted = 0;
@@ -143,6 +152,7 @@ class Fabric {
   void fail_sends(End& end, const Status& why);
   void fail_receives(End& end, const Status& why);
   void shut(End& end, const Status& reason);
+  void shut_if_closed(End& end);
   [[nodiscard]] static Status loss_status(const End& end, Loss loss);
   [[nodiscard]] bool is_stranger(const End& end) const;
   [[nodiscard]] bool is_cut(const End& end) const;

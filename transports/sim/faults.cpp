@@ -170,6 +170,24 @@ void Fabric::close(std::uint32_t rank, ChannelId channel, const Status& reason) 
   shut(*member.ends[channel], reason);
 }
 
+void Fabric::close_lanes(std::uint32_t rank, std::uint64_t first, std::uint64_t last,
+                         const Status& reason) {
+  Member& member = members_[rank];
+  if (!member.is_alive) return;
+  member.closed.push_back({.first = first, .last = last, .reason = reason});
+  for (const auto& [key, end] : ends_) {
+    if (end->rank == rank) shut_if_closed(*end);
+  }
+}
+
+/// If its lane is over, though its rank may never have opened it. Once.
+void Fabric::shut_if_closed(End& end) {
+  if (end.messages_max == 0 && !end.failure.ok()) return;
+  for (const ClosedLanes& closed : members_[end.rank].closed) {
+    if (closed.first <= end.lane && end.lane <= closed.last) return shut(end, closed.reason);
+  }
+}
+
 /// This end does no more, for a reason of its own.
 void Fabric::shut(End& end, const Status& reason) {
   if (end.failure.ok()) {

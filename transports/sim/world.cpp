@@ -42,6 +42,10 @@ class SimTransport final : public Transport {
   void close(ChannelId channel, const Status& reason) noexcept override {
     fabric_.close(rank_, channel, reason);
   }
+  void close_lanes(std::uint64_t first, std::uint64_t last,
+                   const Status& reason) noexcept override {
+    fabric_.close_lanes(rank_, first, last, reason);
+  }
 
  private:
   Fabric& fabric_;

@@ -1,6 +1,7 @@
 #include "transports/tcp/bundle.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -130,6 +131,14 @@ void Bundle::tick() {
     if (rail.silent_ticks >= silence_max) {
       lose(i, Status(StatusCode::peer_lost, "nothing came back on it for 2 s"));
     }
+  }
+}
+
+void Bundle::check_answers(Instant now, Duration limit) {
+  for (std::size_t i = 0; i < rails_.size(); ++i) {
+    if (!rails_[i]->is_linked() || !rails_[i]->is_unanswered(now, limit)) continue;
+    is_due = true;
+    lose(i, Status(StatusCode::peer_lost, "its connection broke").with_system_error(ETIMEDOUT));
   }
 }
 

@@ -49,6 +49,8 @@ class Bundle {
   [[nodiscard]] bool is_ready() const noexcept;
   /// To be called every tick_time while is_owed().
   void tick();
+  /// Loses the rails on which the other host has not answered for so long.
+  void check_answers(Instant now, Duration limit);
   /// Something was sent that is not known to have come.
   [[nodiscard]] bool is_owed() const noexcept { return !pieces_.empty(); }
 

@@ -12,15 +12,23 @@
 namespace hocket::tcp {
 
 Status lost_peer(std::uint32_t peer, std::string_view how, int error) {
+  const char* const hint =
+      error == ETIMEDOUT ? "its host did not answer within HOCKET_HOST_TIMEOUT: see whether it "
+                           "runs, and whether the network between is whole"
+                         : "see why its process has ended, or whether the network between is whole";
   return Status(StatusCode::peer_lost, fmt::format("rank {} is lost: {}", peer, how))
       .with_peer(static_cast<int>(peer))
       .with_system_error(error)
-      .with_hint("see why its process has ended, or whether the network between is whole");
+      .with_hint(hint);
 }
 
 Status closed_by_peer(std::uint32_t peer) {
   return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", peer))
       .with_peer(static_cast<int>(peer));
+}
+
+Status unanswered_by_peer(std::uint32_t peer) {
+  return lost_peer(peer, "its connection broke", ETIMEDOUT);
 }
 
 Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room) {

@@ -12,6 +12,7 @@
 
 #include "hocket/status.hpp"
 
+#include "net/silence.hpp"
 #include "transports/tcp/greeting.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
@@ -39,6 +40,8 @@ class Scratch {
 /// What a connection that ends without a farewell means.
 [[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
 [[nodiscard]] Status closed_by_peer(std::uint32_t peer);
+/// What it means when its host does not answer: the same as when the system finds that out.
+[[nodiscard]] Status unanswered_by_peer(std::uint32_t peer);
 /// A message is longer than the receive that it meets.
 [[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
 
@@ -50,6 +53,10 @@ class Connection : public Pollee {
   [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
   [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
   void note(const Event& event) noexcept;
+  /// Whether the other host has not answered for so long (net::Silence); while it is linked.
+  [[nodiscard]] bool is_unanswered(Instant now, Duration limit) noexcept {
+    return silence_.lasts(socket(), now, limit);
+  }
 
  protected:
   explicit Connection(Role of) : Pollee(of) {}
@@ -72,6 +79,9 @@ class Connection : public Pollee {
   bool has_ended_ = false;      // the other end sends no more, beyond what there is to read
   int send_error_ = 0;          // met while sending: reading on then meets an end and no reason
   std::string encrypted_ = {};  // with TLS: on its way out
+
+ private:
+  net::Silence silence_ = {};
 };
 
 }  // namespace hocket::tcp

@@ -194,6 +194,29 @@ void Links::close(const LinkKey& key) noexcept {
   dials_.erase(key);
 }
 
+bool Links::is_closed(const LinkKey& key) const noexcept {
+  const auto found = entries_.find(key);
+  return is_closed(key.lane) || (found != entries_.end() && found->second.claim == Claim::closed);
+}
+
+std::vector<LinkKey> Links::parked(std::uint64_t first, std::uint64_t last) const {
+  std::vector<LinkKey> keys;
+  auto entry = entries_.lower_bound({.lane = first});
+  for (; entry != entries_.end() && entry->first.lane <= last; ++entry) {
+    if (entry->second.parked) keys.push_back(entry->first);
+  }
+  return keys;
+}
+
+void Links::close_lanes(std::uint64_t first, std::uint64_t last) noexcept {
+  auto entry = entries_.lower_bound({.lane = first});
+  while (entry != entries_.end() && entry->first.lane <= last) {
+    if (entry->second.parked) --parked_;
+    entry = entries_.erase(entry);
+  }
+  closed_lanes_.add(first, last);
+}
+
 void Links::see_off(Fd socket) noexcept {
   const Deadline until = Deadline::after(monotonic_clock(), farewell_time);
   try {
@@ -361,6 +384,7 @@ LinkVerdict Links::judge(const LinkHello& hello) const {
   if (peers_.empty() && doors_.size() > 1) return LinkVerdict::later;
   const std::uint32_t streams = this->streams(hello.rank);
   if (hello.streams != streams || hello.stream >= streams) return LinkVerdict::streams_differ;
+  if (is_closed(hello.lane)) return LinkVerdict::closed;
   const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
   const auto found = entries_.find(key);
   const Claim claim = found == entries_.end() ? Claim::none : found->second.claim;

@@ -15,6 +15,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,7 @@
 #include "net/socket.hpp"
 #include "transports/tcp/dial.hpp"
 #include "transports/tcp/greeting.hpp"
+#include "transports/tcp/lane_set.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/poller.hpp"
 
@@ -37,7 +39,11 @@ struct LinkKey {
   std::uint32_t peer = 0;
   std::uint64_t lane = 0;
   std::uint32_t stream = 0;
-  auto operator<=>(const LinkKey&) const = default;
+  bool operator==(const LinkKey&) const = default;
+  /// By lane first: lanes end together.
+  auto operator<=>(const LinkKey& other) const noexcept {
+    return std::tie(lane, peer, stream) <=> std::tie(other.lane, other.peer, other.stream);
+  }
 };
 
 /// A connection that has been made, or a failure that is final.
@@ -74,6 +80,17 @@ class Links {
   void hurry(std::uint32_t peer, std::uint64_t lane);
   /// From now on the other end is told that it is closed.
   void close(const LinkKey& key) noexcept;
+  [[nodiscard]] bool is_closed(const LinkKey& key) const noexcept;
+  /// From the first lane to the last, that came before this end: those to be claimed and closed.
+  [[nodiscard]] std::vector<LinkKey> parked(std::uint64_t first, std::uint64_t last) const;
+  /// As close() of each of their keys, to every peer, but those that it has are forgotten: all are
+  /// closed by now.
+  void close_lanes(std::uint64_t first, std::uint64_t last) noexcept;
+  /// So that close_lanes() needs no memory.
+  void make_room_for_closed_lanes() { closed_lanes_.make_room(); }
+  [[nodiscard]] bool is_closed(std::uint64_t lane) const noexcept {
+    return closed_lanes_.contains(lane);
+  }
   /// Closes it when the other end does, so that nothing that was sent is lost, or after a while.
   void see_off(Fd socket) noexcept;
 
@@ -160,7 +177,9 @@ class Links {
     std::vector<Way> ways = {};
   };
   std::vector<Peer> peers_ = {};
-  std::map<LinkKey, Entry> entries_ = {};
+  using Entries = std::map<LinkKey, Entry>;
+  Entries entries_ = {};
+  LaneSet closed_lanes_ = {};
   std::size_t parked_ = 0;
   Strangers strangers_ = {};  // the oldest first
   std::map<LinkKey, std::unique_ptr<Dial>> dials_ = {};

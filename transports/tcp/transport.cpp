@@ -11,6 +11,7 @@
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "net/interfaces.hpp"
+#include "net/silence.hpp"
 #include "transports/tcp/sockets.hpp"
 
 namespace hocket::tcp {
@@ -20,6 +21,10 @@ namespace {
 constexpr std::size_t tried_max = 2;
 /// For the others, that are not tried.
 constexpr unsigned polls_between_looks = 16;
+/// So often in HOCKET_HOST_TIMEOUT the system is asked whether hosts answer.
+constexpr int checks_per_timeout = 16;
+/// By who polls and never sleeps; the clock is asked no more often.
+constexpr unsigned looks_between_checks = 256;
 /// For so many ops there is room to say that they failed, from the beginning on.
 constexpr std::uint64_t failures_min = 64;
 
@@ -35,7 +40,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& op
                                                       std::uint32_t streams,
                                                       std::string_view interfaces) {
   raise_open_files_max();
-  std::unique_ptr<TcpTransport> made(new TcpTransport);
+  std::unique_ptr<TcpTransport> made(new TcpTransport(net::host_timeout()));
   const std::string host = options.host.empty() ? "127.0.0.1" : options.host;
   auto hosts = net::choose_addresses(host, interfaces);
   if (!hosts.ok()) return hosts.status();
@@ -50,6 +55,7 @@ Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& op
 /// Input that nobody has read would make the system drop what it has not delivered yet.
 TcpTransport::~TcpTransport() {
   for (const auto& channel : channels_) {
+    if (channel == nullptr) continue;
     for (const auto& stream : channel->streams) {
       if (!stream->is_linked()) continue;
       const Fd socket = stream->leave(false);
@@ -64,49 +70,72 @@ TcpTransport::~TcpTransport() {
 
 Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
   if (Status status = can_reach(peer); !status.ok()) return status;
-  const auto id = static_cast<ChannelId>(channels_.size());
-  if (by_lane_.contains({peer, lane})) {
+  const bool is_over = links_.is_closed(lane);
+  const bool was_open = !is_over && links_.is_closed({.peer = peer, .lane = lane});
+  if (was_open || by_lane_.contains({lane, peer})) {
     return Status(StatusCode::already_exists,
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  make_channel(id, peer, lane);
-  Status status = described([&] { return claim(id); });
-  if (status.ok()) return id;
-  fail(id, status, false);
+  if (free_ids_.empty() && channels_.size() == places) {
+    return Status(StatusCode::limit_exceeded, fmt::format("there are {} channels", places))
+        .with_hint("free communicators that are not needed any more");
+  }
+  Channel& channel = make_channel(peer, lane);
+  if (is_over) {
+    channel.failure = described([&] {
+      return Status(StatusCode::aborted, fmt::format("lane {} was closed", lane))
+          .with_peer(static_cast<int>(peer));
+    });
+    return channel.id;
+  }
+  Status status = described([&] { return claim(channel); });
+  if (status.ok()) return channel.id;
+  fail(channel.id, status, false);
   return status;
 }
 
 /// Has changed nothing when it throws.
-void TcpTransport::make_channel(ChannelId id, std::uint32_t peer, std::uint64_t lane) {
+TcpTransport::Channel& TcpTransport::make_channel(std::uint32_t peer, std::uint64_t lane) {
   auto made = std::make_unique<Channel>();
   Channel& channel = *made;
+  const bool is_reused = !free_ids_.empty();
+  channel.id = is_reused ? free_ids_.back() : static_cast<ChannelId>(channels_.size());
   channel.lane = lane;
   channel.queues.peer = peer;
   channel.queues.streams = links_.streams(peer);
   if (links_.ways(peer) > 1) {
-    channel.bundle = std::make_unique<Bundle>(id, channel.queues, channel.queues.streams, poller_);
+    channel.bundle =
+        std::make_unique<Bundle>(channel.id, channel.queues, channel.queues.streams, poller_);
   }
   for (std::uint32_t i = 0; i < channel.queues.streams && channel.bundle == nullptr; ++i) {
-    channel.streams.push_back(std::make_unique<Stream>(id, channel.queues, i));
+    channel.streams.push_back(std::make_unique<Stream>(channel.id, channel.queues, i));
   }
   make_room(streams_ + channel.queues.streams);
-  by_lane_.try_emplace({peer, lane}, id);
+  by_lane_.try_emplace({lane, peer}, channel.id);
   has_bundles_ = has_bundles_ || channel.bundle != nullptr;
   streams_ += channel.queues.streams;
-  channels_.push_back(std::move(made));
+  if (is_reused) {
+    free_ids_.pop_back();
+    channels_[channel.id % places] = std::move(made);
+  } else {
+    channels_.push_back(std::move(made));
+  }
+  return channel;
 }
 
-/// For one more channel, and so many streams of all.
+/// For one more channel, and so many streams of all; also for what closing them takes.
 void TcpTransport::make_room(std::size_t streams) {
-  make_room_in(channels_, channels_.size() + 1);
-  finishing_.reserve(channels_.size() + 1);
-  for (auto* const list : {&due_, &due_now_}) make_room_in(*list, channels_.size() + 1);
+  const std::size_t channels = channels_.size() + 1;
+  make_room_in(channels_, channels);
+  finishing_.reserve(channels);
+  for (auto* const list : {&due_, &due_now_}) make_room_in(*list, channels);
+  for (auto* const list : {&free_ids_, &closed_}) make_room_in(*list, channels);
   for (auto* const list : {&turns_, &now_, &waiting_}) make_room_in(*list, streams);
+  links_.make_room_for_closed_lanes();
 }
 
-Status TcpTransport::claim(ChannelId id) {
-  Channel& channel = *channels_[id];
+Status TcpTransport::claim(Channel& channel) {
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
     std::optional<Link> link;
     static_cast<void>(
@@ -144,7 +173,7 @@ void TcpTransport::guarded(ChannelId id, const Work& work) noexcept {
   try {
     work();
   } catch (...) {
-    if (!channels_[id]->is_over()) fail(id, status_of_exception(), true);
+    if (!channel(id).is_over()) fail(id, status_of_exception(), true);
   }
 }
 
@@ -160,14 +189,19 @@ inline bool TcpTransport::has_room_for(const TransportOp& op) noexcept {
   }
 }
 
+Status TcpTransport::no_channel(ChannelId id) const {
+  const bool is_over = id % places < channels_.size();
+  return {is_over ? StatusCode::aborted : StatusCode::invalid_argument,
+          fmt::format("there is no channel {}{}", id, is_over ? " any more" : "")};
+}
+
 void TcpTransport::take_op(const TransportOp& op) noexcept {
-  if (op.channel >= channels_.size()) {
-    return failures_.push({.token = op.token, .status = described([&] {
-                             return Status(StatusCode::invalid_argument,
-                                           fmt::format("there is no channel {}", op.channel));
-                           })});
+  Channel* const found = find(op.channel);
+  if (found == nullptr) {
+    return failures_.push(
+        {.token = op.token, .status = described([&] { return no_channel(op.channel); })});
   }
-  Channel& channel = *channels_[op.channel];
+  Channel& channel = *found;
   bool is_taken = false;
   if (!channel.is_over()) {
     guarded(op.channel, [&] {
@@ -233,12 +267,16 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
   }
   take_turns();
   if (has_bundles_) take_turns_of_bundles();
-  return emit(completions);
+  const std::size_t count = emit(completions);
+  if (!closed_.empty()) bury();
+  return count;
 }
 
 bool TcpTransport::prepare_to_sleep() noexcept {
   while (look()) {
   }
+  const Instant now = monotonic_clock().now();
+  check_answers(now);
   std::erase_if(turns_, [](Stream* stream) {
     stream->is_in_turn = stream->is_ready();
     return !stream->is_in_turn;
@@ -249,20 +287,55 @@ bool TcpTransport::prepare_to_sleep() noexcept {
   });
   if (!turns_.empty() || !due_.empty() || !finishing_.empty() || !failures_.empty()) return false;
   const Deadline next = next_tick();
-  if (next.passed(monotonic_clock().now())) return false;  // its alarm may be over
-  poller_.wake_at(links_.next().or_sooner(next));
+  if (next.passed(now)) return false;  // its alarm may be over
+  const Deadline check = outstanding_ > 0 ? check_at_ : Deadline::never();
+  poller_.wake_at(links_.next().or_sooner(next).or_sooner(check));
   return true;
 }
 
 void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
-  if (channel >= channels_.size() || channels_[channel]->is_over()) return;
+  Channel* const found = find(channel);
+  if (found == nullptr || std::exchange(found->is_closed, true)) return;
+  closed_.push_back(channel);
+  if (found->is_over()) return;
   Status why = described([&] {
     return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
   });
-  if (why.peer() < 0) {
-    why = std::move(why).with_peer(static_cast<int>(channels_[channel]->queues.peer));
-  }
+  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(found->queues.peer));
   fail(channel, std::move(why), true);
+}
+
+void TcpTransport::close_lanes(std::uint64_t first, std::uint64_t last,
+                               const Status& reason) noexcept {
+  // Whoever has dialled already was welcome, and is told goodbye; without memory for that it sees
+  // its connection end.
+  try {
+    for (const LinkKey& key : links_.parked(first, last)) {
+      if (!by_lane_.contains({key.lane, key.peer})) static_cast<void>(open(key.peer, key.lane));
+    }
+  } catch (const std::bad_alloc&) {
+  }
+  auto each = by_lane_.lower_bound({first, 0});
+  for (; each != by_lane_.end() && each->first.first <= last; ++each) close(each->second, reason);
+  links_.close_lanes(first, last);
+}
+
+bool TcpTransport::is_listed(const Channel& channel) noexcept {
+  const auto is_in_turn = [](const auto& stream) { return stream->is_in_turn; };
+  return channel.is_finishing || std::ranges::any_of(channel.streams, is_in_turn) ||
+         (channel.bundle != nullptr && channel.bundle->is_in_turn);
+}
+
+void TcpTransport::bury() noexcept {
+  std::erase_if(closed_, [this](ChannelId id) {
+    const Channel& over = channel(id);
+    if (is_listed(over)) return false;
+    by_lane_.erase({over.lane, over.queues.peer});
+    streams_ -= over.queues.streams;
+    channels_[id % places].reset();
+    free_ids_.push_back((id + places) % channel_ids_end);
+    return true;
+  });
 }
 
 // --- what happens ---
@@ -292,24 +365,26 @@ bool TcpTransport::look() noexcept {
   }
   if (!links_.is_idle()) links_.expire();
   take_news();
+  if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
   return events.size() == Poller::events_at_once;
 }
 
 void TcpTransport::take_news() noexcept {
   links_.take_news(news_);
   for (LinkNews& news : news_) {
-    const ChannelId id = by_lane_.find({news.key.peer, news.key.lane})->second;
-    if (channels_[id]->is_over()) continue;
-    guarded(id, [&] { take(news, id); });
+    const auto found = by_lane_.find({news.key.lane, news.key.peer});
+    if (found == by_lane_.end() || channel(found->second).is_over()) continue;
+    guarded(found->second, [&] { take(news, found->second); });
   }
   while (const auto key = links_.take_starved()) {
-    const ChannelId id = by_lane_.find({key->peer, key->lane})->second;
-    if (!channels_[id]->is_over()) fail(id, Status::out_of_memory(), false);
+    const auto found = by_lane_.find({key->lane, key->peer});
+    if (found == by_lane_.end() || channel(found->second).is_over()) continue;
+    fail(found->second, Status::out_of_memory(), false);
   }
 }
 
 void TcpTransport::take(LinkNews& news, ChannelId id) {
-  Channel& channel = *channels_[id];
+  Channel& channel = this->channel(id);
   if (news.failure.ok()) {
     news.failure = adopt(channel, news.key.stream, std::move(news.link));
   } else if (channel.bundle != nullptr) {
@@ -337,7 +412,7 @@ void TcpTransport::take_turn(Stream& stream) {
   }
   if (!status.ok()) {
     stream.end(std::move(status));
-    ++channels_[stream.channel]->ended;
+    ++channel(stream.channel).ended;
   }
   place(stream);
   judge_end(stream.channel);
@@ -390,7 +465,7 @@ void TcpTransport::take_turns_of_bundles() noexcept {
   due_now_.swap(due_);
   for (Bundle* const bundle : due_now_) {
     bundle->is_in_turn = false;
-    if (channels_[bundle->channel]->is_over()) continue;
+    if (channel(bundle->channel).is_over()) continue;
     guarded(bundle->channel, [&] { take_turn(*bundle); });
   }
   due_now_.clear();
@@ -407,10 +482,10 @@ void TcpTransport::take_turn(Bundle& bundle) {
 }
 
 Deadline TcpTransport::next_tick() const noexcept {
-  const bool is_needed =
-      has_bundles_ && std::ranges::any_of(channels_, [](const auto& each) {
-        return each->bundle != nullptr && !each->is_over() && each->bundle->is_owed();
-      });
+  const bool is_needed = has_bundles_ && std::ranges::any_of(channels_, [](const auto& each) {
+                           return each != nullptr && each->bundle != nullptr && !each->is_over() &&
+                                  each->bundle->is_owed();
+                         });
   return is_needed ? tick_at_ : Deadline::never();
 }
 
@@ -419,17 +494,44 @@ void TcpTransport::tick() noexcept {
   if (!tick_at_.is_never() && !tick_at_.passed(now)) return;
   tick_at_ = Deadline(now + Bundle::tick_time);
   for (const auto& channel : channels_) {
-    if (channel->bundle == nullptr || channel->is_over()) continue;
+    if (channel == nullptr || channel->bundle == nullptr || channel->is_over()) continue;
     Bundle& bundle = *channel->bundle;
     guarded(bundle.channel, [&] { bundle.tick(); });
     place(bundle);
   }
 }
 
+// --- hosts that do not answer ---
+
+void TcpTransport::check_answers(Instant now) noexcept {
+  if (!check_at_.is_never() && !check_at_.passed(now)) return;
+  check_at_ = Deadline(now + host_timeout_ / checks_per_timeout);
+  for (const auto& each : channels_) {
+    if (each == nullptr || each->is_over()) continue;
+    const bool is_waited_for = !each->queues.sends.empty() || !each->queues.receives.empty();
+    if (is_waited_for) guarded(each->id, [&] { check_answers(*each, now); });
+  }
+}
+
+void TcpTransport::check_answers(Channel& channel, Instant now) {
+  if (channel.bundle != nullptr) {
+    channel.bundle->check_answers(now, host_timeout_);
+    return place(*channel.bundle);
+  }
+  for (const auto& stream : channel.streams) {
+    const bool is_alive = stream->is_linked() && !stream->has_end();
+    if (!is_alive || !stream->is_unanswered(now, host_timeout_)) continue;
+    stream->end(unanswered_by_peer(channel.queues.peer));
+    ++channel.ended;
+    place(*stream);
+  }
+  judge_end(channel.id);
+}
+
 // --- ops that are over ---
 
 void TcpTransport::finish(ChannelId id) noexcept {
-  Channel& channel = *channels_[id];
+  Channel& channel = this->channel(id);
   const auto has_finished = [](Ring<Slot>& queue) {
     return !queue.empty() && queue.front().is_done;
   };
@@ -443,7 +545,7 @@ void TcpTransport::finish(ChannelId id) noexcept {
 
 /// Of several streams one may end while messages that came before are still on the others.
 void TcpTransport::judge_end(ChannelId id) noexcept {
-  const Channel& channel = *channels_[id];  // a bundle judges itself
+  const Channel& channel = this->channel(id);  // a bundle judges itself
   if (channel.ended == 0 || channel.is_over()) return;
   const Stream* next = nullptr;  // has the oldest receive that is not over
   const Stream* last = nullptr;
@@ -460,7 +562,7 @@ void TcpTransport::judge_end(ChannelId id) noexcept {
 }
 
 void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
-  Channel& channel = *channels_[id];
+  Channel& channel = this->channel(id);
   channel.failure = std::move(why);
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
@@ -493,7 +595,7 @@ void TcpTransport::leave(Channel& channel, bool has_farewell) noexcept {
 std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexcept {
   std::size_t count = 0;
   while (!finishing_.empty() && count < completions.size()) {
-    Channel& channel = *channels_[finishing_.front()];
+    Channel& channel = this->channel(finishing_.front());
     for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
       while (count < completions.size() && !queue->empty() && queue->front().is_done) {
         const Slot slot = queue->pop();

@@ -47,15 +47,18 @@ class TcpTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
 
  private:
   struct Channel {
+    ChannelId id = 0;
     std::uint64_t lane = 0;
     Queues queues = {};
     std::vector<std::unique_ptr<Stream>> streams = {};
     std::unique_ptr<Bundle> bundle = {};  // in place of streams, where there are several ways
     bool has_dialled = false;
     bool is_finishing = false;  // in the list of those with ops that are over
+    bool is_closed = false;     // by us: in the list of those that nobody needs any more
     std::size_t ended = 0;      // streams of which the other end is gone
     Status failure = {};        // of every op from now on
 
@@ -66,11 +69,25 @@ class TcpTransport final : public Transport {
     return op.kind == TransportOp::Kind::send ? channel.queues.sends : channel.queues.receives;
   }
 
-  TcpTransport() : links_(poller_) {}
+  explicit TcpTransport(Duration host_timeout) : links_(poller_), host_timeout_(host_timeout) {}
 
-  void make_channel(ChannelId id, std::uint32_t peer, std::uint64_t lane);
-  [[nodiscard]] Status claim(ChannelId id);
+  /// Its low bits are the place in the list of channels, those above them change each time that a
+  /// place is used again.
+  static constexpr unsigned place_bits = 20;
+  static constexpr ChannelId places = ChannelId{1} << place_bits;
+  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return *channels_[id % places]; }
+  /// Null if there is none.
+  [[nodiscard]] Channel* find(ChannelId id) noexcept {
+    Channel* const found = id % places < channels_.size() ? channels_[id % places].get() : nullptr;
+    return found != nullptr && found->id == id ? found : nullptr;
+  }
+  [[nodiscard]] Status no_channel(ChannelId id) const;
+  [[nodiscard]] Channel& make_channel(std::uint32_t peer, std::uint64_t lane);
+  [[nodiscard]] Status claim(Channel& channel);
   void make_room(std::size_t streams);
+  /// Destroys channels that were closed, once no list has them or parts of them.
+  void bury() noexcept;
+  [[nodiscard]] static bool is_listed(const Channel& channel) noexcept;
 
   /// Calls work(). What it throws is the failure of the channel.
   template <class Work>
@@ -102,6 +119,10 @@ class TcpTransport final : public Transport {
   [[nodiscard]] Deadline next_tick() const noexcept;
   void leave(Channel& channel, bool has_farewell) noexcept;
 
+  /// Finds the hosts that do not answer, when that is due again.
+  void check_answers(Instant now) noexcept;
+  void check_answers(Channel& channel, Instant now);
+
   void finish(ChannelId id) noexcept;
   void judge_end(ChannelId id) noexcept;
   void fail(ChannelId id, Status why, bool has_farewell) noexcept;
@@ -111,8 +132,10 @@ class TcpTransport final : public Transport {
   Poller poller_ = {};
   Links links_;
   Scratch scratch_ = {};
-  std::vector<std::unique_ptr<Channel>> channels_ = {};
-  std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> by_lane_ = {};
+  std::vector<std::unique_ptr<Channel>> channels_ = {};  // null where one was buried
+  std::vector<ChannelId> free_ids_ = {};                 // for these places
+  std::vector<ChannelId> closed_ = {};
+  std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
   std::size_t streams_ = 0;  // of all channels
   std::vector<LinkNews> news_ = {};
 
@@ -128,6 +151,11 @@ class TcpTransport final : public Transport {
   std::vector<Bundle*> due_ = {};  // those with something to do
   std::vector<Bundle*> due_now_ = {};
   Deadline tick_at_ = Deadline::never();
+
+  // Hosts that do not answer.
+  const Duration host_timeout_;
+  Deadline check_at_ = Deadline::never();
+  unsigned looks_ = 0;
 
   Ring<ChannelId> finishing_ = {};
   Ring<TransportCompletion> failures_ = {};

@@ -56,6 +56,10 @@ class Registering final : public Transport {
   void close(ChannelId channel, const Status& reason) noexcept override {
     inner_->close(channel, reason);
   }
+  void close_lanes(std::uint64_t first, std::uint64_t last,
+                   const Status& reason) noexcept override {
+    inner_->close_lanes(first, last, reason);
+  }
 
  private:
   /// Whether there is room for it.

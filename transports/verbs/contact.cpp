@@ -7,6 +7,7 @@
 
 #include <sys/socket.h>
 
+#include "net/silence.hpp"
 #include "transports/tcp/connection.hpp"
 
 namespace hocket::verbs {
@@ -16,6 +17,7 @@ Status Contact::begin(tcp::Link link, const Card& ours, Deadline give_up) {
   said_ = std::move(link_.surplus);
   give_up_ = give_up;
   state_ = State::told_card;
+  net::limit_unanswered(socket());  // what goes over it fits into any window
   return say(ours.encode());
 }
 

@@ -101,6 +101,9 @@ Channel& Traffic::channel_of(Peer& peer, std::uint64_t lane) {
   Channel*& known = peer.lanes[lane];
   if (known == nullptr) {
     known = channels_.emplace_back(std::make_unique<Channel>(peer, lane)).get();
+    if (closed_lanes_.contains(lane)) {
+      close(*known, Status(StatusCode::aborted, fmt::format("lane {} was closed", lane)));
+    }
   }
   return *known;
 }
@@ -143,6 +146,11 @@ void Traffic::close(Channel& channel, const Status& reason) {
   Status why = reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
   if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.peer.rank));
   break_off(channel, std::move(why), 0);
+}
+
+void Traffic::close(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason) {
+  auto lane = peer.lanes.lower_bound(first);
+  for (; lane != peer.lanes.end() && lane->first <= last; ++lane) close(*lane->second, reason);
 }
 
 /// Our end is over; so the other end must be told.

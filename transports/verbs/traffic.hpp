@@ -27,6 +27,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "transports/tcp/lane_set.hpp"
 #include "transports/verbs/channel.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/regions.hpp"
@@ -63,6 +64,10 @@ class Traffic {
   void reject(const TransportOp& op, Status why);
   void give_back(const std::byte* lent) noexcept;
   void close(Channel& channel, const Status& reason);
+  /// Those of one peer from a lane to another that there are, whoever opened them.
+  void close(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason);
+  /// And those that are still to come.
+  void close_lanes(std::uint64_t first, std::uint64_t last) { closed_lanes_.add(first, last); }
   [[nodiscard]] Regions& regions() noexcept { return *regions_; }
 
   // --- what comes ---
@@ -188,6 +193,7 @@ class Traffic {
 
   std::vector<std::unique_ptr<Channel>> channels_ = {};
   std::vector<Channel*> opened_ = {};  // by id
+  tcp::LaneSet closed_lanes_ = {};
   tcp::Ring<Channel*> hungry_ = {};
   std::vector<Peer*> busy_ = {};
   std::vector<Withheld> withheld_ = {};

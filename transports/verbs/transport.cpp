@@ -158,6 +158,13 @@ void VerbsTransport::close(ChannelId channel, const Status& reason) noexcept {
   traffic_.serve();
 }
 
+void VerbsTransport::close_lanes(std::uint64_t first, std::uint64_t last,
+                                 const Status& reason) noexcept {
+  traffic_.close_lanes(first, last);
+  for (const auto& each : partners_) traffic_.close(each->peer, first, last, reason);
+  traffic_.serve();
+}
+
 Status VerbsTransport::register_device_memory(const RegisteredMemory& memory, int dma_buf,
                                               std::span<const std::uint32_t> peers) {
   // One may read what another has not written yet, though it said so: that goes another way to the

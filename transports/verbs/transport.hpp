@@ -46,6 +46,7 @@ class VerbsTransport final : public Transport {
   [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
   void close(ChannelId channel, const Status& reason) noexcept override;
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
   void register_memory(const RegisteredMemory& memory) noexcept override {
     traffic_.regions().add(memory);
   }

@@ -1,0 +1,42 @@
+// Which lanes are over, kept as ranges.
+#include <cstdint>
+#include <set>
+
+#include "base/limits.hpp"
+#include "base/rng.hpp"
+#include "support/catch.hpp"
+#include "transports/tcp/lane_set.hpp"
+
+using namespace hocket;
+using namespace hocket::tcp;
+
+TEST_CASE("lanes that are over are remembered as ranges, whatever their order") {
+  SeededRandom random(1);
+  for (int run = 0; run < 200; ++run) {
+    LaneSet lanes;
+    std::set<std::uint64_t> wanted;
+    for (std::uint64_t i = random.between(1, 40); i > 0; --i) {
+      const std::uint64_t first = random.below(100);
+      const std::uint64_t last = first + random.below(8);
+      lanes.add(first, last);
+      for (std::uint64_t lane = first; lane <= last; ++lane) wanted.insert(lane);
+    }
+    std::size_t ranges = 0;
+    for (std::uint64_t lane = 0; lane < 110; ++lane) {
+      REQUIRE(lanes.contains(lane) == wanted.contains(lane));
+      if (wanted.contains(lane) && !wanted.contains(lane + 1)) ++ranges;
+    }
+    REQUIRE(lanes.ranges() == ranges);
+  }
+}
+
+TEST_CASE("lanes in a row take one range, and of others the oldest are forgotten") {
+  LaneSet lanes;
+  for (std::uint64_t id = 1; id < 10'000; ++id) lanes.add(id << 8, (id << 8) + 255);
+  CHECK(lanes.ranges() == 1);
+  for (std::uint64_t id = 10'001; id < 20'000; id += 2) lanes.add(id << 8, (id << 8) + 255);
+  CHECK(lanes.ranges() == limits::closed_lane_ranges_max);
+  CHECK(lanes.contains(19'999 << 8));
+  CHECK_FALSE(lanes.contains(19'998 << 8));
+  CHECK_FALSE(lanes.contains(5 << 8));
+}
