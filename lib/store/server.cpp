@@ -25,9 +25,8 @@
 
 #include "base/log.hpp"
 #include "net/socket.hpp"
+#include "store/asio_files.hpp"
 #include "store/keyspace.hpp"
-#include "store/owned_socket.hpp"
-#include "store/reactor_files.hpp"
 #include "store/session.hpp"
 
 namespace hocket::store {
