@@ -13,7 +13,7 @@
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
 
-#include "base/fork.hpp"
+#include "base/fd.hpp"
 #include "comm/context.hpp"
 #include "comm/planner.hpp"
 #include "comm/started.hpp"

@@ -26,10 +26,9 @@
 #include "base/log.hpp"
 #include "base/token_bucket.hpp"
 #include "net/socket.hpp"
+#include "store/asio_files.hpp"
 #include "store/attendance.hpp"
 #include "store/keyspace.hpp"
-#include "store/owned_socket.hpp"
-#include "store/reactor_files.hpp"
 #include "store/session.hpp"
 #include "wire/fault.hpp"
 

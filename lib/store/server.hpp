@@ -8,7 +8,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
-#include "base/fork.hpp"
+#include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "net/endpoint.hpp"
 #include "wire/credentials.hpp"

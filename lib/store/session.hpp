@@ -21,10 +21,10 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "store/asio_files.hpp"
 #include "store/keyspace.hpp"
 #include "store/message.hpp"
 #include "store/outbox.hpp"
-#include "store/owned_socket.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
 #include "wire/tls.hpp"

@@ -8,7 +8,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
-#include "base/fork.hpp"
+#include "base/fd.hpp"
 #include "store/connection.hpp"
 #include "store/store.hpp"
 

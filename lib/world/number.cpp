@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "base/fd.hpp"
 #include "base/limits.hpp"
-#include "base/process_wide.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "wire/sha256.hpp"

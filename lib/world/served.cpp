@@ -10,8 +10,8 @@
 
 #include <unistd.h>
 
+#include "base/fd.hpp"
 #include "base/private_file.hpp"
-#include "base/process_wide.hpp"
 
 namespace hocket::world {
 namespace {

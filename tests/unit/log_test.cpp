@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/fork.hpp"
+#include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"

@@ -1,4 +1,4 @@
-#include "store/reactor_files.hpp"
+#include "store/asio_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "base/fd.hpp"
-#include "base/fork.hpp"
 #include "base/text.hpp"
 
 namespace hocket::store {

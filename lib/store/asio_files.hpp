@@ -1,7 +1,9 @@
-// A socket that Asio works on and an Fd owns, so that a child made by fork() does not keep it.
+// The descriptors that Asio works on, so that a child made by fork() keeps none of them: sockets,
+// and what Asio opens for itself and shows to nobody.
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include <sys/socket.h>
 
@@ -14,6 +16,7 @@
 
 namespace hocket::store {
 
+/// A socket that Asio works on and an Fd owns.
 /// `Socket` is asio::ip::tcp::socket or asio::ip::tcp::acceptor.
 template <class Socket>
 class OwnedSocket {
@@ -39,6 +42,22 @@ class OwnedSocket {
  private:
   Fd fd_;
   Socket socket_;
+};
+
+/// The epoll by which an io_context watches one of its sockets, and what that epoll watches
+/// besides: a timer and what wakes it up. A child made by fork() closes them, as long as this
+/// lives. Without /proc it finds none, and children keep them, which does no harm but that they are
+/// open.
+class ReactorFiles {
+ public:
+  /// Of the io_context that works on this socket and on no other yet.
+  explicit ReactorFiles(int socket);
+  ReactorFiles(const ReactorFiles&) = delete;
+  ReactorFiles& operator=(const ReactorFiles&) = delete;
+  ~ReactorFiles();
+
+ private:
+  std::vector<int> files_;
 };
 
 }  // namespace hocket::store
