@@ -13,7 +13,7 @@ class TokenBucket {
  public:
   /// Full at first. Both at least 1.
   constexpr TokenBucket(std::int64_t capacity, std::int64_t tokens_per_second) noexcept
-      : capacity_(capacity), interval_(std::chrono::seconds(1) / tokens_per_second) {}
+      : capacity_(capacity), interval_(Duration(std::chrono::seconds(1)) / tokens_per_second) {}
 
   /// Takes one if there is one.
   [[nodiscard]] bool take(Instant now) noexcept {

@@ -111,7 +111,8 @@ std::string shown_job(const Credentials& ours) {
 }
 
 constexpr std::string_view same_version_hint = "run the same version of Hocket in every process";
-constexpr std::string_view same_secret_hint = "give the same secret to every process of the job";
+constexpr std::string_view same_secret_hint =
+    "give the same secret (HOCKET_SECRET) to every process of the job";
 constexpr std::string_view same_tls_hint = "give both sides the same TLS setting (HOCKET_TLS)";
 constexpr std::string_view other_job_hint =
     "is that a server which an earlier run left behind, or do two jobs use one port? Give every "
@@ -204,6 +205,11 @@ std::string job_mark(std::string_view job) {
 }
 
 std::optional<int> claimed_rank(std::string_view hello, std::string_view job) {
+  if (protocol_of(hello) == tls_name) {
+    const std::string mark = job_mark(job);
+    const bool has_named_key = hello.find(hex(std::as_bytes(std::span(mark)))) != hello.npos;
+    return has_named_key ? std::optional(-1) : std::nullopt;
+  }
   if (hello.size() < hello_bytes || !hello.starts_with(magic)) return std::nullopt;
   const Hello said = parse_hello(hello);
   if (said.job != hello_mark(job)) return std::nullopt;

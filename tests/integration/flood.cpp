@@ -33,7 +33,7 @@ using hocket::Deadline;
 using hocket::monotonic_clock;
 
 bool has_stdin_ended() {
-  pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+  pollfd in = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};
   char byte = 0;
   return ::poll(&in, 1, 0) > 0 && ::read(STDIN_FILENO, &byte, 1) <= 0;
 }
@@ -44,10 +44,10 @@ int work() {
   auto next = monotonic_clock().now();
   for (bool is_over = false; !is_over;) {
     std::int64_t ends = 0;
-    if (world.rank() == 0 && operations % 64 == 0 && monotonic_clock().now() >= next) {
-      next += 50ms;
-      fmt::print("{} {}\n", std::chrono::steady_clock::now().time_since_epoch().count(),
-                 operations);
+    const auto now = monotonic_clock().now();
+    if (world.rank() == 0 && now >= next) {
+      next = now + 50ms;
+      fmt::print("{} {}\n", monotonic_clock().now().time_since_epoch().count(), operations);
       std::fflush(stdout);
       ends = has_stdin_ended() ? 1 : 0;
     }
@@ -87,8 +87,7 @@ int main(int argc, char** argv) try {
   if (argc != 6) return 2;
   const std::string host_and_port = fmt::format("127.0.0.1:{}", argv[2]);
   const auto endpoint = hocket::net::parse_endpoint(host_and_port);
-  const auto addresses =
-      hocket::net::resolve(endpoint.value(), Deadline::after(monotonic_clock(), 5s));
+  const auto addresses = hocket::net::resolve(*endpoint, Deadline::after(monotonic_clock(), 5s));
   const auto purpose = static_cast<hocket::wire::Purpose>(std::atoi(argv[4]));
   std::vector<std::thread> others;
   for (int i = 1; i < std::atoi(argv[5]); ++i) {

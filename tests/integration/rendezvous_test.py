@@ -361,13 +361,15 @@ class TellsEveryone(Worlds):
         self.told(first, "permission denied", "rank 2 at 127.0.0.1:", "was refused")
 
     def test_of_a_rank_with_another_secret_or_no_key_of_tls(self) -> None:
-        for other in ({"HOCKET_SECRET": "other", "HOCKET_TLS": "psk"}, {"HOCKET_SECRET": "hush"}):
-            waiting = self.waiting(0, 1, size=3, HOCKET_SECRET="hush", HOCKET_TLS="psk")
+        for ours, other in (("psk", {"HOCKET_SECRET": "other", "HOCKET_TLS": "psk"}),
+                            ("psk", {"HOCKET_SECRET": "hush"}),
+                            ("off", {"HOCKET_SECRET": "hush", "HOCKET_TLS": "psk"})):
+            waiting = self.waiting(0, 1, size=3, HOCKET_SECRET="hush", HOCKET_TLS=ours)
             status, text, _ = self.rank(2, 3, **other).end()
             if "built without TLS" in text:
                 self.skipTest("this build has no TLS")
             self.assertEqual(status, 1, text)
-            code = "permission denied" if "HOCKET_TLS" in other else "protocol error"
+            code = "protocol error" if other["HOCKET_SECRET"] == "hush" else "permission denied"
             self.told(waiting, code, " at 127.0.0.1:", "was refused by the store")
             self.port = free_port()
 
@@ -386,7 +388,7 @@ class TellsEveryone(Worlds):
         ranks = self.waiting(0, 1, size=3, HOCKET_SECRET="hush")
         ranks.append(self.rank(2, 3, HOCKET_SECRET="hush", JOIN_LINGER_S=5))
         time.sleep(1)
-        for rank in range(4):
+        for rank in range(1, 4):
             self.refused(self.rank(rank, 4, HOCKET_SECRET="other"), "permission denied")
         for each in ranks:
             self.joined(each)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/bytes.hpp"
+#include "base/limits.hpp"
 #include "support/catch.hpp"
 #include "wire/sha256.hpp"
 
