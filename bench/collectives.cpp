@@ -69,27 +69,28 @@ bool run_as_rank(Communicator world, CollectiveKind kind, Sweep sweep,
   return is_right;
 }
 
-void run_command(CollectiveKind kind, const SweepOptions& options,
-                 const std::vector<std::string>& words) {
+int run_command(CollectiveKind kind, const SweepOptions& options,
+                const std::vector<std::string>& words) {
   const Sweep sweep = read_sweep(kind, options);
   Communicator world = join_world(options.world, words);
-  if (!run_as_rank(std::move(world), kind, sweep, options)) throw CLI::RuntimeError(1);
+  const bool is_right = run_as_rank(std::move(world), kind, sweep, options);
+  return is_right ? program::exit_success : program::exit_failure;
 }
 
 }  // namespace
 
-void add_collective_commands(CLI::App& program, const std::vector<std::string>& words) {
+void add_collective_commands(program::Parser& program, const std::vector<std::string>& words) {
   for (const CollectiveKind kind : kinds) {
     // The program owns its sub-commands, and with this one the options.
     const auto options = std::make_shared<SweepOptions>();
-    CLI::App* const parser =
-        program.add_subcommand(std::string(name(kind)),
-                               fmt::format("Time and check {} over a range of sizes", name(kind)));
-    add_size_options(*parser, *options);
-    add_work_options(*parser, *options);
-    add_world_options(*parser, options->world);
-    add_output_options(*parser, *options);
-    parser->callback([kind, options, words] { run_command(kind, *options, words); });
+    program::Parser& parser =
+        program.add_command(std::string(name(kind)),
+                            fmt::format("Time and check {} over a range of sizes", name(kind)));
+    add_size_options(parser, *options);
+    add_work_options(parser, *options);
+    add_world_options(parser, options->world);
+    add_output_options(parser, *options);
+    parser.on_run([kind, options, words] { return run_command(kind, *options, words); });
   }
 }
 

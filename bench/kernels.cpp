@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "base/text.hpp"
 #include "kernel_sweep.hpp"
+#include "program/json.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -33,7 +33,7 @@ std::vector<Value> parse_all(const std::vector<std::string>& words, const char* 
   std::vector<Value> values;
   for (const std::string& word : words) {
     const auto value = parse(word);
-    if (!value) throw CLI::ValidationError(flag, fmt::format("what is \"{}\"?", word));
+    if (!value) throw program::UsageError(flag, fmt::format("what is \"{}\"?", word));
     values.push_back(*value);
   }
   return values;
@@ -52,7 +52,7 @@ reduce::InstructionSet parse_instruction_set(const std::string& wanted) {
     if (wanted == "best" || wanted == set.name) return set;
     known += fmt::format(" {}", set.name);
   }
-  throw CLI::ValidationError("--simd", fmt::format("this machine has:{}", known));
+  throw program::UsageError("--simd", fmt::format("this machine has:{}", known));
 }
 
 KernelSweep to_sweep(const Options& options) {
@@ -70,7 +70,7 @@ KernelSweep to_sweep(const Options& options) {
   }
   for (const std::uint64_t bytes : parse_all<std::uint64_t>(options.sizes, "--bytes", parse_size)) {
     if (bytes < 64 || bytes > std::uint64_t{4} << 30) {
-      throw CLI::ValidationError("--bytes", "an operand of 64 bytes to 4 GiB, please");
+      throw program::UsageError("--bytes", "an operand of 64 bytes to 4 GiB, please");
     }
     sweep.levels.push_back({.name = format_size(bytes), .bytes = bytes});
   }
@@ -157,12 +157,10 @@ void print_findings(const KernelSweep& sweep, const KernelResults& results) {
 }
 
 void print_json(const KernelSweep& sweep, const KernelResults& results) {
-  nlohmann::ordered_json document = {{"benchmark", "kernels"},
-                                     {"version", version()},
-                                     {"simd", sweep.set.name},
-                                     {"rounds", sweep.measuring.rounds},
-                                     {"levels", nlohmann::ordered_json::array()},
-                                     {"results", nlohmann::ordered_json::array()}};
+  program::Json document = {
+      {"benchmark", "kernels"},           {"version", version()},
+      {"simd", sweep.set.name},           {"rounds", sweep.measuring.rounds},
+      {"levels", program::Json::array()}, {"results", program::Json::array()}};
   for (std::size_t i = 0; i < sweep.levels.size(); ++i) {
     document["levels"].push_back({{"name", sweep.levels[i].name},
                                   {"bytes", sweep.levels[i].bytes},
@@ -195,22 +193,25 @@ void run_command(const Options& options) {
 
 }  // namespace
 
-void add_kernels_command(CLI::App& program) {
+void add_kernels_command(program::Parser& program) {
   // The program owns its sub-commands, and with this one the options.
   const auto options = std::make_shared<Options>();
-  CLI::App* const command = program.add_subcommand(
+  program::Parser& parser = program.add_command(
       "kernels",
       "speed of the reduction kernels on one core, beside memcpy and the compiler's loops");
-  command->add_option("-d,--dtype", options->types, "data types (default: all)")->delimiter(',');
-  command->add_option("-o,--op", options->ops, "reduction ops (default: all)")->delimiter(',');
-  command->add_option("-b,--bytes", options->sizes, "bytes of one operand, such as 8K,1M")
-      ->delimiter(',');
-  command->add_option("--simd", options->simd, "best, avx512, avx2, sse4, neon or none");
-  command->add_option("--rounds", options->rounds, "times that everything is measured")
-      ->check(CLI::Range(1, 1000));
-  command->add_flag("--quick", options->quick, "only a few types and ops");
-  command->add_flag("--json", options->json, "one JSON document instead of the table");
-  command->callback([options] { run_command(*options); });
+  parser.add_option("-d,--dtype", &options->types, "data types (default: all)").comma_separated();
+  parser.add_option("-o,--op", &options->ops, "reduction ops (default: all)").comma_separated();
+  parser.add_option("-b,--bytes", &options->sizes, "bytes of one operand, such as 8K,1M")
+      .comma_separated();
+  parser.add_option("--simd", &options->simd, "best, avx512, avx2, sse4, neon or none");
+  parser.add_option("--rounds", &options->rounds, "times that everything is measured")
+      .in_range(1, 1000);
+  parser.add_flag("--quick", &options->quick, "only a few types and ops");
+  parser.add_flag("--json", &options->json, "one JSON document instead of the table");
+  parser.on_run([options] {
+    run_command(*options);
+    return program::exit_success;
+  });
 }
 
 }  // namespace hocket::bench

@@ -1,11 +1,11 @@
 // `hocket-bench kernels`.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "program/parser.hpp"
 
 namespace hocket::bench {
 
 /// Adds the sub-command to the program; it runs when it is chosen.
-void add_kernels_command(CLI::App& program);
+void add_kernels_command(program::Parser& program);
 
 }  // namespace hocket::bench

@@ -6,12 +6,12 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "base/clock.hpp"
 #include "measure.hpp"
+#include "program/json.hpp"
 #include "ranks.hpp"
 #include "rows.hpp"
 #include "sweep_options.hpp"
@@ -90,7 +90,7 @@ void print_row(const Overlap& row) {
              us(row.work), us(row.both), row.hidden() * 100, row.wrong);
 }
 
-nlohmann::ordered_json to_json(const Overlap& row) {
+program::Json to_json(const Overlap& row) {
   return {{"bytes", row.bytes}, {"operation_s", row.operation}, {"work_s", row.work},
           {"both_s", row.both}, {"hidden", row.hidden()},       {"wrong", row.wrong}};
 }
@@ -106,26 +106,25 @@ bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& opt
 
 }  // namespace
 
-void add_overlap_command(CLI::App& program, const std::vector<std::string>& words) {
+void add_overlap_command(program::Parser& program, const std::vector<std::string>& words) {
   // The program owns its sub-commands, and with this one the options.
   const auto options = std::make_shared<SweepOptions>();
-  CLI::App* const parser = program.add_subcommand(
+  program::Parser& parser = program.add_command(
       "overlap", "How much of an all_reduce is hidden behind what ranks compute meanwhile");
   options->begin = "4K";
   options->iterations = usual_iterations;
-  add_size_options(*parser, *options);
-  parser->add_option("-n,--iters", options->iterations, "Calls of a size")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  add_world_options(*parser, options->world);
-  parser->add_flag("--json", options->json, "Write one JSON document");
-  parser->add_flag("--progress", options->progress,
-                   "Say on stderr what is measured, also where it is no terminal");
-  parser->callback([options, words] {
+  add_size_options(parser, *options);
+  parser.add_option("-n,--iters", &options->iterations, "Calls of a size")
+      .in_range(1, 1'000'000)
+      .with_default();
+  add_world_options(parser, options->world);
+  parser.add_flag("--json", &options->json, "Write one JSON document");
+  parser.add_flag("--progress", &options->progress,
+                  "Say on stderr what is measured, also where it is no terminal");
+  parser.on_run([options, words] {
     const Sweep sweep = read_sweep(CollectiveKind::all_reduce, *options);
-    if (!run_as_rank(join_world(options->world, words), sweep, *options)) {
-      throw CLI::RuntimeError(1);
-    }
+    const bool is_right = run_as_rank(join_world(options->world, words), sweep, *options);
+    return is_right ? program::exit_success : program::exit_failure;
   });
 }
 

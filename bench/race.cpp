@@ -8,11 +8,11 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "measure.hpp"
 #include "plan/catalog.hpp"
+#include "program/json.hpp"
 #include "sim/cost.hpp"
 
 namespace hocket::bench {
@@ -133,13 +133,15 @@ Race::Run Race::run_once(Operation operation, const Contender& contender,
         fmt::format(" --check 0 --warmup 1 --iters {}", stage.expected > very_long_call ? 1 : 2);
   }
   if (options_.launch.empty()) command += fmt::format(" --ranks {}", options_.ranks);
-  const auto document = nlohmann::json::parse(output_of(command));
-  const auto& conditions = document["conditions"];
-  Run run{.ranks = document["ranks"],
-          .hosts = conditions["hosts"],
-          .machines = conditions["machines"],
-          .processors = conditions["processors"]};
-  for (const auto& row : document["rows"]) run.by_size[row["bytes"]] = row["p50_s"];
+  const auto document = program::Json::parse(output_of(command));
+  const program::Json& conditions = document.at("conditions");
+  Run run{.ranks = document.at("ranks").get<int>(),
+          .hosts = conditions.at("hosts").get<int>(),
+          .machines = conditions.at("machines").get<int>(),
+          .processors = conditions.at("processors").get<int>()};
+  for (const program::Json& row : document.at("rows").items()) {
+    run.by_size[row.at("bytes").get<std::uint64_t>()] = row.at("p50_s").get<double>();
+  }
   return run;
 }
 

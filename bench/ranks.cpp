@@ -56,7 +56,7 @@ bool is_launched() {
 
 void check_root(const WorldOptions& options, int ranks) {
   if (options.root < ranks) return;
-  throw CLI::ValidationError("--root", fmt::format("{} is none of {} ranks", options.root, ranks));
+  throw program::UsageError("--root", fmt::format("{} is none of {} ranks", options.root, ranks));
 }
 
 int processors() { return static_cast<int>(std::thread::hardware_concurrency()); }
@@ -79,12 +79,12 @@ std::string beside_this_program(const std::string& name) {
   return {};
 }
 
-void add_world_options(CLI::App& parser, WorldOptions& options) {
+void add_world_options(program::Parser& parser, WorldOptions& options) {
   parser
-      .add_option("--ranks", options.ranks,
+      .add_option("--ranks", &options.ranks,
                   "Without a launcher: start so many here (as many as processors, at least 2)")
-      ->check(CLI::Range(1, 4096));
-  parser.add_option("--transport", options.transport, "Sets HOCKET_TRANSPORT");
+      .in_range(1, 4096);
+  parser.add_option("--transport", &options.transport, "Sets HOCKET_TRANSPORT");
 }
 
 Communicator join_world(const WorldOptions& options, const std::vector<std::string>& words) {
@@ -99,9 +99,9 @@ Communicator join_world(const WorldOptions& options, const std::vector<std::stri
   Communicator world = join();
   check_root(options, world.size());
   if (options.ranks == 0 || options.ranks == world.size()) return world;
-  throw CLI::ValidationError(
-      "--ranks", fmt::format("{} is for a world of its own; the launcher's has {} ranks",
-                             options.ranks, world.size()));
+  throw program::UsageError("--ranks",
+                            fmt::format("{} is for a world of its own; the launcher's has {} ranks",
+                                        options.ranks, world.size()));
 }
 
 int count_hosts(Communicator& world) {

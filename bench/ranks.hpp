@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "hocket/hocket.hpp"
+
+#include "program/parser.hpp"
 
 namespace hocket::bench {
 
@@ -20,7 +20,7 @@ struct WorldOptions {
 };
 
 /// Sets the first two.
-void add_world_options(CLI::App& parser, WorldOptions& options);
+void add_world_options(program::Parser& parser, WorldOptions& options);
 
 /// Where a launcher says which rank this is, joins that world. Else becomes `hocket run`, the ranks
 /// of which run this program with the same words; then it does not return. Throws when neither can

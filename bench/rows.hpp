@@ -8,11 +8,11 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "base/text.hpp"
+#include "program/json.hpp"
 #include "ranks.hpp"
 #include "sweep_options.hpp"
 
@@ -24,19 +24,18 @@ struct RowFormat {
   std::string_view benchmark;
   void (*print_head)(const Communicator& world);
   void (*print)(const Row& row);
-  nlohmann::ordered_json (*to_json)(const Row& row);
+  program::Json (*to_json)(const Row& row);
 };
 
 template <class Row>
 void print_json(const std::vector<Row>& rows, const Communicator& world,
                 const RowFormat<Row>& format) {
-  nlohmann::ordered_json document = {
-      {"benchmark", format.benchmark},
-      {"version", version()},
-      {"transport", world.transport()},
-      {"ranks", world.size()},
-      {"conditions", {{"processors", std::thread::hardware_concurrency()}}},
-      {"rows", nlohmann::ordered_json::array()}};
+  program::Json document = {{"benchmark", format.benchmark},
+                            {"version", version()},
+                            {"transport", world.transport()},
+                            {"ranks", world.size()},
+                            {"conditions", {{"processors", std::thread::hardware_concurrency()}}},
+                            {"rows", program::Json::array()}};
   for (const Row& row : rows) document["rows"].push_back(format.to_json(row));
   fmt::print("{}\n", document.dump(2));
 }

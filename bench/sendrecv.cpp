@@ -7,12 +7,12 @@
 #include <thread>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "exchange.hpp"
 #include "measure.hpp"
+#include "program/json.hpp"
 #include "ranks.hpp"
 #include "rows.hpp"
 #include "sweep.hpp"
@@ -98,7 +98,7 @@ void print_row(const Flow& row) {
              us(row.p99), row.window, row.rate, row.bandwidth(), row.wrong);
 }
 
-nlohmann::ordered_json to_json(const Flow& row) {
+program::Json to_json(const Flow& row) {
   return {{"bytes", row.bytes},
           {"pairs", row.pairs},
           {"window", row.window},
@@ -111,7 +111,7 @@ nlohmann::ordered_json to_json(const Flow& row) {
 
 /// Whether nothing was wrong.
 bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
-  if (world.size() < 2) throw CLI::ValidationError("--ranks", "messages need two ranks");
+  if (world.size() < 2) throw program::UsageError("--ranks", "messages need two ranks");
   const RowFormat<Flow> format = {"sendrecv", print_head, print_row, to_json};
   return run_rows(world, sweep.sizes, options, format,
                   [&](std::uint64_t bytes) { return measure(world, bytes, sweep); });
@@ -119,25 +119,24 @@ bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& opt
 
 }  // namespace
 
-void add_sendrecv_command(CLI::App& program, const std::vector<std::string>& words) {
+void add_sendrecv_command(program::Parser& program, const std::vector<std::string>& words) {
   // The program owns its sub-commands, and with this one the options.
   const auto options = std::make_shared<SweepOptions>();
-  CLI::App* const parser = program.add_subcommand(
-      "sendrecv", "Messages between pairs of ranks: latency, bandwidth, rate");
-  add_size_options(*parser, *options);
+  program::Parser& parser =
+      program.add_command("sendrecv", "Messages between pairs of ranks: latency, bandwidth, rate");
+  add_size_options(parser, *options);
   parser
-      ->add_option("-n,--iters", options->iterations,
-                   "Trips, and streams, of a size (as many as fit into 0.2 s)")
-      ->check(CLI::Range(1, 1'000'000));
-  add_world_options(*parser, options->world);
-  parser->add_flag("--json", options->json, "Write one JSON document");
-  parser->add_flag("--progress", options->progress,
-                   "Say on stderr what is measured, also where it is no terminal");
-  parser->callback([options, words] {
+      .add_option("-n,--iters", &options->iterations,
+                  "Trips, and streams, of a size (as many as fit into 0.2 s)")
+      .in_range(1, 1'000'000);
+  add_world_options(parser, options->world);
+  parser.add_flag("--json", &options->json, "Write one JSON document");
+  parser.add_flag("--progress", &options->progress,
+                  "Say on stderr what is measured, also where it is no terminal");
+  parser.on_run([options, words] {
     const Sweep sweep = read_sweep(CollectiveKind::broadcast, *options);
-    if (!run_as_rank(join_world(options->world, words), sweep, *options)) {
-      throw CLI::RuntimeError(1);
-    }
+    const bool is_right = run_as_rank(join_world(options->world, words), sweep, *options);
+    return is_right ? program::exit_success : program::exit_failure;
   });
 }
 

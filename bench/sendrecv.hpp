@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
+#include "program/parser.hpp"
 
 namespace hocket::bench {
 
 /// `words`: the command line without the program's name.
-void add_sendrecv_command(CLI::App& program, const std::vector<std::string>& words);
+void add_sendrecv_command(program::Parser& program, const std::vector<std::string>& words);
 
 }  // namespace hocket::bench

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "measure.hpp"
 #include "plan_case.hpp"
+#include "program/json.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -76,10 +76,10 @@ void run(const Options& options) {
   for (const PlanSubject& subject : subjects) cases.push_back(std::make_unique<PlanCase>(subject));
   const std::vector<Cost> costs = measure_all(cases, options.rounds);
 
-  nlohmann::ordered_json document = {{"benchmark", "steps"},
-                                     {"version", version()},
-                                     {"rounds", options.rounds},
-                                     {"rows", nlohmann::ordered_json::array()}};
+  program::Json document = {{"benchmark", "steps"},
+                            {"version", version()},
+                            {"rounds", options.rounds},
+                            {"rows", program::Json::array()}};
   if (!options.json) print_head(options);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& [operation, algorithm, size] = subjects[i];
@@ -103,15 +103,18 @@ void run(const Options& options) {
 
 }  // namespace
 
-void add_steps_command(CLI::App& program) {
+void add_steps_command(program::Parser& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser =
-      program.add_subcommand("steps", "What the engine takes for a step of a plan");
-  parser->add_option("--rounds", options->rounds, "Each measures all plans")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  parser->add_flag("--json", options->json, "Write one JSON document");
-  parser->callback([options] { run(*options); });
+  program::Parser& parser =
+      program.add_command("steps", "What the engine takes for a step of a plan");
+  parser.add_option("--rounds", &options->rounds, "Each measures all plans")
+      .in_range(1, 1000)
+      .with_default();
+  parser.add_flag("--json", &options->json, "Write one JSON document");
+  parser.on_run([options] {
+    run(*options);
+    return program::exit_success;
+  });
 }
 
 }  // namespace hocket::bench

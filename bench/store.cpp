@@ -10,12 +10,12 @@
 #include <sys/resource.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
 #include "base/fd.hpp"
 #include "measure.hpp"
+#include "program/json.hpp"
 #include "store/tcp_store.hpp"
 #include "store_load.hpp"
 
@@ -170,7 +170,7 @@ void print_table(const Results& results, const Options& options) {
 }
 
 void print_json(const Results& results, const Options& options) {
-  using Json = nlohmann::ordered_json;
+  using program::Json;
   Json all_trips = Json::array();
   for (std::size_t i = 0; i < results.trips.size(); ++i) {
     const Trips& trips = results.trips[i];
@@ -200,25 +200,24 @@ void print_json(const Results& results, const Options& options) {
 
 }  // namespace
 
-void add_store_command(CLI::App& program) {
+void add_store_command(program::Parser& program) {
   // The program owns its sub-commands, and with this one the options.
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser =
-      program.add_subcommand("store", "A store over TCP: trips, load, idle clients");
-  parser->add_option("--rounds", options->rounds, "Rounds of each measurement")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  parser->add_option("--trips", options->trips, "Trips in a round")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  parser->add_option("--idle", options->idle, "Idle clients")
-      ->check(CLI::Range(1, 65'536))
-      ->capture_default_str();
-  parser->add_flag("--json", options->json, "Write one JSON document");
-  parser->callback([options] {
+  program::Parser& parser =
+      program.add_command("store", "A store over TCP: trips, load, idle clients");
+  parser.add_option("--rounds", &options->rounds, "Rounds of each measurement")
+      .in_range(1, 1000)
+      .with_default();
+  parser.add_option("--trips", &options->trips, "Trips in a round")
+      .in_range(1, 1'000'000)
+      .with_default();
+  parser.add_option("--idle", &options->idle, "Idle clients").in_range(1, 65'536).with_default();
+  parser.add_flag("--json", &options->json, "Write one JSON document");
+  parser.on_run([options] {
     raise_open_files_max();  // each client of the crowd is one here and one in the server
     const Results results = measure(*options);
     options->json ? print_json(results, *options) : print_table(results, *options);
+    return program::exit_success;
   });
 }
 

@@ -1,11 +1,11 @@
 // `hocket-bench store`.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "program/parser.hpp"
 
 namespace hocket::bench {
 
 /// Adds the sub-command to the program; it runs when it is chosen.
-void add_store_command(CLI::App& program);
+void add_store_command(program::Parser& program);
 
 }  // namespace hocket::bench

@@ -13,7 +13,7 @@ namespace {
 std::uint64_t read_size(const std::string& flag, const std::string& text) {
   const auto size = parse_size(text);
   if (!size)
-    throw CLI::ValidationError(flag, fmt::format("{} is no size such as 8, 64K or 4M", text));
+    throw program::UsageError(flag, fmt::format("{} is no size such as 8, 64K or 4M", text));
   return *size;
 }
 
@@ -27,8 +27,8 @@ std::vector<std::uint64_t> read_sizes(const SweepOptions& options) {
   const std::uint64_t last = read_size("--end", options.end);
   const std::uint64_t step = read_size("--step", options.step);
   if (first > last) {
-    throw CLI::ValidationError("--begin",
-                               fmt::format("{} is more than --end {}", options.begin, options.end));
+    throw program::UsageError("--begin",
+                              fmt::format("{} is more than --end {}", options.begin, options.end));
   }
   return sizes_between(first, last, options.factor, step);
 }
@@ -40,7 +40,7 @@ std::vector<Value> read_all(const std::vector<std::string>& words, const char* f
   for (const std::string& word : words) {
     if (word == "all") return {all.begin(), all.end()};
     const auto value = parse(word);
-    if (!value) throw CLI::ValidationError(flag, fmt::format("what is {}?", quote(word)));
+    if (!value) throw program::UsageError(flag, fmt::format("what is {}?", quote(word)));
     values.push_back(*value);
   }
   return values;
@@ -71,8 +71,8 @@ std::vector<Case> read_cases(CollectiveKind kind, const SweepOptions& options) {
                          .is_prepared = options.is_prepared,
                          .memory = *parse_memory_kind(options.memory)});
       } else if (is_one) {
-        throw CLI::ValidationError("--op", fmt::format("{} is not defined for {} in {}", name(op),
-                                                       name(type), name(kind)));
+        throw program::UsageError("--op", fmt::format("{} is not defined for {} in {}", name(op),
+                                                      name(type), name(kind)));
       }
     }
   }
@@ -89,7 +89,7 @@ Format format_of(const SweepOptions& options) {
 
 Sweep read_sweep(CollectiveKind kind, const SweepOptions& options) {
   if (options.in_place && !can_be_in_place(kind)) {
-    throw CLI::ValidationError("--in-place", fmt::format("{} is never in place", name(kind)));
+    throw program::UsageError("--in-place", fmt::format("{} is never in place", name(kind)));
   }
   Sweep sweep = {.cases = read_cases(kind, options),
                  .sizes = read_sizes(options),
@@ -103,63 +103,61 @@ Sweep read_sweep(CollectiveKind kind, const SweepOptions& options) {
   return sweep;
 }
 
-void add_size_options(CLI::App& parser, SweepOptions& options) {
-  CLI::Option* const begin =
-      parser.add_option("-b,--begin", options.begin, "The smallest size: bytes of the whole")
-          ->capture_default_str();
-  CLI::Option* const end =
-      parser.add_option("-e,--end", options.end, "The largest")->capture_default_str();
-  CLI::Option* const factor =
-      parser.add_option("-f,--factor", options.factor, "From one size to the next")
-          ->check(CLI::Range(2, 1 << 20))
-          ->capture_default_str();
-  CLI::Option* const step =
+void add_size_options(program::Parser& parser, SweepOptions& options) {
+  program::Option& begin =
+      parser.add_option("-b,--begin", &options.begin, "The smallest size: bytes of the whole");
+  program::Option& end = parser.add_option("-e,--end", &options.end, "The largest");
+  program::Option& factor =
+      parser.add_option("-f,--factor", &options.factor, "From one size to the next")
+          .in_range(2, 1 << 20);
+  for (program::Option* each : {&begin, &end, &factor}) each->with_default();
+  program::Option& step =
       parser
-          .add_option("-i,--step", options.step, "Bytes from one size to the next, in place of -f")
-          ->excludes(factor);
-  parser.add_option("--sizes", options.sizes, "These sizes, in place of all that: 8,4K,2M")
-      ->delimiter(',')
-      ->excludes(begin)
-      ->excludes(end)
-      ->excludes(factor)
-      ->excludes(step);
+          .add_option("-i,--step", &options.step, "Bytes from one size to the next, in place of -f")
+          .excludes(factor);
+  parser.add_option("--sizes", &options.sizes, "These sizes, in place of all that: 8,4K,2M")
+      .comma_separated()
+      .excludes(begin)
+      .excludes(end)
+      .excludes(factor)
+      .excludes(step);
 }
 
-void add_work_options(CLI::App& parser, SweepOptions& options) {
+void add_work_options(program::Parser& parser, SweepOptions& options) {
   parser
-      .add_option("-n,--iters", options.iterations, "Calls of a size (as many as fit into 0.2 s)")
-      ->check(CLI::Range(1, 10'000'000));
-  parser.add_option("-w,--warmup", options.warmups, "Calls before")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  parser.add_option("-d,--dtype", options.types, "Data types, or all")
-      ->delimiter(',')
-      ->capture_default_str();
-  parser.add_option("-o,--op", options.ops, "Ops of reductions, or all")
-      ->delimiter(',')
-      ->capture_default_str();
-  parser.add_option("-r,--root", options.world.root, "The root, where there is one")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  parser.add_option("-c,--check", options.checks, "Check results: 0 or 1")->capture_default_str();
-  parser.add_flag("--in-place", options.in_place, "Results go where the data came from");
-  parser.add_flag("--async", options.is_started,
+      .add_option("-n,--iters", &options.iterations, "Calls of a size (as many as fit into 0.2 s)")
+      .in_range(1, 10'000'000);
+  parser.add_option("-w,--warmup", &options.warmups, "Calls before")
+      .in_range(0, 1'000'000)
+      .with_default();
+  parser.add_option("-d,--dtype", &options.types, "Data types, or all")
+      .comma_separated()
+      .with_default();
+  parser.add_option("-o,--op", &options.ops, "Ops of reductions, or all")
+      .comma_separated()
+      .with_default();
+  parser.add_option("-r,--root", &options.world.root, "The root, where there is one")
+      .not_negative()
+      .with_default();
+  parser.add_option("-c,--check", &options.checks, "Check results: 0 or 1").with_default();
+  parser.add_flag("--in-place", &options.in_place, "Results go where the data came from");
+  parser.add_flag("--async", &options.is_started,
                   "Start each call in the background and wait for it");
   parser
-      .add_option("--memory", options.memory,
+      .add_option("--memory", &options.memory,
                   "Where the data lies; unless host, times are of a stream")
-      ->check(CLI::IsMember({"host", "pinned", "device", "managed"}))
-      ->capture_default_str();
-  parser.add_flag("--prepared", options.is_prepared, "Plan once, call often");
+      .one_of({"host", "pinned", "device", "managed"})
+      .with_default();
+  parser.add_flag("--prepared", &options.is_prepared, "Plan once, call often");
 }
 
-void add_output_options(CLI::App& parser, SweepOptions& options) {
-  parser.add_option("--format", options.format, "How results are written; osu: latency by size")
-      ->check(CLI::IsMember({"table", "osu", "csv", "json"}))
-      ->capture_default_str();
-  parser.add_flag("--json", options.json, "Write one JSON document");
-  parser.add_flag("--csv", options.csv, "Write lines of values");
-  parser.add_flag("--progress", options.progress,
+void add_output_options(program::Parser& parser, SweepOptions& options) {
+  parser.add_option("--format", &options.format, "How results are written; osu: latency by size")
+      .one_of({"table", "osu", "csv", "json"})
+      .with_default();
+  parser.add_flag("--json", &options.json, "Write one JSON document");
+  parser.add_flag("--csv", &options.csv, "Write lines of values");
+  parser.add_flag("--progress", &options.progress,
                   "Say on stderr what is measured, also where it is no terminal");
 }
 

@@ -5,8 +5,7 @@
 #include <string>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
+#include "program/parser.hpp"
 #include "ranks.hpp"
 #include "sweep.hpp"
 #include "sweep_report.hpp"
@@ -35,13 +34,13 @@ struct SweepOptions {
   bool progress = false;
 };
 
-void add_size_options(CLI::App& parser, SweepOptions& options);
-void add_work_options(CLI::App& parser, SweepOptions& options);
-void add_output_options(CLI::App& parser, SweepOptions& options);
+void add_size_options(program::Parser& parser, SweepOptions& options);
+void add_work_options(program::Parser& parser, SweepOptions& options);
+void add_output_options(program::Parser& parser, SweepOptions& options);
 
 [[nodiscard]] Format format_of(const SweepOptions& options);
 
-/// Throws CLI::ValidationError for what can't be meant, as far as no world is needed to tell.
+/// Throws program::UsageError for what can't be meant, as far as no world is needed to tell.
 [[nodiscard]] Sweep read_sweep(CollectiveKind kind, const SweepOptions& options);
 
 }  // namespace hocket::bench

@@ -4,14 +4,14 @@
 #include <string_view>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "measure.hpp"
+#include "program/json.hpp"
 
 namespace hocket::bench {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using program::Json;
 
 /// GB/s.
 double algorithm_bandwidth(const Row& row) {

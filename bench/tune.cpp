@@ -35,7 +35,7 @@ using plan::Operation;
 constexpr double worth_a_rule = 1.05;  // what is chosen without may take so many times as long
 
 struct Options {
-  int ranks = 0;
+  int ranks = 2;
   std::string launch = {};
   std::vector<std::string> operations = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
   std::vector<std::string> sizes = {"1K", "4K", "16K", "64K", "512K", "4M", "32M"};
@@ -48,7 +48,7 @@ std::set<std::uint64_t> read_sizes(const std::vector<std::string>& words) {
   std::set<std::uint64_t> sizes;
   for (const std::string& each : words) {
     const auto size = parse_size(each);
-    if (!size) throw CLI::ValidationError("--sizes", fmt::format("what is {}?", quote(each)));
+    if (!size) throw program::UsageError("--sizes", fmt::format("what is {}?", quote(each)));
     sizes.insert(*size);
   }
   return sizes;
@@ -61,7 +61,7 @@ std::vector<Operation> read_operations(const std::vector<std::string>& words) {
     const auto found =
         std::ranges::find_if(all, [&](Operation each) { return plan::name(each) == word; });
     if (found == all.end()) {
-      throw CLI::ValidationError("--operations", fmt::format("what is {}?", quote(word)));
+      throw program::UsageError("--operations", fmt::format("what is {}?", quote(word)));
     }
     operations.push_back(*found);
   }
@@ -254,33 +254,34 @@ void Tuner::run() {
 
 }  // namespace
 
-void add_tune_command(CLI::App& program) {
+void add_tune_command(program::Parser& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser = program.add_subcommand(
+  program::Parser& parser = program.add_command(
       "tune", "Measure all algorithms here, and write a tuning file with what is fastest");
-  parser->add_option("--ranks", options->ranks, "So many on this machine")
-      ->check(CLI::Range(2, 4096))
-      ->default_val(2);
-  parser->add_option("--launch", options->launch,
-                     "What starts the ranks instead, with our variables: \"hocket run --hosts a,b "
-                     "-x HOCKET_ALGORITHM -x HOCKET_TUNING_FILE --\"");
-  parser->add_option("--operations", options->operations, "Which")
-      ->delimiter(',')
-      ->capture_default_str();
-  parser->add_option("--sizes", options->sizes, "Bytes of the vector")
-      ->delimiter(',')
-      ->capture_default_str();
+  parser.add_option("--ranks", &options->ranks, "So many on this machine")
+      .in_range(2, 4096)
+      .with_default();
+  parser.add_option("--launch", &options->launch,
+                    "What starts the ranks instead, with our variables: \"hocket run --hosts a,b "
+                    "-x HOCKET_ALGORITHM -x HOCKET_TUNING_FILE --\"");
+  parser.add_option("--operations", &options->operations, "Which").comma_separated().with_default();
+  parser.add_option("--sizes", &options->sizes, "Bytes of the vector")
+      .comma_separated()
+      .with_default();
   parser
-      ->add_option("--rounds", options->rounds,
-                   "In which all take their turn; six times as many up to 16K")
-      ->check(CLI::Range(1, 99))
-      ->capture_default_str();
-  parser->add_option(
-      "--again", options->again,
+      .add_option("--rounds", &options->rounds,
+                  "In which all take their turn; six times as many up to 16K")
+      .in_range(1, 99)
+      .with_default();
+  parser.add_option(
+      "--again", &options->again,
       "Measure nothing, but make a file anew of what this one says was measured of these "
       "operations and as many ranks");
-  parser->add_option("--out", options->out, "The file to write")->capture_default_str();
-  parser->callback([options] { Tuner(*options).run(); });
+  parser.add_option("--out", &options->out, "The file to write").with_default();
+  parser.on_run([options] {
+    Tuner(*options).run();
+    return program::exit_success;
+  });
 }
 
 }  // namespace hocket::bench

@@ -1,10 +1,10 @@
 // `hocket-bench tune`: which algorithm is fastest here for what, as a tuning file.
 #pragma once
 
-#include <CLI/CLI.hpp>
+#include "program/parser.hpp"
 
 namespace hocket::bench {
 
-void add_tune_command(CLI::App& program);
+void add_tune_command(program::Parser& program);
 
 }  // namespace hocket::bench

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
 #include "hocket/hocket.hpp"
 
@@ -24,13 +23,14 @@
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
 #include "page.hpp"
+#include "program/json.hpp"
 #include "reduce/kernel.hpp"
 #include "world/launcher.hpp"
 
 namespace hocket::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using program::Json;
 
 struct Build {
   std::string_view version = hocket::version();
@@ -314,32 +314,30 @@ void print_json() {
       {"complaints", process_config().complaints()},
   };
   // What the environment holds need not be UTF-8.
-  fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
+  fmt::print("{}\n", document.dump(2));
 }
 
 }  // namespace
 
-Command info_command(CLI::App& program) {
+void add_info_command(program::Parser& program) {
   struct Options {
     bool env = false;
     bool json = false;
   };
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser = program.add_subcommand("info", "Show this build, machine and settings");
-  parser->add_flag("--env", options->env, "List the HOCKET_* environment variables instead")
-      ->disable_flag_override();
-  parser->add_flag("--json", options->json, "Write everything as one JSON document")
-      ->disable_flag_override();
-  return {parser, [options] {
-            if (options->json) {
-              print_json();
-            } else if (options->env) {
-              print_environment();
-            } else {
-              print_overview();
-            }
-            return exit_success;
-          }};
+  program::Parser& parser = program.add_command("info", "Show this build, machine and settings");
+  parser.add_flag("--env", &options->env, "List the HOCKET_* environment variables instead");
+  parser.add_flag("--json", &options->json, "Write everything as one JSON document");
+  parser.on_run([options] {
+    if (options->json) {
+      print_json();
+    } else if (options->env) {
+      print_environment();
+    } else {
+      print_overview();
+    }
+    return program::exit_success;
+  });
 }
 
 }  // namespace hocket::cli

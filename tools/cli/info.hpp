@@ -1,10 +1,10 @@
 // `hocket info`: what this build of Hocket is, and what it finds on this machine.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
-[[nodiscard]] Command info_command(CLI::App& program);
+void add_info_command(program::Parser& program);
 
 }  // namespace hocket::cli

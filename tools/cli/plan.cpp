@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/clock.hpp"
 #include "base/limits.hpp"
@@ -30,6 +29,7 @@
 #include "plan/lookup.hpp"
 #include "plan_explain.hpp"
 #include "plan_list.hpp"
+#include "program/json.hpp"
 #include "proof/verify.hpp"
 #include "prove/sweep.hpp"
 
@@ -74,7 +74,7 @@ struct Options {
 
 int fail(const Status& status) {
   fmt::print(stderr, "hocket plan: {}\n", status.to_string());
-  return exit_failure;
+  return program::exit_failure;
 }
 
 /// Those of the words that are given; none at all: every one.
@@ -93,7 +93,7 @@ int list(const Options& options, bool is_sized) {
   if (!algorithms.ok()) return fail(algorithms.status());
   print_algorithms(*algorithms, is_sized ? std::optional(options.problem) : std::nullopt,
                    options.json);
-  return exit_success;
+  return program::exit_success;
 }
 
 Status check(const Algorithm& algorithm, const Problem& problem) {
@@ -125,14 +125,14 @@ int show(Options& options) {
   if (!proof.ok()) return fail(proof.status());
   if (options.json) {
     fmt::print("{}\n", draw::plan_json(plans));
-    return exit_success;
+    return program::exit_success;
   }
   if (options.svg.empty()) {
     fmt::print("{}", draw::plan_chart(plans, *proof));
-    return exit_success;
+    return program::exit_success;
   }
   const Status status = write_file(options.svg, draw::plan_svg(plans));
-  return status.ok() ? exit_success : fail(status);
+  return status.ok() ? program::exit_success : fail(status);
 }
 
 /// "1-64,100,1000-1010"
@@ -192,7 +192,7 @@ void print_rows(const std::vector<prove::Row>& rows, double seconds) {
 }
 
 void print_json(const std::vector<prove::Row>& rows) {
-  auto document = nlohmann::ordered_json::array();
+  auto document = program::Json::array();
   for (const prove::Row& row : rows) {
     document.push_back({{"operation", name(row.algorithm->operation)},
                         {"algorithm", row.algorithm->name},
@@ -227,71 +227,84 @@ int verify_all(const Options& options) {
   const bool is_proved = std::ranges::all_of(rows, [&](const prove::Row& row) {
     return row.failure.ok() && (row.skipped.empty() || !options.needs_all_sizes);
   });
-  return is_proved ? exit_success : exit_failure;
+  return is_proved ? program::exit_success : program::exit_failure;
 }
 
-CLI::App* add_parser(CLI::App& parser, const char* name, const char* help, Options& options,
-                     bool needs_names) {
-  CLI::App* const added = parser.add_subcommand(name, help);
-  added->add_option("operation", options.operation, "all_reduce, broadcast, …")
-      ->required(needs_names);
-  added->add_option("algorithm", options.algorithm, "As `hocket plan list` names it")
-      ->required(needs_names);
-  added->add_flag("--json", options.json, "Write one JSON document");
+program::Parser& add_parser(program::Parser& parser, const char* name, const char* help,
+                            Options& options, bool needs_names) {
+  program::Parser& added = parser.add_command(name, help);
+  added.add_option("operation", &options.operation, "all_reduce, broadcast, …")
+      .required(needs_names);
+  added.add_option("algorithm", &options.algorithm, "As `hocket plan list` names it")
+      .required(needs_names);
   return added;
 }
 
-/// Gives the number of ranks.
-CLI::Option* add_world_options(CLI::App& parser, Problem& problem, int ranks_max) {
-  CLI::Option* const ranks =
-      parser.add_option("-n,--ranks", problem.size, "Ranks")->check(CLI::Range(1, ranks_max));
-  parser.add_option("--pieces", problem.pieces, "Of a pipeline")
-      ->check(CLI::Range(1U, limits::plan_pieces_max))
-      ->capture_default_str();
-  parser.add_option("--ranks-per-host", problem.ranks_per_host, "Of algorithms that know hosts")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
+program::Option& add_json_flag(program::Parser& parser, Options& options) {
+  return parser.add_flag("--json", &options.json, "Write one JSON document");
+}
+
+/// Returns the number of ranks.
+program::Option& add_world_options(program::Parser& parser, Problem& problem, int ranks_max) {
+  program::Option& ranks =
+      parser.add_option("-n,--ranks", &problem.size, "Ranks").in_range(1, ranks_max);
+  parser.add_option("--pieces", &problem.pieces, "Of a pipeline")
+      .in_range(1, limits::plan_pieces_max)
+      .with_default();
+  parser.add_option("--ranks-per-host", &problem.ranks_per_host, "Of algorithms that know hosts")
+      .in_range(1, 1024)
+      .with_default();
   return ranks;
+}
+
+void add_list_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+  program::Parser& parser = add_parser(plan, "list", "List the algorithms", *options, false);
+  add_json_flag(parser, *options);
+  const program::Option& ranks = add_world_options(parser, options->problem, sizes_max);
+  parser.on_run([options, &ranks] { return list(*options, ranks.is_given()); });
+}
+
+void add_show_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+  program::Parser& parser = add_parser(plan, "show", "Draw the plans of a world", *options, true);
+  program::Option& json = add_json_flag(parser, *options);
+  add_world_options(parser, options->problem, 1024).with_default();
+  parser.add_option("--root", &options->problem.root, "Of operations that have one").with_default();
+  parser
+      .add_option("--contributions", &options->problem.contributions,
+                  "Of all ranks together, of algorithms that give the same bits at every size")
+      .in_range(1, 4096);
+  parser.add_option("--svg", &options->svg, "Draw into this file").excludes(json);
+  parser.on_run([options] { return show(*options); });
+}
+
+void add_verify_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+  program::Parser& parser =
+      add_parser(plan, "verify", "Prove algorithms at many sizes", *options, false);
+  add_json_flag(parser, *options);
+  parser.add_flag("--all", &options->all, "All operations");
+  parser.add_option("--sizes", &options->sizes, "Such as 1-64,100").with_default();
+  parser.add_option("--threads", &options->threads, "Proofs at once")
+      .in_range(1, 1024)
+      .with_default();
+  parser.add_flag("--needs-all-sizes", &options->needs_all_sizes, "Fail where one is skipped");
+  parser.add_option("--memory", &options->memory_gib,
+                    "GiB that they may take; by default most of what is free");
+  parser.on_run([options] {
+    if (!(options->memory_gib > 0)) throw program::UsageError("--memory", "it must be more than 0");
+    return verify_all(*options);
+  });
 }
 
 }  // namespace
 
-Command plan_command(CLI::App& program) {
+void add_plan_command(program::Parser& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser =
-      program.add_subcommand("plan", "List the algorithms, draw their plans, prove them");
-  parser->require_subcommand(1);
-  CLI::App* const listing = add_parser(*parser, "list", "List the algorithms", *options, false);
-  CLI::App* const showing =
-      add_parser(*parser, "show", "Draw the plans of a world", *options, true);
-  add_world_options(*listing, options->problem, sizes_max)->default_str("");
-  add_world_options(*showing, options->problem, 1024)->capture_default_str();
-  showing->add_option("--root", options->problem.root, "Of operations that have one")
-      ->capture_default_str();
-  showing
-      ->add_option("--contributions", options->problem.contributions,
-                   "Of all ranks together, of algorithms that give the same bits at every size")
-      ->check(CLI::Range(1, 4096));
-  showing->add_option("--svg", options->svg, "Draw into this file")
-      ->excludes(showing->get_option("--json"));
-  CLI::App* const proving =
-      add_parser(*parser, "verify", "Prove algorithms at many sizes", *options, false);
-  proving->add_flag("--all", options->all, "All operations");
-  proving->add_option("--sizes", options->sizes, "Such as 1-64,100")->capture_default_str();
-  proving->add_option("--threads", options->threads, "Proofs at once")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  proving->add_flag("--needs-all-sizes", options->needs_all_sizes, "Fail where one is skipped");
-  proving
-      ->add_option("--memory", options->memory_gib,
-                   "GiB that they may take; by default most of what is free")
-      ->check(CLI::PositiveNumber);
-  const Command explaining = explain_command(*parser);
-  return {parser, [options, listing, showing, explaining] {
-            if (explaining.parser->parsed()) return explaining.run();
-            if (listing->parsed()) return list(*options, listing->count("--ranks") > 0);
-            return showing->parsed() ? show(*options) : verify_all(*options);
-          }};
+  program::Parser& parser =
+      program.add_command("plan", "List the algorithms, draw their plans, prove them");
+  add_list_command(parser, options);
+  add_show_command(parser, options);
+  add_verify_command(parser, options);
+  add_explain_command(parser);
 }
 
 }  // namespace hocket::cli

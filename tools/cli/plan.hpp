@@ -1,10 +1,10 @@
 // `hocket plan`: lists the algorithms, draws their plans, proves them, and says which is chosen.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
-[[nodiscard]] Command plan_command(CLI::App& program);
+void add_plan_command(program::Parser& program);
 
 }  // namespace hocket::cli

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/config.hpp"
 #include "base/limits.hpp"
@@ -18,6 +17,7 @@
 #include "comm/tuning.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
+#include "program/json.hpp"
 #include "sim/cost.hpp"
 #include "sim/selector.hpp"
 #include "sim_network.hpp"
@@ -26,7 +26,7 @@
 namespace hocket::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using program::Json;
 
 constexpr double worth_saying = 1.05;  // times as fast as what is chosen
 
@@ -71,7 +71,7 @@ struct Answer {
 
 int fail(const Status& status) {
   fmt::print(stderr, "hocket plan explain: {}\n", status.to_string());
-  return exit_failure;
+  return program::exit_failure;
 }
 
 Status refuse(std::string why) { return Status(StatusCode::invalid_argument, std::move(why)); }
@@ -346,37 +346,37 @@ int explain(const Options& options) {
   const auto found = answer(*question, selector, options);
   if (!found.ok()) return fail(found.status());
   (options.json ? print_json : print_table)(*question, *found, options.uneven);
-  return exit_success;
+  return program::exit_success;
 }
 
 }  // namespace
 
-Command explain_command(CLI::App& plan) {
+void add_explain_command(program::Parser& plan) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser =
-      plan.add_subcommand("explain", "Say which algorithm an operation gets, and why");
-  parser->footer(
+  program::Parser& parser =
+      plan.add_command("explain", "Say which algorithm an operation gets, and why");
+  parser.set_footer(
       "Rules come from HOCKET_ALGORITHM and the tuning file; --network takes the place of the "
       "file's numbers.");
-  parser->add_option("operation", options->operation, "all_reduce, broadcast, …")->required();
-  parser->add_option("-b,--bytes", options->bytes, "Of the whole vector")->capture_default_str();
-  parser->add_option("-n,--ranks", options->ranks, "Ranks")->capture_default_str();
-  parser->add_option("--root", options->root, "Of operations that have one")->capture_default_str();
-  parser->add_flag("-v,--uneven", options->uneven, "Chunks differ in size, as in an all_gather_v");
-  add_network_options(*parser, options->network);
-  parser->add_option("--processors", options->processors,
-                     "Of a host, if its ranks have to share them");
-  parser->add_option("--tuning-file", options->tuning_file,
-                     "Instead of the one that HOCKET_TUNING_FILE names");
+  parser.add_option("operation", &options->operation, "all_reduce, broadcast, …").required();
+  parser.add_option("-b,--bytes", &options->bytes, "Of the whole vector").with_default();
+  parser.add_option("-n,--ranks", &options->ranks, "Ranks").with_default();
+  parser.add_option("--root", &options->root, "Of operations that have one").with_default();
+  parser.add_flag("-v,--uneven", &options->uneven, "Chunks differ in size, as in an all_gather_v");
+  const program::Option& network = add_network_options(parser, options->network);
+  parser.add_option("--processors", &options->processors,
+                    "Of a host, if its ranks have to share them");
+  parser.add_option("--tuning-file", &options->tuning_file,
+                    "Instead of the one that HOCKET_TUNING_FILE names");
   parser
-      ->add_option("--steps-max", options->steps_max,
-                   "Steps of all ranks of an algorithm, beyond which it is not simulated")
-      ->capture_default_str();
-  parser->add_flag("--json", options->json, "Write one JSON document")->disable_flag_override();
-  return {parser, [options, parser] {
-            options->has_network = parser->count("--network") > 0;
-            return explain(*options);
-          }};
+      .add_option("--steps-max", &options->steps_max,
+                  "Steps of all ranks of an algorithm, beyond which it is not simulated")
+      .with_default();
+  parser.add_flag("--json", &options->json, "Write one JSON document");
+  parser.on_run([options, &network] {
+    options->has_network = network.is_given();
+    return explain(*options);
+  });
 }
 
 }  // namespace hocket::cli

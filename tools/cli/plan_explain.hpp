@@ -1,11 +1,11 @@
 // `hocket plan explain`: which algorithm an operation gets, and why.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
 /// A sub-command of `hocket plan`.
-[[nodiscard]] Command explain_command(CLI::App& plan);
+void add_explain_command(program::Parser& plan);
 
 }  // namespace hocket::cli

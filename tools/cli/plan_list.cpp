@@ -4,9 +4,9 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "page.hpp"
+#include "program/json.hpp"
 #include "sim/cost.hpp"
 
 namespace hocket::cli {
@@ -15,7 +15,7 @@ namespace {
 using plan::Algorithm;
 using plan::Operation;
 using plan::Problem;
-using Json = nlohmann::ordered_json;
+using program::Json;
 using Rows = std::vector<std::vector<std::string>>;
 
 /// What an algorithm is held to in one world.

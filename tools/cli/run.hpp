@@ -1,10 +1,10 @@
 // `hocket run`: starts a program as the ranks of a job, on this host or on several.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
-[[nodiscard]] Command run_command(CLI::App& program);
+void add_run_command(program::Parser& program);
 
 }  // namespace hocket::cli

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "base/text.hpp"
 #include "file.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
+#include "program/json.hpp"
 #include "sim/cost.hpp"
 #include "sim_network.hpp"
 #include "sim_plot.hpp"
@@ -23,7 +23,7 @@
 namespace hocket::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using program::Json;
 
 constexpr std::uint32_t ranks_max = 1 << 20;
 constexpr std::uint64_t plot_steps_max = 1 << 21;  // it has many cells
@@ -46,7 +46,7 @@ struct Options {
 
 int fail(const Status& status) {
   fmt::print(stderr, "hocket sim: {}\n", status.to_string());
-  return exit_failure;
+  return program::exit_failure;
 }
 
 Status refuse(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
@@ -208,13 +208,13 @@ int plot(const Options& options, const Sweep& sweep) {
       fmt::format("{} on {}: the fastest algorithm, and its share of the bound",
                   name(sweep.problem.operation), options.network.preset);
   const Status status = write_file(options.plot, draw_plot(heading, sweep, *rows));
-  return status.ok() ? exit_success : fail(status);
+  return status.ok() ? program::exit_success : fail(status);
 }
 
 int simulate(const Options& options) {
   if (options.networks) {
     print_networks();
-    return exit_success;
+    return program::exit_success;
   }
   const auto sweep = read_sweep(options);
   if (!sweep.ok()) return fail(sweep.status());
@@ -222,42 +222,37 @@ int simulate(const Options& options) {
   const auto outcomes = run(*sweep);
   if (!outcomes.ok()) return fail(outcomes.status());
   (options.json ? print_json : print_tables)(options, *sweep, *outcomes);
-  return exit_success;
+  return program::exit_success;
 }
 
 }  // namespace
 
-Command sim_command(CLI::App& program) {
+void add_sim_command(program::Parser& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser =
-      program.add_subcommand("sim", "Time an operation on a network that need not be here");
-  parser->footer(
+  program::Parser& parser =
+      program.add_command("sim", "Time an operation on a network that need not be here");
+  parser.set_footer(
       "Sizes are those of the whole vector. The bound is what no algorithm can beat that sends one "
       "message at a time.");
-  parser->add_option("operation", options->operation, "all_reduce, broadcast, …")
-      ->capture_default_str();
-  parser->add_option("-n,--ranks", options->ranks, "Ranks")->capture_default_str();
-  parser->add_option("-b,--min-bytes", options->bytes_min, "The first size")->capture_default_str();
-  parser->add_option("-e,--max-bytes", options->bytes_max, "The last size")->capture_default_str();
-  parser->add_option("-f,--factor", options->factor, "From one size to the next")
-      ->capture_default_str();
-  parser->add_option("--algorithm", options->algorithm, "One of them, or all")
-      ->capture_default_str();
-  parser->add_option("--root", options->root, "Of operations that have one")->capture_default_str();
-  parser->add_option("--pieces", options->pieces, "Of a pipeline (default: what should be best)");
+  parser.add_option("operation", &options->operation, "all_reduce, broadcast, …").with_default();
+  parser.add_option("-n,--ranks", &options->ranks, "Ranks").with_default();
+  parser.add_option("-b,--min-bytes", &options->bytes_min, "The first size").with_default();
+  parser.add_option("-e,--max-bytes", &options->bytes_max, "The last size").with_default();
+  parser.add_option("-f,--factor", &options->factor, "From one size to the next").with_default();
+  parser.add_option("--algorithm", &options->algorithm, "One of them, or all").with_default();
+  parser.add_option("--root", &options->root, "Of operations that have one").with_default();
+  parser.add_option("--pieces", &options->pieces, "Of a pipeline (default: what should be best)");
   parser
-      ->add_option("--steps-max", options->steps_max,
-                   "Steps of all ranks that are not alike, about 80 bytes each, beyond which a "
-                   "formula has to do")
-      ->capture_default_str();
-  add_network_options(*parser, options->network);
-  parser->add_flag("--networks", options->networks, "List the networks and their numbers instead")
-      ->disable_flag_override();
-  parser->add_flag("--json", options->json, "Write everything as one JSON document")
-      ->disable_flag_override();
-  parser->add_option("--plot", options->plot,
-                     "FILE.svg: draw the fastest by size and ranks instead");
-  return {parser, [options] { return simulate(*options); }};
+      .add_option("--steps-max", &options->steps_max,
+                  "Steps of all ranks that are not alike, about 80 bytes each, beyond which a "
+                  "formula has to do")
+      .with_default();
+  add_network_options(parser, options->network);
+  parser.add_flag("--networks", &options->networks, "List the networks and their numbers instead");
+  parser.add_flag("--json", &options->json, "Write everything as one JSON document");
+  parser.add_option("--plot", &options->plot,
+                    "FILE.svg: draw the fastest by size and ranks instead");
+  parser.on_run([options] { return simulate(*options); });
 }
 
 }  // namespace hocket::cli

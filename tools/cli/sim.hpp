@@ -1,10 +1,10 @@
 // `hocket sim`: how long a collective operation takes on a network that need not be here.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
-[[nodiscard]] Command sim_command(CLI::App& program);
+void add_sim_command(program::Parser& program);
 
 }  // namespace hocket::cli

@@ -26,16 +26,18 @@ Status change(sim::Network& network, std::string_view text) {
 
 }  // namespace
 
-void add_network_options(CLI::App& parser, NetworkOptions& options) {
-  parser
-      .add_option("--network", options.preset,
-                  "What connects the hosts (see `hocket sim --networks`)")
-      ->capture_default_str();
-  parser.add_option("--set", options.changes,
+program::Option& add_network_options(program::Parser& parser, NetworkOptions& options) {
+  program::Option& network =
+      parser
+          .add_option("--network", &options.preset,
+                      "What connects the hosts (see `hocket sim --networks`)")
+          .with_default();
+  parser.add_option("--set", &options.changes,
                     "NAME=VALUE: a number of the network, such as "
                     "latency=10us or nic_bandwidth=25Gbit");
-  parser.add_option("--hosts", options.hosts, "Hosts, over which the ranks are spread");
-  parser.add_option("--ranks-per-host", options.ranks_per_host, "Or so many ranks on each");
+  parser.add_option("--hosts", &options.hosts, "Hosts, over which the ranks are spread");
+  parser.add_option("--ranks-per-host", &options.ranks_per_host, "Or so many ranks on each");
+  return network;
 }
 
 Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,

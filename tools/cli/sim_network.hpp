@@ -8,11 +8,10 @@
 #include <string_view>
 #include <vector>
 
-#include <CLI/CLI.hpp>
-
 #include "hocket/status.hpp"
 
 #include "plan/problem.hpp"
+#include "program/parser.hpp"
 #include "sim/network.hpp"
 
 namespace hocket::cli {
@@ -24,8 +23,8 @@ struct NetworkOptions {
   std::optional<std::uint32_t> ranks_per_host = {};
 };
 
-/// Adds --network, --set, --hosts and --ranks-per-host.
-void add_network_options(CLI::App& parser, NetworkOptions& options);
+/// Adds --network, --set, --hosts and --ranks-per-host. Returns the first.
+program::Option& add_network_options(program::Parser& parser, NetworkOptions& options);
 
 /// What the options change of `base`, the preset or what was measured, for so many ranks.
 [[nodiscard]] Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,

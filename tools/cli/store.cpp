@@ -38,7 +38,7 @@ struct Options {
 
 int fail(const Status& status) {
   fmt::print(stderr, "hocket store: {}\n", status.to_string());
-  return exit_failure;
+  return program::exit_failure;
 }
 
 /// The command line goes before the environment; the secret is never on the command line.
@@ -104,7 +104,7 @@ int serve(const Options& options) {
   std::fflush(stdout);
   int received = 0;
   sigwait(&ends, &received);
-  return exit_success;
+  return program::exit_success;
 }
 
 Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
@@ -172,78 +172,68 @@ Status delete_key(store::Store& store, const Options& options) {
   return Status(StatusCode::not_found, fmt::format("there is no key {}", quote(options.key)));
 }
 
-/// What is asked of a store, and the parser of its words.
-struct Question {
-  CLI::App* parser;
-  Status (*ask)(store::Store& store, const Options& options);
-};
+using Ask = Status (*)(store::Store& store, const Options& options);
 
-std::vector<Question> questions(CLI::App& parser, Options& options) {
-  const auto add_parser = [&parser](const char* name, const char* help) {
-    return parser.add_subcommand(name, help)->fallthrough();
-  };
-  CLI::App* const getting = add_parser("get", "Print a value, once it is there");
-  getting->add_option("key", options.key)->required();
-  CLI::App* const setting = add_parser("set", "Set a value");
-  setting->add_option("key", options.key)->required();
-  setting->add_option("value", options.value)->required();
-  CLI::App* const adding = add_parser("add", "Add to a number and print the sum");
-  adding->add_option("key", options.key)->required();
-  adding->add_option("amount", options.amount)->required();
-  CLI::App* const listing = add_parser("keys", "List the keys");
-  listing->add_option("prefix", options.key, "only those that begin with it");
-  CLI::App* const waiting = add_parser("wait", "Wait until the keys are there");
-  waiting->add_option("keys", options.keys)->required();
-  CLI::App* const deleting = add_parser("delete", "Delete a key");
-  deleting->add_option("key", options.key)->required();
-  CLI::App* const pinging = add_parser("ping", "Tell how long the store takes to answer");
-  return {
-      {getting, get},
-      {setting,
-       [](store::Store& store, const Options& given) { return store.set(given.key, given.value); }},
-      {adding, add},
-      {listing, list_keys},
-      {waiting, [](store::Store& store, const Options& given) { return store.wait(given.keys); }},
-      {deleting, delete_key},
-      {pinging, [](store::Store& store, const Options&) { return show_time_of_trip(store); }},
-  };
+/// A command that asks a store for something.
+program::Parser& add_question(program::Parser& parser, const std::shared_ptr<Options>& options,
+                              const char* name, const char* help, Ask ask) {
+  program::Parser& question = parser.add_command(name, help);
+  question.on_run([options, ask] {
+    const auto store = open(*options);
+    if (!store.ok()) return fail(store.status());
+    const Status status = ask(**store, *options);
+    return status.ok() ? program::exit_success : fail(status);
+  });
+  return question;
 }
 
-int ask(const std::vector<Question>& questions, const Options& options) {
-  for (const Question& question : questions) {
-    if (!question.parser->parsed()) continue;
-    const auto store = open(options);
-    if (!store.ok()) return fail(store.status());
-    const Status status = question.ask(**store, options);
-    return status.ok() ? exit_success : fail(status);
-  }
-  return exit_usage;
+void add_questions(program::Parser& parser, const std::shared_ptr<Options>& options) {
+  const auto add_one = [&](const char* name, const char* help, Ask ask) -> program::Parser& {
+    return add_question(parser, options, name, help, ask);
+  };
+  add_one("get", "Print a value, once it is there", get)
+      .add_option("key", &options->key)
+      .required();
+  program::Parser& setting = add_one(
+      "set", "Set a value",
+      [](store::Store& store, const Options& given) { return store.set(given.key, given.value); });
+  setting.add_option("key", &options->key).required();
+  setting.add_option("value", &options->value).required();
+  program::Parser& adding = add_one("add", "Add to a number and print the sum", add);
+  adding.add_option("key", &options->key).required();
+  adding.add_option("amount", &options->amount).required();
+  add_one("keys", "List the keys", list_keys)
+      .add_option("prefix", &options->key, "only those that begin with it");
+  program::Parser& waiting =
+      add_one("wait", "Wait until the keys are there",
+              [](store::Store& store, const Options& given) { return store.wait(given.keys); });
+  waiting.add_option("keys", &options->keys).required();
+  add_one("delete", "Delete a key", delete_key).add_option("key", &options->key).required();
+  add_one("ping", "Tell how long the store takes to answer",
+          [](store::Store& store, const Options&) { return show_time_of_trip(store); });
 }
 
 }  // namespace
 
-Command store_command(CLI::App& program) {
+void add_store_command(program::Parser& program) {
   const auto options = std::make_shared<Options>();
-  CLI::App* const parser = program.add_subcommand("store", "Serve a store, or look into one");
-  parser->require_subcommand(1);
-  parser->footer(
+  program::Parser& parser = program.add_command("store", "Serve a store, or look into one");
+  parser.set_footer(
       "The secret is taken from HOCKET_SECRET or HOCKET_SECRET_FILE, and HOCKET_TLS says whether "
       "the connection is encrypted.");
-  parser->add_option("--job", options->job, "The store's job (default: HOCKET_JOB)");
-  parser->add_option("--at", options->at, "HOST:PORT of the store (default: HOCKET_STORE)");
-  parser->add_option("--timeout", options->timeout,
-                     fmt::format("For the store to answer (default: {})", usual_timeout));
-  CLI::App* const serving = parser->add_subcommand("serve", "Serve a store until told to end");
-  serving->fallthrough();
-  serving->add_option(
-      "--listen", options->listen,
+  parser.share_options();
+  parser.add_option("--job", &options->job, "The store's job (default: HOCKET_JOB)");
+  parser.add_option("--at", &options->at, "HOST:PORT of the store (default: HOCKET_STORE)");
+  parser.add_option("--timeout", &options->timeout,
+                    fmt::format("For the store to answer (default: {})", usual_timeout));
+  program::Parser& serving = parser.add_command("serve", "Serve a store until told to end");
+  serving.add_option(
+      "--listen", &options->listen,
       fmt::format("HOST:PORT, as --at; port 0 picks a free one (default: {})", usual_address));
-  serving->add_option("--memory", options->memory, "The most that the store may hold")
-      ->capture_default_str();
-  const auto asked = questions(*parser, *options);
-  return {parser, [options, serving, asked] {
-            return serving->parsed() ? serve(*options) : ask(asked, *options);
-          }};
+  serving.add_option("--memory", &options->memory, "The most that the store may hold")
+      .with_default();
+  serving.on_run([options] { return serve(*options); });
+  add_questions(parser, options);
 }
 
 }  // namespace hocket::cli

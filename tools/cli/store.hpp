@@ -1,10 +1,10 @@
 // `hocket store`: serves a store, and looks into one.
 #pragma once
 
-#include "command.hpp"
+#include "program/parser.hpp"
 
 namespace hocket::cli {
 
-[[nodiscard]] Command store_command(CLI::App& program);
+void add_store_command(program::Parser& program);
 
 }  // namespace hocket::cli

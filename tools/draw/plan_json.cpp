@@ -1,13 +1,12 @@
 #include "draw/plan_json.hpp"
 
-#include <nlohmann/json.hpp>
-
+#include "program/json.hpp"
 #include "proof/describe.hpp"
 
 namespace hocket::draw {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using program::Json;
 
 /// Of the form; a change that a reader would notice makes it another.
 constexpr int version = 1;

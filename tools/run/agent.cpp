@@ -119,7 +119,7 @@ class Agent final : public ChannelListener, public NodeListener, public UserList
 };
 
 void Agent::on_message(const Json& message, std::string_view data) {
-  const std::string wanted = message.value("do", "");
+  const std::string wanted = message.value("do", std::string());
   if (wanted == "join") {
     const Status status = join(message);
     if (!status.ok()) channel_.send({{"is", "refused"}, {"why", to_text(status.to_string())}});
@@ -170,7 +170,7 @@ Status Agent::join(const Json& message) {
 
 void Agent::start(const Json& message) {
   Orders orders = {.command = to_words(message.at("command"))};
-  for (const Json& each : message.at("ranks")) {
+  for (const Json& each : message.at("ranks").items()) {
     orders.ranks.push_back(
         {.rank = each.at("rank").get<int>(), .environment = to_words(each.at("environment"))});
   }

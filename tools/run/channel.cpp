@@ -16,6 +16,7 @@ namespace hocket::run {
 namespace {
 
 constexpr std::size_t line_bytes_max = 64 << 20;  // a command line with its environment is shorter
+constexpr std::size_t data_bytes_max = 1 << 20;   // a message has 64 KiB at most
 constexpr std::size_t noise_bytes_max = 1 << 20;  // of a login shell
 
 /// Takes a line off the front.
@@ -65,7 +66,7 @@ Json to_texts(const std::vector<std::string>& words) {
 
 std::vector<std::string> to_words(const Json& texts) {
   std::vector<std::string> words;
-  for (const Json& text : texts) words.push_back(to_bytes(text.get<std::string>()));
+  for (const Json& text : texts.items()) words.push_back(to_bytes(text.get<std::string>()));
   return words;
 }
 
@@ -108,7 +109,7 @@ void Channel::Reader::ready() {
   bytes_.append(chunk.data(), static_cast<std::size_t>(got));
   try {
     while (channel_.is_open_ && read_message()) continue;
-  } catch (const Json::exception& error) {
+  } catch (const program::JsonError& error) {
     channel_.close(fmt::format("it sent what is no message: {}", error.what()));
   }
 }
@@ -135,7 +136,13 @@ bool Channel::Reader::read_message() {
     return false;
   }
   const Json message = Json::parse(std::string_view(bytes_).substr(0, end));
-  const std::size_t size = end + 1 + message.value("bytes", std::size_t{0});
+  const auto data_bytes = message.value("bytes", std::size_t{0});
+  if (data_bytes > data_bytes_max) {
+    channel_.close(
+        fmt::format("it announced {} bytes of data, more than a message has", data_bytes));
+    return false;
+  }
+  const std::size_t size = end + 1 + data_bytes;
   if (bytes_.size() < size) return false;
   const std::string data = bytes_.substr(end + 1, size - end - 1);
   bytes_.erase(0, size);

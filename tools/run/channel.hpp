@@ -28,15 +28,14 @@
 #include <string_view>
 #include <vector>
 
-#include <nlohmann/json.hpp>
-
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "program/json.hpp"
 #include "run/loop.hpp"
 
 namespace hocket::run {
 
-using Json = nlohmann::json;
+using program::Json;
 
 inline constexpr std::string_view greeting_of_all_versions = "hocket agent ";
 inline constexpr std::string_view greeting = "hocket agent 1";

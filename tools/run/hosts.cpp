@@ -1,11 +1,11 @@
 #include "run/hosts.hpp"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 
 #include <unistd.h>
 
-#include <climits>
 #include <fmt/format.h>
 
 #include "base/limits.hpp"

@@ -168,13 +168,13 @@ Result<Json> Attendee::await_word() {
 }
 
 Result<Json> Attendee::take(const Json& word) {
-  if (word.contains("refused")) {
+  if (const Json* const refused = word.find("refused")) {
     return Status(static_cast<StatusCode>(word.at("code").get<int>()),
-                  to_bytes(word.at("refused").get<std::string>()))
+                  to_bytes(refused->get<std::string>()))
         .with_hint(to_bytes(word.at("hint").get<std::string>()));
   }
-  const auto launchers = word.at("launchers").get<std::vector<std::string>>();
-  if (launchers.at(static_cast<std::size_t>(options_.node)) == id_) return word;
+  const Json::Array& launchers = word.at("launchers").items();
+  if (launchers.at(static_cast<std::size_t>(options_.node)).get<std::string>() == id_) return word;
   return Status(StatusCode::already_exists,
                 fmt::format("another launcher came as node {} meanwhile", options_.node))
       .with_hint("each node has a --node-rank of its own");
@@ -309,7 +309,7 @@ Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>&
   }
   Meeting meeting;
   meeting.store = std::move(*store);
-  for (const Json& host : word->at("hosts")) {
+  for (const Json& host : word->at("hosts").items()) {
     meeting.hosts.push_back(to_bytes(host.get<std::string>()));
   }
   meeting.master_port = word->at("master_port").get<std::uint16_t>();

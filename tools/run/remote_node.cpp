@@ -96,7 +96,7 @@ void RemoteNode::Printed::due() {
   for (const Stream stream : {Stream::output, Stream::error}) {
     std::size_t& count = counts[static_cast<std::size_t>(stream)];
     if (count == 0 || !node_.listener_.wants(node_.options_.node, stream)) continue;
-    node_.channel_.send({{"do", "taken"}, {"stream", stream}, {"count", count}});
+    node_.channel_.send({{"do", "taken"}, {"stream", static_cast<int>(stream)}, {"count", count}});
     count = 0;
   }
 }
@@ -145,7 +145,7 @@ void RemoteNode::join(const Joining& joining) {
 }
 
 void RemoteNode::on_message(const Json& message, std::string_view data) {
-  const std::string told = message.value("is", "");
+  const std::string told = message.value("is", std::string());
   if (told == "ready") {
     is_ready_ = true;
     store_port_ = message.at("store_port").get<std::uint16_t>();

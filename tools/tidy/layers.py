@@ -44,8 +44,9 @@ ARROWS = {
     "devices": "device/table.hpp",  # modules, which share nothing with the library but that
     "transports/*/conformance.cpp": "hocket/* base net wire own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
-    "bench": f"hocket/* {LIB} transports/nccl tools/simulator",
+    "bench": f"hocket/* {LIB} transports/nccl tools/program tools/simulator",
     "tools": f"hocket/* {LIB} tools/*",
+    "tools/program": f"{COMMON} base",
     "tools/proof": f"{COMMON} base plan",
     "tools/simulator": f"{COMMON} base plan sim tools/proof",
     "tests": f"hocket/* {LIB} transports/* bench tools tools/*",
@@ -61,8 +62,6 @@ THIRD_PARTY = {
     "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/* tests"),
     "Highway": ("hwy/*", "reduce"),
     "OpenSSL": ("openssl/*", "wire store"),
-    "CLI11": ("CLI/*", "bench tools"),
-    "JSON": ("nlohmann/*", "bench tools"),
     "Catch2": ("catch2/*", "tests transports/*/conformance.cpp"),
     "peers": ("mpi.h gloo/* oneapi/* ucc/*", "bench"),
     "Python": ("Python.h pybind11/* torch/* c10/*", "bindings"),

@@ -110,7 +110,7 @@ def among(name: str, patterns: str) -> bool:
 def room(path: str) -> str:
     """lib/plan/ring.cpp is in `plan`, transports/tcp/lane.cpp in `transports/tcp`.
 
-    Elsewhere the first folder is the room, but tools/proof and tools/simulator are as rooms of lib/. A
+    Elsewhere the first folder is the room, but tools/program, proof and simulator are as rooms of lib/. A
     transport's conformance.cpp is a room of its own.
     """
     first, *rest = path.split("/")
@@ -118,7 +118,7 @@ def room(path: str) -> str:
         return rest[0]
     if first == "transports" and len(rest) > 1:
         return path if rest[1:] == ["conformance.cpp"] else f"transports/{rest[0]}"
-    if first == "tools" and rest[0] in ("proof", "simulator"):
+    if first == "tools" and rest[0] in ("program", "proof", "simulator"):
         return f"tools/{rest[0]}"
     if first == "include" and len(rest) > 1:
         return f"include/{rest[0]}"

@@ -4,9 +4,8 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-
 #include <climits>
+#include <cstddef>
 
 namespace hocket::nccl {
 
