@@ -64,8 +64,8 @@ enum class Verdict : std::uint8_t {
 [[nodiscard]] std::string job_mark(std::string_view job);
 
 /// Which rank the sender of this Hello says it is, -1 if it does not say so; nothing if it names
-/// another job. Also of the first message of a client that speaks TLS by the job's secret, which says
-/// no rank. Nothing of it is proven.
+/// another job. Also of the first message of a client that speaks TLS by the job's secret, which
+/// says no rank. Nothing of it is proven.
 [[nodiscard]] std::optional<int> claimed_rank(std::string_view hello, std::string_view job);
 
 /// A Challenge that only refuses; for a server that is full, also before the Hello has come.

@@ -101,12 +101,15 @@ TEST_CASE("two sides with one secret and job let each other in") {
 TEST_CASE("the messages stay what they are on the wire") {
   const ClientHandshake client(ours, Purpose::store, nonce(1));
   const std::string hello = client.hello();
-  REQUIRE(hello.substr(0, 12) == "\xC8HOCKET\n\x01\0\x01\x01"sv);
-  REQUIRE(hello.substr(12, 16) == as_text(hocket::wire::sha256("hocket jobjob 7")).substr(0, 16));
+  REQUIRE(hello.substr(0, 12) == "\xC8HOCKET\n\x02\0\x01\x01"sv);
+  REQUIRE(hello.substr(12, 12) == as_text(hocket::wire::sha256("hocket jobjob 7")).substr(0, 12));
+  REQUIRE(hello.substr(24, 4) == "\xff\xff\xff\xff"sv);
+  REQUIRE(ClientHandshake(ours, Purpose::store, nonce(1), {}, 258).hello().substr(24, 4) ==
+          "\x02\x01\0\0"sv);
   REQUIRE(hello.substr(28) == std::string(32, '\x01'));
   ServerHandshake server(ours, Purpose::store, nonce(2));
   const std::string challenge = server.on_hello(hello).reply;
-  REQUIRE(challenge == "\xC8HOCKET\n\x01\0\0"s + std::string(32, '\x02'));
+  REQUIRE(challenge == "\xC8HOCKET\n\x02\0\0"s + std::string(32, '\x02'));
   const std::string proof(as_text(
       hocket::wire::hmac_sha256("an open secret", "hocket client proof" + hello + challenge)));
   REQUIRE(*ClientHandshake(client).on_challenge(challenge) == proof);
@@ -207,12 +210,12 @@ TEST_CASE("another version is told on both sides") {
   const auto raise = [](std::string& message) { message[8] = 9; };
   const Outcome newer_client = shake(ours, ours, {.hello = raise});
   REQUIRE(newer_client.server.code() == StatusCode::mismatch);
-  REQUIRE(has_said(newer_client.server, "the client speaks version 9 of the handshake, and we 1"));
+  REQUIRE(has_said(newer_client.server, "the client speaks version 9 of the handshake, and we 2"));
   REQUIRE(newer_client.client.code() == StatusCode::mismatch);
   REQUIRE(has_said(newer_client.client, "another version"));
   const Outcome newer_server = shake(ours, ours, {.challenge = raise});
   REQUIRE(newer_server.client.code() == StatusCode::mismatch);
-  REQUIRE(has_said(newer_server.client, "the server speaks version 9 of the handshake, and we 1"));
+  REQUIRE(has_said(newer_server.client, "the server speaks version 9 of the handshake, and we 2"));
 }
 
 TEST_CASE("what was recorded of one handshake does not open another") {
