@@ -5,7 +5,7 @@
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "support/catch.hpp"
-#include "transports/tcp/lane_set.hpp"
+#include "transports/tcp/links.hpp"
 
 using namespace hocket;
 using namespace hocket::tcp;

@@ -24,8 +24,8 @@ FILE_LINES_MAX = 800  # of any source
 FUNCTION_LINES = {"p90": 25, "p99": 70}
 FUNCTION_LINES_MAX = 80
 ROOM_FILES_MAX = 14  # a .cpp and its header count once
-LIBRARY_CODE_MAX = 19_900  # lines, of lib and include; 16,000 at 1.0 (decisions 0010, 0013, 0014)
-TRANSPORT_CODE_MAX = 3_100  # decision 0011
+LIBRARY_CODE_MAX = 20_200  # lines, of lib and include (decisions 0010, 0013, 0014, 0016)
+TRANSPORT_CODE_MAX = 3_300  # decisions 0011, 0016
 TESTS_PER_LIBRARY_MIN = 0.8
 TESTS_MATTER_FROM = 2_000  # code lines of the library
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <iterator>
 
 #include <sys/socket.h>
 
@@ -50,6 +51,31 @@ Links::Stranger::Stranger(Fd socket, const Terms& terms, Instant now)
     : Pollee(Role::stranger),
       greeting(std::move(socket), terms),
       expiry(Deadline(now + limits::handshake_timeout)) {}
+
+// --- lanes that are over ---
+
+bool LaneSet::contains(std::uint64_t lane) const noexcept {
+  const auto next = ranges_.upper_bound(lane);
+  return next != ranges_.begin() && std::prev(next)->second >= lane;
+}
+
+void LaneSet::add(std::uint64_t first, std::uint64_t last) {
+  auto next = ranges_.upper_bound(first);
+  if (next != ranges_.begin()) {
+    const auto before = std::prev(next);
+    if (before->second >= last) return;
+    if (before->second >= first || before->second + 1 == first) {
+      first = before->first;
+      ranges_.erase(before);
+    }
+  }
+  while (next != ranges_.end() && (next->first <= last || next->first == last + 1)) {
+    if (next->second > last) last = next->second;
+    next = ranges_.erase(next);
+  }
+  ranges_.emplace(first, last);
+  if (ranges_.size() > limits::closed_lane_ranges_max) ranges_.erase(ranges_.begin());
+}
 
 // --- before the first connection ---
 

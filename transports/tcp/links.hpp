@@ -6,6 +6,7 @@
 #pragma once
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <map>
@@ -25,7 +26,6 @@
 #include "net/socket.hpp"
 #include "transports/tcp/dial.hpp"
 #include "transports/tcp/greeting.hpp"
-#include "transports/tcp/lane_set.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/poller.hpp"
 
@@ -40,6 +40,20 @@ struct LinkKey {
   auto operator<=>(const LinkKey& other) const noexcept {
     return std::tie(lane, peer, stream) <=> std::tie(other.lane, other.peer, other.stream);
   }
+};
+
+/// Lanes that are over. Communicators come and go, and their lanes have ever larger numbers, though
+/// a rank does not see all of them, nor in order. So the set is kept as ranges, and those next to
+/// each other become one: a program that all ranks run alike needs a single range, for ever.
+class LaneSet {
+ public:
+  [[nodiscard]] bool contains(std::uint64_t lane) const noexcept;
+  /// All from `first` to `last`. The lowest ranges are forgotten when there are too many.
+  void add(std::uint64_t first, std::uint64_t last);
+  [[nodiscard]] std::size_t ranges() const noexcept { return ranges_.size(); }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> ranges_ = {};  // the last lane by the first
 };
 
 /// A connection that has been made, or a failure that is final.

@@ -27,7 +27,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
-#include "transports/tcp/lane_set.hpp"
+#include "transports/tcp/links.hpp"
 #include "transports/verbs/channel.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/regions.hpp"
