@@ -70,7 +70,7 @@ THIRD_PARTY = {
 # C++ has no dot in its names. Public headers stop at C++ and C; the rest of us may ask the system.
 STANDARD = r"[a-z0-9_]+|(assert|errno|inttypes|limits|math|signal|std\w+|string|time|uchar)\.h"
 SYSTEM = (
-    r"(sys|net|netinet|arpa|linux)/.*|\w*intrin\.h|arm_\w+\.h|(cpuid|cxxabi|dirent|dlfcn"
+    r"(sys|net|netinet|arpa|linux)/.*|\w*intrin\.h|arm_\w+\.h|(cpuid|cxxabi|dirent|dlfcn|malloc"
     r"|execinfo|fcntl|fenv|getopt|grp|ifaddrs|link|locale|netdb|numa\w*|poll|pthread|pwd|sched"
     r"|semaphore|spawn|strings|syslog|termios|ucontext|unistd)\.h"
 )

@@ -23,9 +23,7 @@ FILE_LINES = {"median": 150, "p90": 400}  # of the library
 FILE_LINES_MAX = 800  # of any source
 FUNCTION_LINES = {"p90": 25, "p99": 70}
 FUNCTION_LINES_MAX = 80
-ROOM_FILES_MAX = 14  # a .cpp and its header count once
-LIBRARY_CODE_MAX = 21_000  # lines, of lib and include: so that growth is noticed, not to stop it
-TRANSPORT_CODE_MAX = 3_100  # decision 0011
+ROOM_FILES_MAX = 24  # a .cpp and its header count once; more is two rooms
 TESTS_PER_LIBRARY_MIN = 0.8
 TESTS_MATTER_FROM = 2_000  # code lines of the library
 
@@ -124,18 +122,14 @@ def check_code(texts: dict[str, str]) -> Checked:
         if among(path, "transports/*/* devices/*"):
             name = "/".join(path.split("/")[: 2 if among(path, "transports/*") else 1])
             transports[name] = transports.get(name, 0) + code[path]
-    fix = "delete, or let a part leave"
-    findings = over(LIBRARY_CODE_MAX, "library-size", fix, [("lib", 0, library)])
-    in_transports = ((name, 0, count) for name, count in transports.items())
-    findings += over(TRANSPORT_CODE_MAX, "transport-size", fix, in_transports)
+    findings: list[Finding] = []
     tested = library + sum(transports.values())
     share = tests / tested if tested else 0.0
     if tested > TESTS_MATTER_FROM and share < TESTS_PER_LIBRARY_MIN:
         text = f"{share:.2f} of the library's code lines (at least {TESTS_PER_LIBRARY_MIN})"
         findings.append(Finding("tests", 0, "too-few-tests", text, "write the missing tests"))
     shown = (
-        f"lines of library (limit {LIBRARY_CODE_MAX}), largest transport"
-        f" {max(transports.values(), default=0)} (limit {TRANSPORT_CODE_MAX}),"
+        f"lines of library, largest transport {max(transports.values(), default=0)},"
         f" and {tests} of tests: {share:.2f} of all"
     )
     return findings, f"{'code':<10} {library:>6}   {shown}"

@@ -267,9 +267,8 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
   }
   take_turns();
   if (has_bundles_) take_turns_of_bundles();
-  const std::size_t count = emit(completions);
   if (!closed_.empty()) bury();
-  return count;
+  return emit(completions);
 }
 
 bool TcpTransport::prepare_to_sleep() noexcept {
