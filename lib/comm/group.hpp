@@ -26,8 +26,8 @@ struct Devices;
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
 
-/// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where memory
-/// or threads run out, the communicator fails.
+/// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where
+/// memory or threads run out, the communicator fails.
 class Group {
  public:
   /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two

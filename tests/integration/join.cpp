@@ -3,13 +3,14 @@
 // so many seconds.
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include <fmt/format.h>
 
+#include "base/environment.hpp"
+#include "base/text.hpp"
 #include "world/rendezvous.hpp"
 
 int main(int argc, char** argv) {
@@ -24,8 +25,8 @@ int main(int argc, char** argv) {
                world->job, world->address, world->launcher);
     std::fflush(stdout);
     world::let_all_in(*world);
-    const char* const linger_s = std::getenv("JOIN_LINGER_S");
-    if (linger_s != nullptr) std::this_thread::sleep_for(std::chrono::seconds(std::atoi(linger_s)));
+    const auto linger_s = parse_integer(process_environment().get("JOIN_LINGER_S"));
+    if (linger_s) std::this_thread::sleep_for(std::chrono::seconds(*linger_s));
     if (!leaves) status = world->store->barrier("end", world->size);
   }
   if (status.ok()) return 0;

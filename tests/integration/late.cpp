@@ -15,6 +15,8 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/environment.hpp"
+#include "base/text.hpp"
 #include "net/silence.hpp"
 
 namespace {
@@ -26,7 +28,8 @@ constexpr std::size_t sizes[] = {8, 64 << 10, 4 << 20, 64 << 20};
 
 /// As if each rank were a host of its own, with two networks.
 void make_rails() {
-  const int rank = std::atoi(std::getenv("RANK"));
+  const int rank = static_cast<int>(
+      hocket::parse_integer(hocket::process_environment().get("RANK")).value_or(0));
   const std::string rails = fmt::format("127.0.0.{},127.0.1.{}", rank + 1, rank + 1);
   ::setenv("HOCKET_TCP_INTERFACES", rails.c_str(), 1);
 }

@@ -12,7 +12,6 @@
 #include <exception>
 #include <functional>
 #include <new>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -29,6 +28,9 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/environment.hpp"
+#include "base/rng.hpp"
+#include "support/seeds.hpp"
 #include "support/stopwatch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -76,7 +78,7 @@ constexpr std::size_t small = 16;
 constexpr std::size_t large = 150'000;  // several segments
 constexpr auto operation_timeout = 20s;
 constexpr auto join_timeout = 2s;
-constexpr auto soon = 10s;      // of what must not wait for a time-out
+constexpr auto soon = 10s;        // of what must not wait for a time-out
 constexpr int hang_seconds = 60;  // then a rank is killed
 /// The status of a process with which all is well, and whose allocation failed.
 constexpr int has_failed = 3;
@@ -132,8 +134,7 @@ void start_in_background(Communicator& world, Buffers& buffers) {
 }
 
 void prepare(Communicator& world, Buffers& buffers) {
-  hocket::Prepared prepared =
-      world.prepare(collective(CollectiveKind::all_reduce, large, buffers));
+  hocket::Prepared prepared = world.prepare(collective(CollectiveKind::all_reduce, large, buffers));
   prepared.run();
   prepared.start().wait();
 }
@@ -191,7 +192,7 @@ void check_c(hocket_status status) {
 void run_c(Communicator& /*world*/, Buffers& buffers) {
   hocket_join_options options = {};
   options.struct_size = sizeof options;
-  options.url = std::getenv("MEMORY_URL");
+  options.url = hocket::process_environment().get("MEMORY_URL").data();  // ends with its 0
   options.timeout_ns = std::chrono::nanoseconds(join_timeout).count();
   hocket_comm* world = nullptr;
   hocket_status status = hocket_join(&options, &world);
@@ -234,7 +235,8 @@ std::vector<Scenario> scenarios() {
   all.push_back({.name = "split", .run = split});
   all.push_back({.name = "leave", .run = leave});
   all.push_back({.name = "C", .run = run_c, .has_join = true});
-  all.push_back({.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
+  all.push_back(
+      {.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
   return all;
 }
 
@@ -271,9 +273,8 @@ int check_afterwards(Communicator& world, Buffers& buffers) {
   std::ranges::fill(buffers.out, 7.0F);
   for (int i = 0; i < 2; ++i) {
     float value = 1;
-    const Outcome later = outcome_of([&] {
-      world.all_reduce<float>(std::span(&value, 1), {}, {.timeout = operation_timeout});
-    });
+    const Outcome later = outcome_of(
+        [&] { world.all_reduce<float>(std::span(&value, 1), {}, {.timeout = operation_timeout}); });
     if (later.time > soon) return wrong("a later operation hangs: " + later.status.to_string());
   }
   std::this_thread::sleep_for(2ms);
@@ -291,8 +292,8 @@ int run_rank(const Scenario& scenario, int rank, const std::string& url, const F
   Communicator world;
   hocket::set_log_sink([](void*, hocket_log_level, const char*) {}, nullptr);
   const auto join = [&] {
-    world = hocket::join({.url = url, .timeout = join_timeout,
-                          .operation_timeout = operation_timeout});
+    world =
+        hocket::join({.url = url, .timeout = join_timeout, .operation_timeout = operation_timeout});
   };
   const bool is_c = scenario.has_join && scenario.name == "C";
   Outcome outcome;
@@ -362,7 +363,7 @@ constexpr int passes_at_end = 3;
 
 int try_every(std::int64_t stride, std::span<char*> names) {
   const hocket::testing::TemporaryFolder folder;
-  std::mt19937_64 random(std::random_device{}());
+  hocket::SeededRandom random(hocket::testing::fresh_seed());
   int failures = 0;
   int number = 0;
   for (const Scenario& scenario : scenarios()) {
@@ -373,7 +374,7 @@ int try_every(std::int64_t stride, std::span<char*> names) {
     }
     for (int rank = 0; rank < ranks; ++rank) {
       const Stopwatch watch;
-      auto n = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(stride));
+      auto n = static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(stride));
       for (int passes = 0; passes < passes_at_end; n += stride) {
         try {
           const std::string place = fmt::format("{}/{}", folder.path(), ++number);

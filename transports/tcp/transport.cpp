@@ -297,9 +297,8 @@ void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
   if (found == nullptr || std::exchange(found->is_closed, true)) return;
   closed_.push_back(channel);
   if (found->is_over()) return;
-  Status why = described([&] {
-    return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
-  });
+  Status why = described(
+      [&] { return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason; });
   if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(found->queues.peer));
   fail(channel, std::move(why), true);
 }

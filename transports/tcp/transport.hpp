@@ -136,7 +136,7 @@ class TcpTransport final : public Transport {
   std::vector<ChannelId> free_ids_ = {};                 // for these places
   std::vector<ChannelId> closed_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
-  std::size_t streams_ = 0;  // of all channels
+  std::size_t streams_ = 0;                                                    // of all channels
   std::vector<LinkNews> news_ = {};
 
   // Of streams.
