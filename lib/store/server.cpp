@@ -24,8 +24,8 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
-#include "base/token_bucket.hpp"
 #include "net/socket.hpp"
+#include "net/token_bucket.hpp"
 #include "store/asio_files.hpp"
 #include "store/attendance.hpp"
 #include "store/keyspace.hpp"

@@ -1,6 +1,5 @@
 // Joins a world as its environment says (or the URL that is the argument), prints one line about
-// it, waits for the others (not with --leave), and ends. JOIN_LINGER_S keeps the others waiting
-// so many seconds.
+// it, waits for the others (not with --leave), and ends; with --linger it does some seconds later.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -17,7 +16,7 @@ int main(int argc, char** argv) {
   using namespace hocket;
   const std::string_view argument = argc > 1 ? argv[1] : "";
   const bool leaves = argument == "--leave";
-  auto world = world::rendezvous({.url = std::string(leaves ? "" : argument)});
+  auto world = world::rendezvous({.url = std::string(argument.starts_with("--") ? "" : argument)});
   Status status = world.status();
   if (status.ok()) {
     fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",
@@ -25,8 +24,7 @@ int main(int argc, char** argv) {
                world->job, world->address, world->launcher);
     std::fflush(stdout);
     world::let_all_in(*world);
-    const auto linger_s = parse_integer(process_environment().get("JOIN_LINGER_S"));
-    if (linger_s) std::this_thread::sleep_for(std::chrono::seconds(*linger_s));
+    if (argument == "--linger") std::this_thread::sleep_for(std::chrono::seconds(5));
     if (!leaves) status = world->store->barrier("end", world->size);
   }
   if (status.ok()) return 0;

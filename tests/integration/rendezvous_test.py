@@ -386,7 +386,8 @@ class TellsEveryone(Worlds):
 
     def test_but_not_a_world_that_runs(self) -> None:
         ranks = self.waiting(0, 1, size=3, HOCKET_SECRET="hush")
-        ranks.append(self.rank(2, 3, HOCKET_SECRET="hush", JOIN_LINGER_S=5))
+        ranks.append(self.start(JOIN, "--linger", RANK=2, WORLD_SIZE=3, MASTER_ADDR="127.0.0.1",
+                                MASTER_PORT=self.port, HOCKET_SECRET="hush"))
         time.sleep(1)
         for rank in range(1, 4):
             self.refused(self.rank(rank, 4, HOCKET_SECRET="other"), "permission denied")

@@ -1,4 +1,4 @@
-#include "base/token_bucket.hpp"
+#include "net/token_bucket.hpp"
 
 #include <chrono>
 

@@ -1,4 +1,4 @@
-// How often something may happen: so many at once, and so many a second in the long run.
+// How many strangers a listener lets in: so many at once, and so many a second in the long run.
 #pragma once
 
 #include <algorithm>
