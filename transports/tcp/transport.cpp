@@ -197,7 +197,6 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
   }
   take_turns();
   if (has_bundles_) take_turns_of_bundles();
-  if (!closed_.empty()) bury();
   return emit(completions);
 }
 
@@ -287,6 +286,7 @@ bool TcpTransport::look() {
   }
   if (!links_.is_quiet()) links_.expire();
   take_news();
+  if (!closed_.empty()) bury();
   if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
   return events.size() == Poller::events_at_once;
 }
