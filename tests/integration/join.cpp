@@ -8,8 +8,6 @@
 
 #include <fmt/format.h>
 
-#include "base/environment.hpp"
-#include "base/text.hpp"
 #include "world/rendezvous.hpp"
 
 int main(int argc, char** argv) {

@@ -267,7 +267,6 @@ std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexc
   }
   take_turns();
   if (has_bundles_) take_turns_of_bundles();
-  if (!closed_.empty()) bury();
   return emit(completions);
 }
 
@@ -363,6 +362,7 @@ bool TcpTransport::look() noexcept {
   }
   if (!links_.is_idle()) links_.expire();
   take_news();
+  if (!closed_.empty()) bury();
   if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
   return events.size() == Poller::events_at_once;
 }
