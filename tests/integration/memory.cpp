@@ -207,7 +207,7 @@ void run_c(Communicator& /*world*/, Buffers& buffers) {
     barrier.kind = HOCKET_BARRIER;
     status = hocket_start(world, &barrier, &work);
   }
-  if (status == HOCKET_OK) status = hocket_work_wait(work, -1, nullptr);
+  if (status == HOCKET_OK) status = hocket_work_wait(work, 0);
   hocket_work_free(work);
   hocket_comm_free(world);
   check_c(status);

@@ -147,7 +147,7 @@ int run_c() {
   };
   hocket_work* work = nullptr;
   report.expect(hocket_start(world, &operation, &work) == HOCKET_OK, "start");
-  const hocket_status status = hocket_work_wait(work, -1, nullptr);
+  const hocket_status status = hocket_work_wait(work, 0);
   if (has_thrown) {
     report.expect(status == HOCKET_ABORTED, fmt::format("status {}", status));
     report.expect(std::string_view(hocket_last_error()).find(text) != std::string_view::npos,
