@@ -191,7 +191,11 @@ Result<ChannelId> Engine::open_channel(Group& group, std::uint32_t peer, std::ui
   group.channels.emplace_back();  // first the memory, so that no channel is open and nobody's
   group.channels.pop_back();
   auto channel = transport_->open(peer, lane);
-  if (channel.ok()) group.channels.push_back(*channel);
+  if (channel.ok()) {
+    group.channels.push_back(*channel);
+  } else if (channel.status().code() != StatusCode::unsupported) {
+    executor_.fail(group, channel.status());  // half open, perhaps
+  }
   return channel;
 }
 

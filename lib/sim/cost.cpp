@@ -218,7 +218,7 @@ double bus_factor(Operation operation, std::uint32_t size) noexcept {
 }
 
 double estimate_seconds(const Algorithm& algorithm, const Problem& problem, double bytes,
-                        const Network& alone) noexcept {
+                        const Network& alone) {
   if (problem.size < 2) return bytes * seconds_per_byte(alone.copy_speed);
   const Network network = with_waits(alone, problem, algorithm);
   const Paces paces = {.inside = near_link(algorithm, problem, network),
@@ -233,7 +233,7 @@ double estimate_seconds(const Algorithm& algorithm, const Problem& problem, doub
   return network.burst > 0 ? std::max(seconds, nic_seconds(all, paces.between)) : seconds;
 }
 
-bool is_pipeline(const Algorithm& algorithm) noexcept {
+bool is_pipeline(const Algorithm& algorithm) {
   return algorithm.blocks_per_chunk({.size = 2, .pieces = 2}) !=
              algorithm.blocks_per_chunk({.size = 2, .pieces = 3}) ||
          algorithm.bound({.size = 2, .pieces = 2}).blocks_sent !=
@@ -241,7 +241,7 @@ bool is_pipeline(const Algorithm& algorithm) noexcept {
 }
 
 std::uint32_t best_pieces(const Algorithm& algorithm, Problem problem, double bytes,
-                          const Network& network) noexcept {
+                          const Network& network) {
   if (!is_pipeline(algorithm)) return 1;
   std::uint32_t best = 1;
   double lowest = 0;

@@ -31,12 +31,12 @@ namespace hocket::sim {
 /// hosts of several ranks from 0.5 to 2.2 times, swing apart, which it thinks slower.
 [[nodiscard]] double estimate_seconds(const plan::Algorithm& algorithm,
                                       const plan::Problem& problem, double bytes,
-                                      const Network& network) noexcept;
+                                      const Network& network);
 
 /// Whether the problem's pieces make a difference to the algorithm.
-[[nodiscard]] bool is_pipeline(const plan::Algorithm& algorithm) noexcept;
+[[nodiscard]] bool is_pipeline(const plan::Algorithm& algorithm);
 /// The number of pieces, a power of two, that the estimate is lowest for.
 [[nodiscard]] std::uint32_t best_pieces(const plan::Algorithm& algorithm, plan::Problem problem,
-                                        double bytes, const Network& network) noexcept;
+                                        double bytes, const Network& network);
 
 }  // namespace hocket::sim

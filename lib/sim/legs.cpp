@@ -119,8 +119,7 @@ double copied_bytes(const Algorithm& algorithm, const Problem& problem, double b
   return 0;
 }
 
-Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
-           const World& world) noexcept {
+Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes, const World& world) {
   const Bound bound = algorithm.bound(problem);
   const std::uint32_t per_chunk = algorithm.blocks_per_chunk(problem);
   const std::uint32_t blocks = shape_of(problem, per_chunk).vector_blocks();
@@ -170,7 +169,7 @@ Leg team_leg(const World& world, double message_bytes, double rounds, double mes
           .reduced = reduced};
 }
 
-Legs two_level_legs(const Problem& problem, double bytes, const World& world) noexcept {
+Legs two_level_legs(const Problem& problem, double bytes, const World& world) {
   const double slice = bytes / world.per_host;
   const double chunk = slice / world.hosts;  // of a team's vector
   const double others = world.hosts - 1.0;
@@ -225,7 +224,7 @@ double least_part(Operation operation, std::uint32_t size) noexcept {
 }
 
 Legs legs_of(const Algorithm& algorithm, const Problem& problem, double bytes,
-             const Network& network) noexcept {
+             const Network& network) {
   const World world(problem, network);
   const bool has_levels = world.hosts > 1 && world.per_host > 1;
   Legs all = algorithm.reach == Reach::hosts && has_levels

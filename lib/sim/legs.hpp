@@ -36,7 +36,7 @@ struct Legs {
 
 /// Of a world of at least two.
 [[nodiscard]] Legs legs_of(const plan::Algorithm& algorithm, const plan::Problem& problem,
-                           double bytes, const Network& network) noexcept;
+                           double bytes, const Network& network);
 
 /// Whether messages go one way at a time, so that a rank works at one end of each.
 [[nodiscard]] bool is_one_way(const plan::Algorithm& algorithm) noexcept;

@@ -355,8 +355,11 @@ void Links::advance(Stranger& stranger) {
   }
   if (!*is_over) return;
   const LinkHello& hello = greeting.hello();
+  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
   const LinkAnswer answer = {
       .verdict = judge(hello), .epoch = epoch_, .size = size_, .streams = streams(hello.rank)};
+  // Who hears that it is welcome must be: without memory for it, it tries again.
+  if (answer.verdict == LinkVerdict::welcome) prepare_welcome(key);
   Status status = greeting.answer(answer);
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
@@ -365,8 +368,6 @@ void Links::advance(Stranger& stranger) {
                                  fmt::format("rank {} of {}, lane {}: {}", hello.rank, hello.size,
                                              hello.lane, status.what())));
   }
-  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
-  prepare_welcome(key);
   poller_.forget(stranger, greeting.socket());
   Link link = greeting.take();
   remove(stranger);

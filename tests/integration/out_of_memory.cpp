@@ -2,10 +2,13 @@
 // the scenario needs no more. That rank gets limit_exceeded, or does without; its communicator then
 // either goes on or fails at once, its buffers are left alone, and the other rank does not hang.
 //
-//   memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each time
-//   memory limit                        with the system's limit, RLIMIT_AS, cut after the join
+//   out_of_memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each
+//   time out_of_memory one N RANK SCENARIO          only the N-th of that rank out_of_memory limit
+//   with the system's limit, RLIMIT_AS, cut after the join
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -77,7 +80,7 @@ constexpr int ranks = 2;
 constexpr std::size_t small = 16;
 constexpr std::size_t large = 150'000;  // several segments
 constexpr auto operation_timeout = 20s;
-constexpr auto join_timeout = 2s;
+constexpr auto join_timeout = 3s;
 constexpr auto soon = 10s;        // of what must not wait for a time-out
 constexpr int hang_seconds = 60;  // then a rank is killed
 /// The status of a process with which all is well, and whose allocation failed.
@@ -177,8 +180,8 @@ void leave(Communicator& world, Buffers& buffers) {
 }
 
 void run_pieces(Communicator& world, Buffers& buffers) {
-  std::vector<hocket::Piece> pieces;
-  for (std::size_t i = 0; i < 20; ++i) pieces.push_back({&buffers.out[i * 100], i});
+  std::array<hocket::Piece, 20> pieces;
+  for (std::size_t i = 0; i < pieces.size(); ++i) pieces[i] = {&buffers.out[i * 100], i};
   world.run(Collective::all_reduce<float>(pieces, hocket::ReduceOp::average));
 }
 
@@ -257,7 +260,8 @@ struct Outcome {
   hocket::Duration time = {};
 };
 
-Outcome outcome_of(const std::function<void()>& call) {
+template <class Call>
+Outcome outcome_of(const Call& call) {
   const Stopwatch watch;
   try {
     call();
@@ -308,8 +312,9 @@ int run_rank(const Scenario& scenario, int rank, const std::string& url, const F
   const bool has_fired = rank == fault.rank && allocations_left < 0;
   allocations_left = never;
   if (outcome.time > soon) return wrong("it hangs: " + outcome.status.to_string());
-  if (rank == fault.rank && !outcome.status.ok() &&
-      (!has_fired || outcome.status.code() != StatusCode::limit_exceeded)) {
+  const bool is_scarce = outcome.status.code() == StatusCode::limit_exceeded ||
+                         outcome.status.system_error() == ENOMEM;
+  if (rank == fault.rank && !outcome.status.ok() && !(has_fired && is_scarce)) {
     return wrong("not for want of memory: " + outcome.status.to_string());
   }
   if (world && check_afterwards(world, buffers) != 0) return 1;
@@ -358,38 +363,66 @@ bool try_one(const Scenario& scenario, const Fault& fault, const std::string& pl
   return has_fired;
 }
 
-/// In a row, without that anything failed: then there are no more allocations.
-constexpr int passes_at_end = 3;
+/// A process that does try_one(), so that several go on at once.
+pid_t try_beside(const Scenario& scenario, const Fault& fault, const std::string& place) {
+  const pid_t process = ::fork();
+  if (process != 0) return process;
+  int status = 0;
+  try {
+    if (try_one(scenario, fault, place)) status = has_failed;
+  } catch (const std::runtime_error& error) {
+    status = wrong(error.what());
+  }
+  std::_Exit(status);
+}
 
-int try_every(std::int64_t stride, std::span<char*> names) {
+/// From the first n on, at every stride, until all of a batch need fewer allocations. How many
+/// were wrong.
+int try_scenario(const Scenario& scenario, int rank, std::int64_t stride) {
   const hocket::testing::TemporaryFolder folder;
+  const Stopwatch watch;
+  // Those that join wait for each other, and not for a processor.
+  const int batch = scenario.has_join ? 16 : 4;
   hocket::SeededRandom random(hocket::testing::fresh_seed());
+  auto n = static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(stride));
   int failures = 0;
-  int number = 0;
-  for (const Scenario& scenario : scenarios()) {
-    if (!names.empty() && std::ranges::none_of(names, [&](const char* name) {
-          return scenario.name.find(name) != std::string::npos;
-        })) {
-      continue;
+  for (bool has_fired = true; has_fired;) {
+    has_fired = false;
+    std::vector<pid_t> processes;
+    for (int i = 0; i < batch; ++i, n += stride) {
+      const std::string place = fmt::format("{}/{}", folder.path(), n);
+      processes.push_back(try_beside(scenario, {.rank = rank, .n = n}, place));
     }
-    for (int rank = 0; rank < ranks; ++rank) {
-      const Stopwatch watch;
-      auto n = static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(stride));
-      for (int passes = 0; passes < passes_at_end; n += stride) {
-        try {
-          const std::string place = fmt::format("{}/{}", folder.path(), ++number);
-          passes = try_one(scenario, {.rank = rank, .n = n}, place) ? 0 : passes + 1;
-        } catch (const std::runtime_error& error) {
-          failures += wrong(error.what());
-          passes = 0;
-        }
-      }
-      fmt::print("{}, rank {}: {} allocations in {:.1f} s\n", scenario.name, rank, n,
-                 std::chrono::duration<double>(watch.elapsed()).count());
-      std::fflush(stdout);
+    for (const pid_t each : processes) {
+      const int status = status_of(each);
+      if (status != 0) has_fired = true;
+      if (status != 0 && status != has_failed) ++failures;
     }
   }
+  fmt::print("{}, rank {}: up to {} allocations, {:.1f} s\n", scenario.name, rank, n,
+             std::chrono::duration<double>(watch.elapsed()).count());
+  std::fflush(stdout);
+  return failures;
+}
+
+int try_every(std::int64_t stride, std::span<char*> names) {
+  int failures = 0;
+  for (const Scenario& scenario : scenarios()) {
+    const auto is_named = [&](const char* name) {
+      return scenario.name.find(name) != std::string::npos;
+    };
+    if (!names.empty() && std::ranges::none_of(names, is_named)) continue;
+    for (int rank = 0; rank < ranks; ++rank) failures += try_scenario(scenario, rank, stride);
+  }
   return failures == 0 ? 0 : 1;
+}
+
+int try_alone(const Fault& fault, std::string_view name) {
+  const hocket::testing::TemporaryFolder folder;
+  for (const Scenario& scenario : scenarios()) {
+    if (scenario.name == name) return try_one(scenario, fault, folder.path() + "/1") ? 0 : 1;
+  }
+  return wrong("no such scenario");
 }
 
 }  // namespace
@@ -400,5 +433,8 @@ int main(int argc, char** argv) {
   if (argc > 2 && std::string_view(argv[1]) == "every") {
     return try_every(std::strtoll(argv[2], nullptr, 10), arguments.subspan(3));
   }
-  return wrong("memory every STRIDE [SCENARIO...]");
+  if (argc == 5 && std::string_view(argv[1]) == "one") {
+    return try_alone({.rank = std::atoi(argv[3]), .n = std::atoll(argv[2])}, argv[4]);
+  }
+  return wrong("out_of_memory every STRIDE [SCENARIO...] | one N RANK SCENARIO | limit");
 }
