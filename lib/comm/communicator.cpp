@@ -80,8 +80,8 @@ Communicator Communicator::split(int color, int key) {
 }
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
-  const auto among = group_->guarded(
-      "subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
+  const auto among =
+      group_->guarded("subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
   if (!among.ok()) throw_error(among.status());
   const int place = *among;
   return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));

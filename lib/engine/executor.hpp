@@ -4,9 +4,9 @@
 // so that the far end of a pipeline works while its beginning still sends. A step that is abreast
 // of another (Program) follows it segment by segment.
 //
-// Nothing here throws, but where it says so. Memory may run out, and a custom op may throw, wherever
-// a run or a mailbox is moved on: its group fails then, and so does all that the group has under
-// way. To fail and to finish takes no memory.
+// Nothing here throws, but where it says so. Memory may run out, and a custom op may throw,
+// wherever a run or a mailbox is moved on: its group fails then, and so does all that the group has
+// under way. To fail and to finish takes no memory.
 #pragma once
 
 #include <array>

@@ -119,8 +119,7 @@ double copied_bytes(const Algorithm& algorithm, const Problem& problem, double b
   return 0;
 }
 
-Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes,
-           const World& world) {
+Leg leg_of(const Algorithm& algorithm, const Problem& problem, double bytes, const World& world) {
   const Bound bound = algorithm.bound(problem);
   const std::uint32_t per_chunk = algorithm.blocks_per_chunk(problem);
   const std::uint32_t blocks = shape_of(problem, per_chunk).vector_blocks();

@@ -2,9 +2,9 @@
 // the scenario needs no more. That rank gets limit_exceeded, or does without; its communicator then
 // either goes on or fails at once, its buffers are left alone, and the other rank does not hang.
 //
-//   out_of_memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each time
-//   out_of_memory one N RANK SCENARIO          only the N-th of that rank
-//   out_of_memory limit                        with the system's limit, RLIMIT_AS, cut after the join
+//   out_of_memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each
+//   time out_of_memory one N RANK SCENARIO          only the N-th of that rank out_of_memory limit
+//   with the system's limit, RLIMIT_AS, cut after the join
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -15,7 +15,6 @@
 #include <exception>
 #include <functional>
 #include <new>
-#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,6 +31,9 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/environment.hpp"
+#include "base/rng.hpp"
+#include "support/seeds.hpp"
 #include "support/stopwatch.hpp"
 #include "support/temporary_folder.hpp"
 
@@ -79,7 +81,7 @@ constexpr std::size_t small = 16;
 constexpr std::size_t large = 150'000;  // several segments
 constexpr auto operation_timeout = 20s;
 constexpr auto join_timeout = 3s;
-constexpr auto soon = 10s;      // of what must not wait for a time-out
+constexpr auto soon = 10s;        // of what must not wait for a time-out
 constexpr int hang_seconds = 60;  // then a rank is killed
 /// The status of a process with which all is well, and whose allocation failed.
 constexpr int has_failed = 3;
@@ -135,8 +137,7 @@ void start_in_background(Communicator& world, Buffers& buffers) {
 }
 
 void prepare(Communicator& world, Buffers& buffers) {
-  hocket::Prepared prepared =
-      world.prepare(collective(CollectiveKind::all_reduce, large, buffers));
+  hocket::Prepared prepared = world.prepare(collective(CollectiveKind::all_reduce, large, buffers));
   prepared.run();
   prepared.start().wait();
 }
@@ -194,7 +195,7 @@ void check_c(hocket_status status) {
 void run_c(Communicator& /*world*/, Buffers& buffers) {
   hocket_join_options options = {};
   options.struct_size = sizeof options;
-  options.url = std::getenv("MEMORY_URL");
+  options.url = hocket::process_environment().get("MEMORY_URL").data();  // ends with its 0
   options.timeout_ns = std::chrono::nanoseconds(join_timeout).count();
   hocket_comm* world = nullptr;
   hocket_status status = hocket_join(&options, &world);
@@ -237,7 +238,8 @@ std::vector<Scenario> scenarios() {
   all.push_back({.name = "split", .run = split});
   all.push_back({.name = "leave", .run = leave});
   all.push_back({.name = "C", .run = run_c, .has_join = true});
-  all.push_back({.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
+  all.push_back(
+      {.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
   return all;
 }
 
@@ -275,9 +277,8 @@ int check_afterwards(Communicator& world, Buffers& buffers) {
   std::ranges::fill(buffers.out, 7.0F);
   for (int i = 0; i < 2; ++i) {
     float value = 1;
-    const Outcome later = outcome_of([&] {
-      world.all_reduce<float>(std::span(&value, 1), {}, {.timeout = operation_timeout});
-    });
+    const Outcome later = outcome_of(
+        [&] { world.all_reduce<float>(std::span(&value, 1), {}, {.timeout = operation_timeout}); });
     if (later.time > soon) return wrong("a later operation hangs: " + later.status.to_string());
   }
   std::this_thread::sleep_for(2ms);
@@ -295,8 +296,8 @@ int run_rank(const Scenario& scenario, int rank, const std::string& url, const F
   Communicator world;
   hocket::set_log_sink([](void*, hocket_log_level, const char*) {}, nullptr);
   const auto join = [&] {
-    world = hocket::join({.url = url, .timeout = join_timeout,
-                          .operation_timeout = operation_timeout});
+    world =
+        hocket::join({.url = url, .timeout = join_timeout, .operation_timeout = operation_timeout});
   };
   const bool is_c = scenario.has_join && scenario.name == "C";
   Outcome outcome;
@@ -382,8 +383,8 @@ int try_scenario(const Scenario& scenario, int rank, std::int64_t stride) {
   const Stopwatch watch;
   // Those that join wait for each other, and not for a processor.
   const int batch = scenario.has_join ? 16 : 4;
-  std::random_device random;
-  auto n = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(stride));
+  hocket::SeededRandom random(hocket::testing::fresh_seed());
+  auto n = static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(stride));
   int failures = 0;
   for (bool has_fired = true; has_fired;) {
     has_fired = false;

@@ -1,6 +1,7 @@
-// Callbacks that throw. A custom op that throws ends its operation with the text of the exception on
-// its own rank; the communicator fails on all ranks, soon, and others go on. What on_end throws is
-// logged, and changes nothing. All ranks of a world run it; it prints what is wrong, and fails then.
+// Callbacks that throw. A custom op that throws ends its operation with the text of the exception
+// on its own rank; the communicator fails on all ranks, soon, and others go on. What on_end throws
+// is logged, and changes nothing. All ranks of a world run it; it prints what is wrong, and fails
+// then.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -30,7 +31,7 @@ using hocket::testing::Stopwatch;
 
 constexpr std::string_view text = "the disk is full";
 constexpr auto timeout = 100s;
-constexpr auto soon = 30s;  // far less than the time-out
+constexpr auto soon = 30s;                      // far less than the time-out
 constexpr std::size_t sizes[] = {16, 300'000};  // the second is several segments
 
 /// A custom op that throws, and whether it has on this rank.

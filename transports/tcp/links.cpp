@@ -409,9 +409,8 @@ void Links::expire() noexcept {
     const auto late = std::ranges::find_if(
         strangers_, [now](const auto& each) { return each->expiry.passed(now); });
     if (late == strangers_.end()) break;
-    drop(**late, described([] {
-      return Status(StatusCode::timeout, "it did not say in time who it is");
-    }));
+    drop(**late,
+         described([] { return Status(StatusCode::timeout, "it did not say in time who it is"); }));
   }
   for (auto next = dials_.begin(); next != dials_.end();) {
     Dial& dial = *(next++)->second;  // which may be over after this

@@ -162,10 +162,11 @@ inline bool TcpTransport::has_room_for(const TransportOp& op) noexcept {
 
 void TcpTransport::take_op(const TransportOp& op) noexcept {
   if (op.channel >= channels_.size()) {
-    return failures_.push({.token = op.token, .status = described([&] {
-                             return Status(StatusCode::invalid_argument,
-                                           fmt::format("there is no channel {}", op.channel));
-                           })});
+    return failures_.push(
+        {.token = op.token, .status = described([&] {
+                              return Status(StatusCode::invalid_argument,
+                                            fmt::format("there is no channel {}", op.channel));
+                            })});
   }
   Channel& channel = *channels_[op.channel];
   bool is_taken = false;
@@ -256,9 +257,8 @@ bool TcpTransport::prepare_to_sleep() noexcept {
 
 void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
   if (channel >= channels_.size() || channels_[channel]->is_over()) return;
-  Status why = described([&] {
-    return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
-  });
+  Status why = described(
+      [&] { return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason; });
   if (why.peer() < 0) {
     why = std::move(why).with_peer(static_cast<int>(channels_[channel]->queues.peer));
   }
