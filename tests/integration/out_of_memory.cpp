@@ -210,7 +210,8 @@ void run_c(Communicator& /*world*/, Buffers& buffers) {
     barrier.kind = HOCKET_BARRIER;
     status = hocket_start(world, &barrier, &work);
   }
-  if (status == HOCKET_OK) status = hocket_work_wait(work, -1, nullptr);
+  std::size_t which = 0;
+  if (status == HOCKET_OK) status = hocket_wait_any(&work, 1, &which);
   hocket_work_free(work);
   hocket_comm_free(world);
   check_c(status);

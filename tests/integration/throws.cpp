@@ -145,16 +145,13 @@ int run_c() {
     *static_cast<bool*>(context) = true;
     throw std::runtime_error(std::string(text));
   };
-  hocket_work* work = nullptr;
-  report.expect(hocket_start(world, &operation, &work) == HOCKET_OK, "start");
-  const hocket_status status = hocket_work_wait(work, -1, nullptr);
+  const hocket_status status = hocket_run(world, &operation);
   if (has_thrown) {
     report.expect(status == HOCKET_ABORTED, fmt::format("status {}", status));
     report.expect(std::string_view(hocket_last_error()).find(text) != std::string_view::npos,
                   hocket_last_error());
   }
   report.expect(hocket_barrier(world) != HOCKET_OK, "the communicator goes on");
-  hocket_work_free(work);
   hocket_comm_free(world);
   return report.status();
 }
