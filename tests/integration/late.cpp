@@ -15,6 +15,7 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/environment.hpp"
 #include "net/silence.hpp"
 
 namespace {
@@ -26,7 +27,7 @@ constexpr std::size_t sizes[] = {8, 64 << 10, 4 << 20, 64 << 20};
 
 /// As if each rank were a host of its own, with two networks.
 void make_rails() {
-  const int rank = std::atoi(std::getenv("RANK"));
+  const int rank = std::stoi(std::string(hocket::process_environment().get("RANK")));
   const std::string rails = fmt::format("127.0.0.{},127.0.1.{}", rank + 1, rank + 1);
   ::setenv("HOCKET_TCP_INTERFACES", rails.c_str(), 1);
 }
