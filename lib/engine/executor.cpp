@@ -383,6 +383,28 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   ready_.push_back(step);
 }
 
+/// Without memory for an op the slot goes back.
+[[gnu::always_inline]] inline TransportOp& Executor::add_for_slot(std::uint32_t slot) {
+  try {
+    return outgoing_.add();
+  } catch (const std::bad_alloc&) {
+    slots_.give_back(slot);
+    throw;
+  }
+}
+
+[[gnu::always_inline]] inline void Executor::receive_in_slot(Run& run, std::uint32_t step,
+                                                             std::uint64_t bytes) {
+  const Token token{.run = run.number, .step = step, .slot = slots_.take()};
+  TransportOp& op = add_for_slot(token.slot);
+  ++run.under_way;
+  op.kind = TransportOp::Kind::recv;
+  op.channel = run.code[step].channel;
+  op.may_lend = true;
+  op.first = {slots_.memory(token.slot), bytes};
+  op.token = token.packed();
+}
+
 [[gnu::always_inline]] inline void Executor::post_message(Run& run, std::uint32_t step,
                                                           std::uint64_t begin,
                                                           std::uint64_t bytes) {
@@ -394,18 +416,6 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   op.channel = it.channel;
   run.fill_parts(op, step, begin, bytes);
   op.token = Token{.run = run.number, .step = step}.packed();
-}
-
-void Executor::receive_in_slot(Run& run, std::uint32_t step, std::uint64_t bytes) {
-  outgoing_.reserve_one();
-  const Token token{.run = run.number, .step = step, .slot = slots_.take()};
-  TransportOp& op = outgoing_.add();
-  ++run.under_way;
-  op.kind = TransportOp::Kind::recv;
-  op.channel = run.code[step].channel;
-  op.may_lend = true;
-  op.first = {slots_.memory(token.slot), bytes};
-  op.token = token.packed();
 }
 
 /// A step was posted, so that the next one on its port does not wait for that any more: whether it
@@ -472,7 +482,7 @@ void Executor::complete_mail(const TransportCompletion& completion) {
   if (!failure.ok()) fail(group, failure);
 }
 
-inline void Executor::complete(TransportCompletion& completion) {
+[[gnu::always_inline]] inline void Executor::complete(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   if (token.run == Token::mail) return complete_mail(completion);
   Run& run = *runs_[token.run];

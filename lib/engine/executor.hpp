@@ -103,6 +103,7 @@ class Executor {
   void advance_whole(Run& run, std::uint32_t step);
   void advance_in_segments(Run& run, std::uint32_t step);
   void work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit);
+  [[nodiscard]] TransportOp& add_for_slot(std::uint32_t slot);
   void receive_in_slot(Run& run, std::uint32_t step, std::uint64_t bytes);
   void post_message(Run& run, std::uint32_t step, std::uint64_t begin, std::uint64_t bytes);
   [[nodiscard]] static bool count_down_next(Run& run, const Instruction& it);

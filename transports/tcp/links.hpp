@@ -105,6 +105,7 @@ class Links {
   }
   /// expire() has nothing to do, now or later.
   [[nodiscard]] bool is_idle() const noexcept { return is_quiet() && !accepts_again_; }
+  [[nodiscard]] bool has_news() const noexcept { return !news_.empty() || has_starved_; }
   /// Leaves the memory of `news` for those to come.
   void take_news(std::vector<LinkNews>& news) noexcept {
     news.clear();

@@ -195,6 +195,17 @@ Status TcpTransport::no_channel(ChannelId id) const {
           fmt::format("there is no channel {}{}", id, is_over ? " any more" : "")};
 }
 
+[[gnu::always_inline]] inline void TcpTransport::enqueue(Channel& channel, const TransportOp& op) {
+  if (!channel.has_dialled) begin(channel);
+  Ring<Slot>& queue = queue_of(channel, op);
+  Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
+  if (op.kind == TransportOp::Kind::send) {
+    slot.bytes = op.bytes();
+    slot.header = make_header(slot.bytes, queue.end());
+  }
+  queue.push(slot);
+}
+
 void TcpTransport::take_op(const TransportOp& op) noexcept {
   Channel* const found = find(op.channel);
   if (found == nullptr) {
@@ -216,17 +227,6 @@ void TcpTransport::take_op(const TransportOp& op) noexcept {
   }
   place(*channel.streams[(queue_of(channel, op).end() - 1) % channel.streams.size()]);
   judge_end(op.channel);
-}
-
-void TcpTransport::enqueue(Channel& channel, const TransportOp& op) {
-  if (!channel.has_dialled) begin(channel);
-  Ring<Slot>& queue = queue_of(channel, op);
-  Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
-  if (op.kind == TransportOp::Kind::send) {
-    slot.bytes = op.bytes();
-    slot.header = make_header(slot.bytes, queue.end());
-  }
-  queue.push(slot);
 }
 
 void TcpTransport::begin(Channel& channel) {
@@ -361,7 +361,7 @@ bool TcpTransport::look() noexcept {
     place(stream);
   }
   if (!links_.is_idle()) links_.expire();
-  take_news();
+  if (links_.has_news()) take_news();
   if (!closed_.empty()) bury();
   if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
   return events.size() == Poller::events_at_once;
