@@ -433,8 +433,8 @@ void Neighbor::meet(Fd socket, const Hello& hello) {
     ::send(socket.get(), why.data(), why.size(), MSG_NOSIGNAL);
     return;
   }
-  ::send(socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);
   if (is_closed(hello.lane)) return;
+  ::send(socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);
   const auto found = ids_.find({hello.rank, hello.lane});
   if (found == ids_.end()) {
     early_[{hello.rank, hello.lane}] = std::move(socket);
