@@ -28,7 +28,9 @@ struct Unforked {
 };
 
 Unforked& unforked() noexcept {
-  static Unforked& instance = *new Unforked;  // never destroyed: there may be a fork until the end
+  // Never destroyed: there may be a fork until the end. And made without memory of the heap.
+  alignas(Unforked) static std::byte place[sizeof(Unforked)];
+  static Unforked& instance = *new (place) Unforked;
   return instance;
 }
 

@@ -1,6 +1,7 @@
 #include "base/log.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <mutex>
 #include <new>
 #include <string>
@@ -21,7 +22,9 @@ struct Sink {
 };
 
 Sink& sink() noexcept {
-  static Sink& instance = *new Sink;  // never destroyed: threads may log while the process ends
+  // Never destroyed: threads may log while the process ends. And made without memory of the heap.
+  alignas(Sink) static std::byte place[sizeof(Sink)];
+  static Sink& instance = *new (place) Sink;
   return instance;
 }
 

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <functional>
 #include <new>
 #include <span>
@@ -23,7 +24,10 @@
 #include <utility>
 #include <vector>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +36,7 @@
 #include "hocket/hocket.hpp"
 
 #include "base/environment.hpp"
+#include "base/fd.hpp"
 #include "base/rng.hpp"
 #include "support/seeds.hpp"
 #include "support/stopwatch.hpp"
@@ -102,6 +107,7 @@ struct Scenario {
   std::string name;
   std::function<void(Communicator& world, Buffers& buffers)> run;
   bool has_join = false;
+  bool has_rails = false;
   std::vector<std::pair<const char*, const char*>> variables = {};
 };
 
@@ -210,7 +216,8 @@ void run_c(Communicator& /*world*/, Buffers& buffers) {
     barrier.kind = HOCKET_BARRIER;
     status = hocket_start(world, &barrier, &work);
   }
-  if (status == HOCKET_OK) status = hocket_work_wait(work, 0);
+  std::size_t which = 0;
+  if (status == HOCKET_OK) status = hocket_wait_any(&work, 1, &which);
   hocket_work_free(work);
   hocket_comm_free(world);
   check_c(status);
@@ -240,6 +247,9 @@ std::vector<Scenario> scenarios() {
   all.push_back({.name = "C", .run = run_c, .has_join = true});
   all.push_back(
       {.name = "streams", .run = start_several, .variables = {{"HOCKET_TCP_STREAMS", "3"}}});
+  // As if each rank were a host of its own, with two addresses.
+  all.push_back({.name = "rails", .run = start_several, .has_rails = true});
+  all.push_back({.name = "TCP join", .run = [](Communicator&, Buffers&) {}, .has_join = true});
   return all;
 }
 
@@ -292,13 +302,15 @@ int check_afterwards(Communicator& world, Buffers& buffers) {
 int run_rank(const Scenario& scenario, int rank, const std::string& url, const Fault& fault) {
   ::setenv("MEMORY_URL", url.c_str(), 1);
   for (const auto& [name, value] : scenario.variables) ::setenv(name, value, 1);
+  if (scenario.has_rails) {
+    ::setenv("HOCKET_TCP_INTERFACES", fmt::format("127.0.0.{0},127.0.1.{0}", rank + 1).c_str(), 1);
+  }
   Buffers buffers;
   Communicator world;
   hocket::set_log_sink([](void*, hocket_log_level, const char*) {}, nullptr);
-  const auto join = [&] {
-    world =
-        hocket::join({.url = url, .timeout = join_timeout, .operation_timeout = operation_timeout});
-  };
+  const hocket::JoinOptions options = {
+      .url = url, .timeout = join_timeout, .operation_timeout = operation_timeout};
+  const auto join = [&] { world = hocket::join(options); };
   const bool is_c = scenario.has_join && scenario.name == "C";
   Outcome outcome;
   if (scenario.has_join) {
@@ -330,11 +342,32 @@ int status_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+/// A port that nobody listens at, or hardly.
+std::uint16_t free_port() {
+  const hocket::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof address;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  if (::bind(socket.get(), generic, bytes) != 0 ||
+      ::getsockname(socket.get(), generic, &bytes) != 0) {
+    throw std::runtime_error("no port");
+  }
+  return ::ntohs(address.sin_port);
+}
+
+std::string url_of(const Scenario& scenario, const std::string& place) {
+  if (scenario.name != "TCP join") return "file://" + place;
+  return fmt::format("tcp://127.0.0.1:{}", free_port());
+}
+
 /// Whether the allocation failed. Throws when something is wrong.
 bool try_one(const Scenario& scenario, const Fault& fault, const std::string& place) {
   pid_t processes[ranks] = {};
+  const std::string meeting = url_of(scenario, place);
   for (int rank = 0; rank < ranks; ++rank) {
-    const std::string url = fmt::format("file://{}?rank={}&size={}", place, rank, ranks);
+    const std::string url = fmt::format("{}?rank={}&size={}", meeting, rank, ranks);
     processes[rank] = ::fork();
     if (processes[rank] != 0) continue;
     ::alarm(hang_seconds);
@@ -425,6 +458,60 @@ int try_alone(const Fault& fault, std::string_view name) {
   return wrong("no such scenario");
 }
 
+// --- with the system's limit ---
+
+std::size_t address_space_bytes() {
+  std::ifstream status("/proc/self/statm");
+  std::size_t pages = 0;
+  status >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+/// A rank that gets no more memory from the system: to scale what it gives, it needs as much as
+/// its vector, and for what it starts a thread.
+int run_without_memory(int rank, const std::string& url) {
+  Buffers buffers;
+  Communicator world =
+      hocket::join({.url = url, .timeout = 60s, .operation_timeout = operation_timeout});
+  Communicator second = world.dup();
+  std::vector<float> values(std::size_t{4} << 20, 1.0F);
+  world.barrier();
+  const rlimit limit = {.rlim_cur = address_space_bytes() + (std::size_t{1} << 20),
+                        .rlim_max = RLIM_INFINITY};
+  if (rank == 0) ::setrlimit(RLIMIT_AS, &limit);
+  hocket::Reduce scaled(hocket::ReduceOp::premul_sum);
+  scaled.factor = 2;
+  const Outcome run = outcome_of([&] { world.all_reduce<float>(values, scaled); });
+  const Outcome started =
+      outcome_of([&] { second.start(Collective::all_reduce<float>(values, values)).wait(); });
+  if (rank == 0) {
+    const rlimit none = {.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
+    ::setrlimit(RLIMIT_AS, &none);
+  }
+  for (const Outcome& each : {run, started}) {
+    if (each.time > soon) return wrong("it hangs: " + each.status.to_string());
+    const bool is_right =
+        rank == 0 ? each.status.code() == StatusCode::limit_exceeded : !each.status.ok();
+    if (!is_right) return wrong(fmt::format("rank {}: {}", rank, each.status.to_string()));
+  }
+  return check_afterwards(world, buffers) + check_afterwards(second, buffers);
+}
+
+int try_limit() {
+  const hocket::testing::TemporaryFolder folder;
+  pid_t processes[ranks] = {};
+  for (int rank = 0; rank < ranks; ++rank) {
+    processes[rank] = ::fork();
+    if (processes[rank] != 0) continue;
+    ::alarm(hang_seconds);
+    std::_Exit(run_without_memory(
+        rank, fmt::format("file://{}/1?rank={}&size={}", folder.path(), rank, ranks)));
+  }
+  int failures = 0;
+  for (const pid_t each : processes) failures += status_of(each) == 0 ? 0 : 1;
+  return failures;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -436,5 +523,6 @@ int main(int argc, char** argv) {
   if (argc == 5 && std::string_view(argv[1]) == "one") {
     return try_alone({.rank = std::atoi(argv[3]), .n = std::atoll(argv[2])}, argv[4]);
   }
+  if (argc == 2 && std::string_view(argv[1]) == "limit") return try_limit();
   return wrong("out_of_memory every STRIDE [SCENARIO...] | one N RANK SCENARIO | limit");
 }
