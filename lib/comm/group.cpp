@@ -161,25 +161,32 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
                        .count = sizeof ours});
   if (!status.ok()) return status;
   if (wishes[0].id < 0) return no_id;
+  const auto id = static_cast<std::uint64_t>(wishes[0].id);
   if (color < 0) {
-    engine().close_lanes(lanes_of(static_cast<std::uint64_t>(wishes[0].id)));
+    engine().close_lanes(lanes_of(id));
     status = split_devices(color, key, nullptr);
     if (!status.ok()) return status;
     return std::shared_ptr<Group>();
   }
-  std::vector<std::uint32_t> chosen;  // ranks of this communicator
-  for (std::uint32_t i = 0; i < place_.size; ++i) {
-    if (wishes[i].color == color) chosen.push_back(i);
+  const auto make_part = [&]() -> Result<std::shared_ptr<Group>> {
+    std::vector<std::uint32_t> chosen;  // ranks of this communicator
+    for (std::uint32_t i = 0; i < place_.size; ++i) {
+      if (wishes[i].color == color) chosen.push_back(i);
+    }
+    std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
+    const auto place =
+        static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
+    for (std::uint32_t& rank : chosen) rank = members_[rank];
+    auto part = make_group(context_, id, std::move(chosen), place, timeout_);
+    if (Status failure = split_devices(color, key, part.get()); !failure.ok()) return failure;
+    return part;
+  };
+  try {
+    return make_part();
+  } catch (...) {
+    engine().close_lanes(lanes_of(id));  // the others may wait for this rank there
+    throw;
   }
-  std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
-  const auto place =
-      static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
-  for (std::uint32_t& rank : chosen) rank = members_[rank];
-  auto part = make_group(context_, static_cast<std::uint64_t>(wishes[0].id), std::move(chosen),
-                         place, timeout_);
-  status = split_devices(color, key, part.get());
-  if (!status.ok()) return status;
-  return part;
 }
 
 }  // namespace hocket::comm
