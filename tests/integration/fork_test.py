@@ -12,7 +12,6 @@ import time
 import unittest
 
 FORKS = ""  # the program: the first argument
-BRIEF = False  # without what sanitizers can't do
 PATIENCE_S = 120  # for what takes a moment on a machine that has nothing else to do
 SOON_S = 10  # for a death to be noticed, on a machine under load; else it takes 60 s
 
@@ -67,8 +66,6 @@ class Forks(unittest.TestCase):
         self.check("exec")
 
     def test_forks_while_threads_are_in_operations(self) -> None:
-        if BRIEF:
-            self.skipTest("a sanitizer's allocator may stay locked in the child")
         self.check("often")
 
     def test_a_store_and_its_server(self) -> None:
@@ -79,7 +76,4 @@ class Forks(unittest.TestCase):
 
 if __name__ == "__main__":
     FORKS = sys.argv.pop(1)
-    BRIEF = "--brief" in sys.argv
-    if BRIEF:
-        sys.argv.remove("--brief")
     unittest.main(verbosity=2)
