@@ -39,7 +39,8 @@ struct Reduce {
   ReduceOp op = ReduceOp::sum;
   double factor = 1.0;  // premul_sum's; a whole number for integers
   /// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b. It
-  /// is called from any thread, and must not throw.
+  /// is called from any thread. If it throws, the operation fails with code aborted and the text of
+  /// the exception, and the communicator with it: other ranks get an error, too.
   void (*custom)(void* context, void* out, const void* a, const void* b, std::size_t count,
                  DataType type) = nullptr;
   void* context = nullptr;
@@ -53,7 +54,8 @@ struct Options {
   /// (JoinOptions::operation_timeout). Zero is no time at all; less is refused.
   std::optional<std::chrono::nanoseconds> timeout = {};
   /// Called once, when an operation that has begun is over, before those who wait for it go on. By
-  /// any thread, inside the library: it must not throw, wait, or call Hocket.
+  /// any thread, inside the library: it must not wait or call Hocket. What it throws is logged, and
+  /// has no other effect.
   void (*on_end)(void* context, StatusCode status) = nullptr;
   void* on_end_context = nullptr;
   /// Of the memory of a collective, when you know: saves asking, which takes longer than starting a

@@ -178,7 +178,8 @@ enum {
  * runtime can't say. */
 HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind);
 
-/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. */
+/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. If
+ * it is written in C++ and throws, the operation and its communicator fail with HOCKET_ABORTED. */
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
 

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -44,18 +44,34 @@ std::vector<int> watched_by(int epoll) {
   return files;
 }
 
+struct CloseFolder {
+  void operator()(DIR* folder) const noexcept { ::closedir(folder); }
+};
+
+/// Not by std::filesystem, of which some functions end the process when memory runs out.
+std::vector<int> own_epolls() {
+  constexpr const char* folder = "/proc/self/fd";
+  const std::unique_ptr<DIR, CloseFolder> all(::opendir(folder));
+  std::vector<int> epolls;
+  while (const dirent* const each = all == nullptr ? nullptr : ::readdir(all.get())) {
+    const auto number = parse_integer(each->d_name);
+    std::array<char, 64> target;
+    const ssize_t bytes =
+        ::readlinkat(::dirfd(all.get()), each->d_name, target.data(), target.size());
+    if (!number || bytes < 0) continue;
+    const std::string_view of(target.data(), static_cast<std::size_t>(bytes));
+    if (of.ends_with("[eventpoll]")) epolls.push_back(static_cast<int>(*number));
+  }
+  return epolls;
+}
+
 }  // namespace
 
 ReactorFiles::ReactorFiles(int socket) {
-  std::error_code error;
-  for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd", error)) {
-    const auto of = std::filesystem::read_symlink(each.path(), error);
-    if (error || of.native().find("[eventpoll]") == std::string::npos) continue;
-    const auto epoll = parse_integer(each.path().filename().native());
-    if (!epoll) continue;
-    std::vector<int> files = watched_by(static_cast<int>(*epoll));
+  for (const int epoll : own_epolls()) {
+    std::vector<int> files = watched_by(epoll);
     if (std::erase(files, socket) == 0) continue;
-    files.push_back(static_cast<int>(*epoll));
+    files.push_back(epoll);
     files_ = std::move(files);
     break;
   }
