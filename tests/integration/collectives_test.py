@@ -5,11 +5,9 @@ is given; and worlds of which one rank does something else than the others."""
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -17,24 +15,13 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
+from surroundings import environment, free_port
+
 HOCKET, PROGRAM = "", ""  # the first arguments
 ALL = False  # the whole product
 BRIEF = False  # for programs that are slow
 WAIT_S = 120  # for what takes seconds, on a machine that is busy
 SOON_S = 20  # for what must not wait for a time-out of its own
-FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|RANK$|WORLD_SIZE$")
-
-
-def environment(**variables: object) -> dict[str, str]:
-    """Ours without anything that tells of a launcher, and these."""
-    inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
-    return {**inherited, **{name: str(value) for name, value in variables.items()}}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def algorithms() -> dict[str, list[str]]:

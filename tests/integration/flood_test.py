@@ -8,13 +8,14 @@ import contextlib
 import os
 import re
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import time
 import unittest
 from collections.abc import Iterator
+
+from surroundings import environment, free_port
 
 FLOOD = ""  # the program: the first argument
 WAIT_S = 60  # for what should take no time, on a machine that is busy
@@ -23,13 +24,6 @@ ROUNDS = 5
 ATTEMPTS = 4  # other programs may take what the ranks would have had
 KEPT_MIN = 0.7
 STORE, DATA = 1, 2  # purposes of a handshake
-FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|RANK$|WORLD_SIZE$")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def listening_ports(pid: int) -> set[int]:
@@ -54,11 +48,10 @@ class Flood(unittest.TestCase):
             each.communicate()
 
     def start(self, *arguments: object, **variables: object) -> subprocess.Popen[bytes]:
-        inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
         self.processes.append(subprocess.Popen(
             [FLOOD, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            env={**inherited, **{name: str(value) for name, value in variables.items()}}))
+            env=environment(**variables)))
         return self.processes[-1]
 
     def rank(self, rank: int, size: int) -> subprocess.Popen[bytes]:

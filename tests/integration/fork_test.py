@@ -5,33 +5,27 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 import unittest
+
+from surroundings import environment, free_port
 
 FORKS = ""  # the program: the first argument
 PATIENCE_S = 120  # for what takes a moment on a machine that has nothing else to do
 SOON_S = 10  # for a death to be noticed, on a machine under load; else it takes 60 s
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Forks(unittest.TestCase):
     def start(self, what: str) -> list[subprocess.Popen[str]]:
-        port = str(free_port())
-        named = {name: text for name, text in os.environ.items() if "HOCKET" not in name}
+        port = free_port()
         ranks = []
         for rank in range(2):
             ranks.append(subprocess.Popen(
                 [FORKS, what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                env={**named, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
-                     "MASTER_PORT": port, "HOCKET_STORE_TIMEOUT": "60s"}))
+                env=environment(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
+                                HOCKET_STORE_TIMEOUT="60s")))
             self.addCleanup(ranks[-1].stdout.close)
             self.addCleanup(ranks[-1].wait)
             self.addCleanup(ranks[-1].kill)

@@ -2,9 +2,8 @@
 // the scenario needs no more. That rank gets limit_exceeded, or does without; its communicator then
 // either goes on or fails at once, its buffers are left alone, and the other rank does not hang.
 //
-//   out_of_memory every STRIDE [SCENARIO...]   every STRIDE-th n, from a place that differs each
-//   time out_of_memory one N RANK SCENARIO          only the N-th of that rank out_of_memory limit
-//   with the system's limit, RLIMIT_AS, cut after the join
+// Arguments: "every STRIDE [SCENARIO...]" tries every STRIDE-th n, from a random start; "one N RANK
+// SCENARIO" only the N-th allocation of that rank; "limit" cuts RLIMIT_AS after the join.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -38,6 +37,7 @@
 #include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "base/rng.hpp"
+#include "support/operator_new.hpp"
 #include "support/seeds.hpp"
 #include "support/stopwatch.hpp"
 #include "support/temporary_folder.hpp"
@@ -48,26 +48,11 @@ constexpr std::int64_t never = INT64_MAX;
 /// Until the allocation that fails: 0, the next one.
 std::atomic<std::int64_t> allocations_left = never;
 
-void* allocated(std::size_t bytes, std::size_t alignment) {
-  const bool is_armed = allocations_left.load(std::memory_order_relaxed) != never;
-  if (is_armed && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-// In place of those of the standard library, for the program and all that it is linked with.
-void* operator new(std::size_t bytes) { return allocated(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return allocated(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
+void hocket::testing::on_allocation() {
+  const bool is_armed = allocations_left.load(std::memory_order_relaxed) != never;
+  if (is_armed && allocations_left.fetch_sub(1) == 0) throw std::bad_alloc();
 }
 
 namespace {

@@ -17,24 +17,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from surroundings import environment, free_port
+
 JOIN = ""  # the programs: the arguments
 CAPI = ""
 WAIT_S = 60  # for what should take no time, on a machine that is busy
-FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|JOB_COMP"
-                     r"|RANK$|WORLD_SIZE$|XDG_RUNTIME_DIR$")
-
-
-def environment(**variables: object) -> dict[str, str]:
-    """Ours without anything that tells of a launcher, and these."""
-    inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
-    return {**inherited, **{name: str(value) for name, value in variables.items()}}
-
-
-def free_port(host: str = "127.0.0.1") -> int:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
 
 
 def has_ipv6() -> bool:

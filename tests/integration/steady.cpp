@@ -10,7 +10,6 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
-#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -23,31 +22,15 @@
 #include "hocket/hocket.hpp"
 
 #include "base/clock.hpp"
+#include "support/operator_new.hpp"
 
 namespace {
 
 std::atomic<std::uint64_t> allocations = 0;
 
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  void* memory = nullptr;
-  if (::posix_memalign(&memory, alignment, bytes) != 0) throw std::bad_alloc();
-  return memory;
-}
-
 }  // namespace
 
-// In place of those of the standard library, for the program and all that it is linked with.
-void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t /*alignment*/) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*bytes*/, std::align_val_t /*alignment*/) noexcept {
-  std::free(memory);
-}
+void hocket::testing::on_allocation() { ++allocations; }
 
 namespace {
 

@@ -3,32 +3,18 @@
 
 from __future__ import annotations
 
-import os
-import re
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+from surroundings import environment, free_port
+
 WORLDS = ""  # the programs: the arguments
 HOCKET = ""
 PATIENCE_S = 120  # for what takes a moment on a machine that has nothing else to do
-FOREIGN = re.compile(r"HOCKET_|OMPI_|PMI|MPI_|SLURM_|TORCHELASTIC_|MASTER_|LOCAL_|JOB_COMP"
-                     r"|RANK$|WORLD_SIZE$|XDG_RUNTIME_DIR$")
 SIZE = 3
-
-
-def environment(**variables: object) -> dict[str, str]:
-    inherited = {name: text for name, text in os.environ.items() if not FOREIGN.match(name)}
-    return {**inherited, **{name: str(value) for name, value in variables.items()}}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Ways(unittest.TestCase):

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tree import HEADERS, among, arguments
-from units import reached, read_units
+from units import parse, reached, read_units
 
 # Highway includes these several times, once for each instruction set, from the sources they belong to.
 PARTS_OF_SOURCES = "*-inl.hpp"
@@ -56,12 +56,7 @@ def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--cxx", default="g++", help="the C++ compiler, as words (%(default)s)")
     parser.add_argument("--cc", default="gcc", help="the C compiler, as words (%(default)s)")
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="(%(default)s)")
-    parser.add_argument("build", metavar="BUILD_DIR", type=Path)
-    options = parser.parse_args()
-    root, build = options.root.resolve(), options.build.resolve()
-    if not (build / "compile_commands.json").is_file():
-        parser.error(f"{build} is no build folder: it has no compile_commands.json")
+    options, root, build = parse(parser)
     files = list(commands(build, root, options.cxx.split(), options.cc.split()))
     with ThreadPoolExecutor(options.jobs) as pool:
         found = [said for said in pool.map(compile_alone, files) if said]

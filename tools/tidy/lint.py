@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from tree import among, arguments
-from units import Unit, normal, read_units
+from units import Unit, normal, parse, read_units
 
 # Catch2 makes a maze of each assertion: to check the tests took longer than all the rest, and what
 # was found was in the maze. Two compilers and the sanitizers watch them.
@@ -55,12 +55,7 @@ def show(found: dict[str, list[str]]) -> None:
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--clang-tidy", default="clang-tidy", help="the program (%(default)s)")
-    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="(%(default)s)")
-    parser.add_argument("build", metavar="BUILD_DIR", type=Path)
-    options = parser.parse_args()
-    root, build = options.root.resolve(), options.build.resolve()
-    if not (build / "compile_commands.json").is_file():
-        parser.error(f"{build} is no build folder: it has no compile_commands.json")
+    options, root, build = parse(parser)
 
     database = build / "tidy-cache"
     database.mkdir(exist_ok=True)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+from argparse import ArgumentParser, Namespace
 from functools import cache
 from pathlib import Path
 
@@ -86,3 +87,14 @@ def read_units(build: Path, root: Path) -> list[Unit]:
     entries = json.loads((build / "compile_commands.json").read_text())
     found = {unit.name: unit for unit in (Unit(entry, root) for entry in entries)}
     return [found[name] for name in sorted(found) if among(name, OURS) and name.endswith(CPP)]
+
+
+def parse(parser: ArgumentParser) -> tuple[Namespace, Path, Path]:
+    """The command line of a check that runs over a build folder: options, root and that folder."""
+    parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count(), help="(%(default)s)")
+    parser.add_argument("build", metavar="BUILD_DIR", type=Path)
+    options = parser.parse_args()
+    root, build = options.root.resolve(), options.build.resolve()
+    if not (build / "compile_commands.json").is_file():
+        parser.error(f"{build} is no build folder: it has no compile_commands.json")
+    return options, root, build
