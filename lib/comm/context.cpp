@@ -77,7 +77,8 @@ Result<std::vector<Card>> meet(const world::World& world, const Result<Card>& ou
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
   auto cards = exchange(ours, rank, size, *world.store);
-  world::let_all_in(world);  // also if that failed: the others may not know yet that it will
+  // Also if that failed, as the others may not know it yet. A rank that is lost never comes.
+  world::let_all_in(world, cards.ok() ? Duration(limits::cards_farewell) : limits::entry_farewell);
   if (!cards.ok()) return cards;
   if (Status status = check_agreement(*cards, rank); !status.ok()) return status;
   return cards;

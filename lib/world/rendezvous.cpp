@@ -449,10 +449,10 @@ Result<World> rendezvous(const RendezvousOptions& options) {
   return rendezvous(options, *options.environment, Config(options.environment->entries()));
 }
 
-void let_all_in(const World& world) {
+void let_all_in(const World& world, Duration patience) {
   const auto joined = world.store->add("joined", 1);
   if (joined.ok() && *joined == world.size) static_cast<void>(world.store->set("all joined", ""));
-  if (world.server) static_cast<void>(world.store->wait({"all joined"}, limits::cards_farewell));
+  if (world.server) static_cast<void>(world.store->wait({"all joined"}, patience));
 }
 
 }  // namespace hocket::world

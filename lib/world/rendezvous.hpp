@@ -53,7 +53,7 @@ struct RendezvousOptions {
 [[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options = {});
 
 /// Behind what all ranks, just joined, still fetch by the store, once: who serves it waits for the
-/// others, so that it can't end and take the store from them. Not for long, if one is gone.
-void let_all_in(const World& world);
+/// others, so that it can't end and take the store from them; but no longer than `patience`.
+void let_all_in(const World& world, Duration patience);
 
 }  // namespace hocket::world

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "world/rendezvous.hpp"
 
 int main(int argc, char** argv) {
@@ -21,7 +22,7 @@ int main(int argc, char** argv) {
                world->rank, world->size, world->local_rank, world->local_size, world->id.attempt,
                world->job, world->address, world->launcher);
     std::fflush(stdout);
-    world::let_all_in(*world);
+    world::let_all_in(*world, limits::cards_farewell);
     if (argument == "--linger") std::this_thread::sleep_for(std::chrono::seconds(5));
     if (!leaves) status = world->store->barrier("end", world->size);
   }
