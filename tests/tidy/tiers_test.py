@@ -57,6 +57,11 @@ class Tables(unittest.TestCase):
                 self.assertIsNotNone(row, "tests/tiers.md needs a row for it")
                 self.assertTrue(row.places, "tests/tiers.md runs it in no build")
 
+    def test_names_are_unique(self) -> None:
+        """Meson can't run one of two tests with the same name, whatever their suites are."""
+        names = [test.name for test in self.tests]
+        self.assertEqual(sorted(set(names)), sorted(names))
+
     def test_the_nightly_run_has_each_test(self) -> None:
         """Of the folders that this build may be: by g++ without sanitizers there are most."""
         for test in self.tests:

@@ -55,12 +55,12 @@ class LaneSet {
     if (ranges_.size() > limits::closed_lane_ranges_max) ranges_.erase(ranges_.begin());
   }
 
-  [[nodiscard]] std::size_t ranges() const noexcept { return ranges_.size(); }
+  using Ranges = std::map<std::uint64_t, std::uint64_t>;
+  /// The last lane of each by its first.
+  [[nodiscard]] const Ranges& ranges() const noexcept { return ranges_; }
 
  private:
-  using Ranges = std::map<std::uint64_t, std::uint64_t>;
-
-  Ranges ranges_ = {};  // the last lane by the first
+  Ranges ranges_ = {};
   Ranges::node_type spare_ = {};
 };
 

@@ -77,8 +77,8 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  if (free_ids_.empty() && channels_.size() == places) {
-    return Status(StatusCode::limit_exceeded, fmt::format("there are {} channels", places))
+  if (free_ids_.empty() && channels_.size() == channel_places) {
+    return Status(StatusCode::limit_exceeded, fmt::format("there are {} channels", channel_places))
         .with_hint("free communicators that are not needed any more");
   }
   Channel& channel = make_channel(peer, lane);
@@ -117,7 +117,7 @@ TcpTransport::Channel& TcpTransport::make_channel(std::uint32_t peer, std::uint6
   streams_ += channel.queues.streams;
   if (is_reused) {
     free_ids_.pop_back();
-    channels_[channel.id % places] = std::move(made);
+    channels_[place_of(channel.id)] = std::move(made);
   } else {
     channels_.push_back(std::move(made));
   }
@@ -190,7 +190,7 @@ inline bool TcpTransport::has_room_for(const TransportOp& op) noexcept {
 }
 
 Status TcpTransport::no_channel(ChannelId id) const {
-  const bool is_over = id % places < channels_.size();
+  const bool is_over = id % channel_places < channels_.size();
   return {is_over ? StatusCode::aborted : StatusCode::invalid_argument,
           fmt::format("there is no channel {}{}", id, is_over ? " any more" : "")};
 }
@@ -329,8 +329,8 @@ void TcpTransport::bury() noexcept {
     if (is_listed(over)) return false;
     by_lane_.erase({over.lane, over.queues.peer});
     streams_ -= over.queues.streams;
-    channels_[id % places].reset();
-    free_ids_.push_back((id + places) % channel_ids_end);
+    channels_[place_of(id)].reset();
+    free_ids_.push_back(next_use(id));
     return true;
   });
 }

@@ -18,6 +18,7 @@
 #include "hocket/transport.hpp"
 
 #include "transports/tcp/bundle.hpp"
+#include "transports/tcp/channel_ids.hpp"
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
@@ -71,14 +72,11 @@ class TcpTransport final : public Transport {
 
   explicit TcpTransport(Duration host_timeout) : links_(poller_), host_timeout_(host_timeout) {}
 
-  /// Its low bits are the place in the list of channels, those above them change each time that a
-  /// place is used again.
-  static constexpr unsigned place_bits = 20;
-  static constexpr ChannelId places = ChannelId{1} << place_bits;
-  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return *channels_[id % places]; }
+  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return *channels_[place_of(id)]; }
   /// Null if there is none.
   [[nodiscard]] Channel* find(ChannelId id) noexcept {
-    Channel* const found = id % places < channels_.size() ? channels_[id % places].get() : nullptr;
+    const ChannelId place = place_of(id);
+    Channel* const found = place < channels_.size() ? channels_[place].get() : nullptr;
     return found != nullptr && found->id == id ? found : nullptr;
   }
   [[nodiscard]] Status no_channel(ChannelId id) const;

@@ -9,11 +9,13 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
+#include "transports/tcp/lane_set.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/verbs/queue_pair.hpp"
 #include "transports/verbs/wire.hpp"
@@ -99,7 +101,7 @@ struct Channel {
 
   Peer& peer;
   const std::uint64_t lane;
-  bool is_open = false;  // by us; messages may come before
+  std::optional<ChannelId> id = {};  // once it is open; messages may come before
 
   tcp::Ring<SendOp> sends = {};
   std::uint64_t started = 0;   // sends of which the other end knows
@@ -116,6 +118,9 @@ struct Channel {
   bool is_ready = false;      // in its peer's list of those with something to send
   bool is_hungry = false;     // in the list of those with something to ask for
   bool is_withheld = false;   // in the list of those that have failed, with ops that have pins
+  bool is_ended = false;      // in the list of those whose lanes are over
+  std::uint32_t granted = 0;  // pieces that we asked for, and that have not come
+  std::uint32_t jobs = 0;     // in its peer's list of pieces that were asked of us
 
   [[nodiscard]] bool has_failed() const noexcept { return !failure.ok(); }
   [[nodiscard]] bool has_credit() const noexcept {
@@ -128,6 +133,11 @@ struct Channel {
   [[nodiscard]] bool withholds_ops() const noexcept {
     const bool has_failed_receives = !receives.empty() && receives.begin() >= ends_at;
     return has_failed() && (!sends.empty() || has_failed_receives);
+  }
+  /// Nothing refers to it any more.
+  [[nodiscard]] bool is_idle() const noexcept {
+    const bool is_listed = is_ready || is_hungry || is_withheld;
+    return sends.empty() && receives.empty() && granted == 0 && jobs == 0 && !is_listed;
   }
   /// The first message that is not there in full.
   [[nodiscard]] std::uint64_t first_incomplete() const noexcept {
@@ -152,7 +162,8 @@ struct Peer {
   Status failure = {};                                 // of every channel, for good
   bool is_doomed = false;                              // about to fail
 
-  std::map<std::uint64_t, Channel*> lanes = {};
+  std::map<std::uint64_t, Channel> lanes = {};
+  tcp::LaneSet closed_lanes = {};  // by the peer
   tcp::Ring<Header> controls = {};
   tcp::Ring<Job> jobs = {};
   tcp::Ring<Channel*> ready = {};

@@ -34,6 +34,11 @@ Status bad_message(const Peer& peer, std::string what) {
       .with_hint("start all ranks with the same version");
 }
 
+/// The answer to a grant of which nothing comes.
+Header drop_of(const Header& grant) {
+  return {.lane = grant.lane, .kind = Kind::drop, .slot = grant.slot};
+}
+
 /// A small message is in a slot by now, from which only a processor could take it.
 Status sent_from_host(const Peer& peer) {
   return Status(StatusCode::mismatch,
@@ -81,31 +86,21 @@ Status Traffic::open() {
 // --- what the user of the transport wants ---
 
 Result<ChannelId> Traffic::open(Peer& peer, std::uint64_t lane) {
-  Channel& channel = channel_of(peer, lane);
-  if (channel.is_open) {
-    return Status(StatusCode::already_exists,
-                  fmt::format("lane {} to rank {} is open already", lane, peer.rank))
-        .with_peer(static_cast<int>(peer.rank));
+  const auto opened = channels_.open(peer, lane);
+  if (!opened.ok()) return opened.status();
+  Channel& channel = **opened;
+  if (channel.has_failed()) return *channel.id;
+  if (channels_.closed_lanes().contains(lane)) {
+    fail(channel,
+         Status(StatusCode::aborted, fmt::format("lane {} was closed", lane))
+             .with_peer(static_cast<int>(peer.rank)),
+         0);
+  } else if (peer.is_lost()) {
+    fail(channel, peer.failure, channel.arrivals.end());
+  } else if (peer.closed_lanes.contains(lane)) {
+    fail(channel, tcp::closed_by_peer(peer.rank), channel.arrivals.end());
   }
-  channel.is_open = true;
-  if (peer.is_lost() && !channel.has_failed()) fail(channel, peer.failure, channel.arrivals.end());
-  opened_.push_back(&channel);
-  return static_cast<ChannelId>(opened_.size() - 1);
-}
-
-Channel* Traffic::find(ChannelId id) noexcept {
-  return id < opened_.size() ? opened_[id] : nullptr;
-}
-
-Channel& Traffic::channel_of(Peer& peer, std::uint64_t lane) {
-  Channel*& known = peer.lanes[lane];
-  if (known == nullptr) {
-    known = channels_.emplace_back(std::make_unique<Channel>(peer, lane)).get();
-    if (closed_lanes_.contains(lane)) {
-      close(*known, Status(StatusCode::aborted, fmt::format("lane {} was closed", lane)));
-    }
-  }
-  return *known;
+  return *channel.id;
 }
 
 void Traffic::take(Channel& channel, const TransportOp& op) {
@@ -148,9 +143,25 @@ void Traffic::close(Channel& channel, const Status& reason) {
   break_off(channel, std::move(why), 0);
 }
 
-void Traffic::close(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason) {
+void Traffic::close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last,
+                          const Status& reason) {
   auto lane = peer.lanes.lower_bound(first);
-  for (; lane != peer.lanes.end() && lane->first <= last; ++lane) close(*lane->second, reason);
+  for (; lane != peer.lanes.end() && lane->first <= last; ++lane) {
+    close(lane->second, reason);
+    channels_.end(lane->second);
+  }
+  // Who is not linked yet is told by then.
+  if (peer.is_linked) {
+    push_control(peer, {.lane = first, .kind = Kind::close_lanes, .length = last});
+  }
+}
+
+void Traffic::link(Peer& peer) {
+  peer.is_linked = true;
+  for (const auto& [first, last] : channels_.closed_lanes().ranges()) {
+    push_control(peer, {.lane = first, .kind = Kind::close_lanes, .length = last});
+  }
+  wake(peer);
 }
 
 /// Our end is over; so the other end must be told.
@@ -197,10 +208,20 @@ Status Traffic::take_message(Peer& peer, const Header& header, const std::byte* 
                              bool& is_kept) {
   if (header.kind == Kind::nothing) return {};
   if (header.kind == Kind::drop) return take_drop(peer, header.slot);
-  if (peer.lanes.size() >= limits::verbs_lanes_max && !peer.lanes.contains(header.lane)) {
-    return bad_message(peer, "messages on more lanes than there may be");
+  if (header.kind == Kind::close_lanes) {
+    return take_close_lanes(peer, header.lane, header.length);
   }
-  Channel& channel = channel_of(peer, header.lane);
+  if (!peer.lanes.contains(header.lane)) {
+    if (channels_.is_over(peer, header.lane)) {
+      // It was said before its end had heard that it is over.
+      if (header.kind == Kind::grant) push_control(peer, drop_of(header));
+      return {};
+    }
+    if (peer.lanes.size() >= limits::verbs_lanes_max) {
+      return bad_message(peer, "messages on more lanes than there may be");
+    }
+  }
+  Channel& channel = Channels::of(peer, header.lane);
   const std::uint64_t consumed = widen(header.consumed, channel.started);
   if (consumed > channel.started) return bad_message(peer, "thanks for what it has not got");
   if (static_cast<std::int32_t>(header.consumed - channel.consumed) > 0) {
@@ -269,6 +290,7 @@ Status Traffic::take_grant(Channel& channel, const Header& header) {
     }
     op->asked += header.length;
   }
+  ++channel.jobs;
   peer.jobs.push({.channel = &channel, .grant = header});
   wake(peer);
   return {};
@@ -297,6 +319,7 @@ bool Traffic::is_void(const Grant& grant) noexcept {
 void Traffic::free_grant(std::uint32_t number) noexcept {
   const Grant grant = std::exchange(grants_[number], {});
   --grant.peer->granted;
+  --grant.channel->granted;
   if (grant.region == nullptr) return pieces_in_->give(number);
   free_grants_.push_back(number);
   regions_->unpin(*grant.region);
@@ -322,6 +345,7 @@ Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes
     free_grant(number);
   } else if (op.may_lend && arrival.bytes == bytes) {
     --peer.granted;
+    --channel.granted;
     grants_[number] = {};
     op.lent = pieces_in_->memory(number);
   } else {
@@ -339,6 +363,19 @@ void Traffic::take_close(Channel& channel, const Header& header) {
   if (channel.has_failed()) return;
   const std::uint64_t end = widen(header.number, channel.arrivals.end());
   fail(channel, tcp::closed_by_peer(channel.peer.rank), std::min(end, channel.arrivals.end()));
+}
+
+/// Of a lane on which the peer had anything, it has told the end before.
+Status Traffic::take_close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last) {
+  if (last < first) return bad_message(peer, "the end of lanes that there are not");
+  peer.closed_lanes.add(first, last);
+  auto lane = peer.lanes.lower_bound(first);
+  for (; lane != peer.lanes.end() && lane->first <= last; ++lane) {
+    Channel& channel = lane->second;
+    if (channel.has_failed()) continue;
+    fail(channel, tcp::closed_by_peer(peer.rank), channel.first_incomplete());
+  }
+  return {};
 }
 
 // --- messages and receives ---
@@ -422,6 +459,7 @@ bool Traffic::ask_next(Channel& channel) {
                             .offset = arrival.granted,
                             .bytes = room->memory.bytes};
     ++peer.granted;
+    ++channel.granted;
     Header grant = header_of(channel, Kind::grant);
     grant.number = static_cast<std::uint32_t>(channel.granting);
     grant.rail = static_cast<std::uint16_t>(rail);
@@ -504,6 +542,7 @@ void Traffic::serve() {
     peer->is_busy = !serve(*peer);
     return !peer->is_busy;
   });
+  channels_.bury();
 }
 
 /// True when nothing waits for it any more.
@@ -517,8 +556,10 @@ bool Traffic::serve(Peer& peer) {
 
 bool Traffic::serve_jobs(Peer& peer) {
   while (!peer.jobs.empty()) {
+    Channel& channel = *peer.jobs.front().channel;
     if (write(peer, peer.jobs.front()) != Sent::yes) return false;
     peer.jobs.pop();
+    --channel.jobs;
   }
   return true;
 }
@@ -567,7 +608,7 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
   const Header& grant = job.grant;
   const std::uint64_t number = widen(grant.number, channel.sends.begin());
   if (channel.has_failed() || number < channel.sends.begin()) {
-    push_control(peer, {.lane = channel.lane, .kind = Kind::drop, .slot = grant.slot});
+    push_control(peer, drop_of(grant));
     return Sent::yes;
   }
   if (!peer.pairs[grant.rail]->has_room()) return Sent::no_room;
@@ -724,11 +765,12 @@ void Traffic::lose(Peer& peer, const Status& why) {
   peer.jobs = {};
   while (!peer.ready.empty()) peer.ready.pop()->is_ready = false;
   for (auto& [lane, channel] : peer.lanes) {
-    const std::uint64_t end = channel->first_incomplete();
-    if (!channel->has_failed()) {
-      fail(*channel, why, end);
+    channel.jobs = 0;
+    const std::uint64_t end = channel.first_incomplete();
+    if (!channel.has_failed()) {
+      fail(channel, why, end);
     } else {
-      fail(*channel, Status(channel->failure), std::min(end, channel->ends_at));
+      fail(channel, Status(channel.failure), std::min(end, channel.ends_at));
     }
   }
 }

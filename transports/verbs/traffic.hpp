@@ -27,8 +27,8 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
-#include "transports/tcp/lane_set.hpp"
 #include "transports/verbs/channel.hpp"
+#include "transports/verbs/channels.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/regions.hpp"
 #include "transports/verbs/slots.hpp"
@@ -59,15 +59,15 @@ class Traffic {
   /// Fails with already_exists.
   [[nodiscard]] Result<ChannelId> open(Peer& peer, std::uint64_t lane);
   /// Null when there is none.
-  [[nodiscard]] Channel* find(ChannelId id) noexcept;
+  [[nodiscard]] Channel* find(ChannelId id) const noexcept { return channels_.find(id); }
   void take(Channel& channel, const TransportOp& op);
   void reject(const TransportOp& op, Status why);
   void give_back(const std::byte* lent) noexcept;
   void close(Channel& channel, const Status& reason);
-  /// Those of one peer from a lane to another that there are, whoever opened them.
-  void close(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason);
-  /// And those that are still to come.
-  void close_lanes(std::uint64_t first, std::uint64_t last) { closed_lanes_.add(first, last); }
+  /// Those that there are, whoever opened them, and those that are still to come.
+  void close_lanes(std::uint64_t first, std::uint64_t last) { channels_.close_lanes(first, last); }
+  /// The same with one peer, which is told; behind the other.
+  void close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason);
   [[nodiscard]] Regions& regions() noexcept { return *regions_; }
 
   // --- what comes ---
@@ -86,8 +86,8 @@ class Traffic {
 
   /// Sends what can be sent.
   void serve();
-  /// Something waits for this peer, or it can be sent to from now on.
-  void wake(Peer& peer);
+  /// The peer can be sent to from now on.
+  void link(Peer& peer);
   /// The last word to a peer, whose completion says that all before it has arrived. False when
   /// there is no room for it now.
   [[nodiscard]] bool say_last(Peer& peer);
@@ -132,7 +132,6 @@ class Traffic {
   };
   enum class Sent : std::uint8_t { yes, no_room, broken };
 
-  Channel& channel_of(Peer& peer, std::uint64_t lane);
   [[nodiscard]] Status take_message(Peer& peer, const Header& header, const std::byte* payload,
                                     bool& is_kept);
   [[nodiscard]] Status take_arrival(Channel& channel, const Header& header,
@@ -141,6 +140,7 @@ class Traffic {
   [[nodiscard]] Status take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes);
   [[nodiscard]] Status take_drop(const Peer& peer, std::uint32_t number);
   void take_close(Channel& channel, const Header& header);
+  [[nodiscard]] Status take_close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last);
   void match(Channel& channel);
   /// False when the channel is broken by it, or will be when those before it are there.
   [[nodiscard]] bool meet(Channel& channel, std::uint64_t number);
@@ -154,6 +154,8 @@ class Traffic {
   void tell_consumed(Channel& channel);
   [[nodiscard]] Header header_of(Channel& channel, Kind kind) noexcept;
 
+  /// Something waits for this peer.
+  void wake(Peer& peer);
   void note_ready(Channel& channel);
   void push_control(Peer& peer, const Header& header);
   [[nodiscard]] bool serve(Peer& peer);
@@ -191,9 +193,7 @@ class Traffic {
   std::vector<Grant> grants_ = {};               // of slots of pieces_in_, by these; then of others
   std::vector<std::uint32_t> free_grants_ = {};  // of those others
 
-  std::vector<std::unique_ptr<Channel>> channels_ = {};
-  std::vector<Channel*> opened_ = {};  // by id
-  tcp::LaneSet closed_lanes_ = {};
+  Channels channels_ = {};
   tcp::Ring<Channel*> hungry_ = {};
   std::vector<Peer*> busy_ = {};
   std::vector<Withheld> withheld_ = {};

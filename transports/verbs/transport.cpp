@@ -161,7 +161,7 @@ void VerbsTransport::close(ChannelId channel, const Status& reason) noexcept {
 void VerbsTransport::close_lanes(std::uint64_t first, std::uint64_t last,
                                  const Status& reason) noexcept {
   traffic_.close_lanes(first, last);
-  for (const auto& each : partners_) traffic_.close(each->peer, first, last, reason);
+  for (const auto& each : partners_) traffic_.close_lanes(each->peer, first, last, reason);
   traffic_.serve();
 }
 
@@ -276,8 +276,7 @@ Status VerbsTransport::advance(Partner& partner) {
   }
   if (!partner.contact.try_to_link()) return {};
   std::erase(meeting_, &partner);
-  partner.peer.is_linked = true;
-  traffic_.wake(partner.peer);
+  traffic_.link(partner.peer);
   return {};
 }
 

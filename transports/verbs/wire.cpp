@@ -79,7 +79,7 @@ Result<Header> Header::decode(const std::byte* from, std::size_t available) {
     header.slot = load_little_endian<std::uint32_t>(from + 20);
     header.length = load_little_endian<std::uint64_t>(from + 24);
   }
-  const bool is_known = header.kind >= Kind::data && header.kind <= Kind::nothing;
+  const bool is_known = header.kind >= Kind::data && header.kind <= Kind::close_lanes;
   const std::uint64_t payload = header.kind == Kind::data ? header.length : 0;
   if (available < header_bytes || !is_known || available != header.bytes() + payload) {
     return Status(StatusCode::protocol_error,

@@ -15,7 +15,7 @@
 
 namespace hocket::verbs {
 
-inline constexpr std::uint32_t card_version = 2;
+inline constexpr std::uint32_t card_version = 3;
 
 /// Our end of a queue pair.
 struct End {
@@ -44,13 +44,14 @@ inline constexpr char ready_mark = 'R';
 
 /// What a message is about; the meaning of the header's fields follows from it.
 enum class Kind : std::uint16_t {
-  data = 1,      // a small message: `length` bytes behind the header
-  announce = 2,  // a large one, of `length` bytes, which wait to be asked for
-  grant = 3,     // write these `length` bytes of it, from `offset` on, to `address` over `rail`
-  drop = 4,      // what `slot` was granted for is not written any more
-  credit = 5,    // only `consumed`
-  close = 6,     // of the lane: messages below `number` are whole, others don't come
-  nothing = 7,   // the last word of one who leaves
+  data = 1,         // a small message: `length` bytes behind the header
+  announce = 2,     // a large one, of `length` bytes, which wait to be asked for
+  grant = 3,        // write these `length` bytes of it, from `offset` on, to `address` over `rail`
+  drop = 4,         // what `slot` was granted for is not written any more
+  credit = 5,       // only `consumed`
+  close = 6,        // of the lane: messages below `number` are whole, others don't come
+  nothing = 7,      // the last word of one who leaves
+  close_lanes = 8,  // all lanes from `lane` to `length` are over, but for messages told of before
 };
 
 struct Header {
