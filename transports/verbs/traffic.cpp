@@ -23,8 +23,6 @@ constexpr std::uint32_t pieces_at_once = 4;
 constexpr std::uint32_t pieces_most = 256;
 /// On their way from one peer, so that one who is slow does not hold all slots.
 constexpr std::uint32_t pieces_per_peer = 8;
-/// On their way straight to the memory of receives.
-constexpr std::uint32_t direct_grants_most = 256;
 constexpr std::uint64_t small_bytes_max = small_slot_bytes - header_bytes;
 /// A round trip and what is under way take far less; who is dead is noticed otherwise.
 constexpr Duration consent_time = std::chrono::seconds(1);
@@ -69,8 +67,7 @@ Status Traffic::open() {
   pieces.is_written_remotely = true;
   pieces_in_ = std::make_unique<Slots>(pieces, all);
   regions_ = std::make_unique<Regions>(all);
-  grants_.resize(pieces_most + direct_grants_most);
-  for (std::uint32_t i = pieces_most; i < grants_.size(); ++i) free_grants_.push_back(i);
+  grants_ = std::make_unique<Grants>(*pieces_in_, pieces_most, *regions_);
   // Some of each now: without any, large messages would wait for ever.
   for (Slots* const slots :
        {small_in_.get(), small_out_.get(), pieces_in_.get(), pieces_out_.get()}) {
@@ -299,58 +296,42 @@ Status Traffic::take_grant(Channel& channel, const Header& header) {
 /// Of a channel that has failed, at both ends by now. When we ended it for a later message, the
 /// other end has given up this one, too.
 Status Traffic::take_drop(const Peer& peer, std::uint32_t number) {
-  const bool is_asked_for = number < grants_.size() && grants_[number].peer == &peer;
-  if (!is_asked_for || !grants_[number].channel->has_failed()) {
+  const Grant* const found = grants_->find(peer, number);
+  if (found == nullptr || !found->channel->has_failed()) {
     return bad_message(peer, fmt::format("word that piece {} does not come", number));
   }
-  const Grant grant = grants_[number];
+  const Grant grant = *found;
   Channel& channel = *grant.channel;
-  free_grant(number);
-  if (!is_void(grant)) fail(channel, Status(channel.failure), grant.number);
+  grants_->end(number);
+  if (!grant.is_void()) fail(channel, Status(channel.failure), grant.message);
   finish(channel);
   return {};
 }
 
-/// Its receive has failed.
-bool Traffic::is_void(const Grant& grant) noexcept {
-  return grant.channel->has_failed() && grant.number >= grant.channel->ends_at;
-}
-
-void Traffic::free_grant(std::uint32_t number) noexcept {
-  const Grant grant = std::exchange(grants_[number], {});
-  --grant.peer->granted;
-  --grant.channel->granted;
-  if (grant.region == nullptr) return pieces_in_->give(number);
-  free_grants_.push_back(number);
-  regions_->unpin(*grant.region);
-  --grant.channel->receives[grant.number].pins;
-}
-
 Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes) {
-  if (number >= grants_.size() || grants_[number].peer != &peer || grants_[number].bytes != bytes) {
+  const Grant* const found = grants_->find(peer, number);
+  if (found == nullptr || found->bytes != bytes) {
     return bad_message(
         peer, fmt::format("{} bytes as piece {}, which it was not asked for", bytes, number));
   }
-  const Grant grant = grants_[number];
+  const Grant grant = *found;
   Channel& channel = *grant.channel;
-  if (is_void(grant)) {
-    free_grant(number);
+  if (grant.is_void()) {
+    grants_->end(number);
     finish(channel);
     return {};
   }
-  Arrival& arrival = channel.arrivals[grant.number];
-  ReceiveOp& op = channel.receives[grant.number];
+  Arrival& arrival = channel.arrivals[grant.message];
+  ReceiveOp& op = channel.receives[grant.message];
   arrival.written += bytes;
   if (grant.region != nullptr) {
-    free_grant(number);
+    grants_->end(number);
   } else if (op.may_lend && arrival.bytes == bytes) {
-    --peer.granted;
-    --channel.granted;
-    grants_[number] = {};
+    grants_->lend(number);
     op.lent = pieces_in_->memory(number);
   } else {
     op.place.copy_from(pieces_in_->memory(number), grant.offset, grant.offset + bytes);
-    free_grant(number);
+    grants_->end(number);
   }
   if (!arrival.is_whole()) return {};
   op.is_done = true;
@@ -448,18 +429,11 @@ bool Traffic::ask_next(Channel& channel) {
       continue;
     }
     if (peer.granted >= pieces_per_peer) return false;
-    ReceiveOp& op = channel.receives[channel.granting];
-    const auto room = room_for(op, arrival);
+    const ReceiveOp& op = channel.receives[channel.granting];
+    const auto room = grants_->room_for(op, arrival);
     if (!room) return false;
     const std::size_t rail = peer.next_rail++ % peer.pairs.size();
-    grants_[room->grant] = {.peer = &peer,
-                            .channel = &channel,
-                            .region = room->region,
-                            .number = channel.granting,
-                            .offset = arrival.granted,
-                            .bytes = room->memory.bytes};
-    ++peer.granted;
-    ++channel.granted;
+    grants_->give(*room, channel, channel.granting, arrival.granted);
     Header grant = header_of(channel, Kind::grant);
     grant.number = static_cast<std::uint32_t>(channel.granting);
     grant.rail = static_cast<std::uint16_t>(rail);
@@ -471,32 +445,10 @@ bool Traffic::ask_next(Channel& channel) {
       grant.key = pieces_in_->remote_key(room->grant, rail);
     } else {
       grant.key = room->region->keys[rail]->rkey;
-      Regions::pin(*room->region);
-      ++op.pins;
     }
     arrival.granted += room->memory.bytes;
     push_control(peer, grant);
   }
-}
-
-/// A message of one piece that may be lent is reduced from where it comes, which is the slot.
-std::optional<Traffic::Room> Traffic::room_for(const ReceiveOp& op, const Arrival& arrival) {
-  const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes, arrival.bytes - arrival.granted);
-  const bool is_lent = op.may_lend && arrival.bytes <= piece_bytes;
-  if (!is_lent && !free_grants_.empty()) {
-    const MemoryPart memory = op.place.stretch(arrival.granted, bytes);
-    Region* region = op.device;
-    if (region == nullptr) region = regions_->find(memory.data, memory.bytes, true);
-    if (region != nullptr) {
-      const std::uint32_t number = free_grants_.back();
-      free_grants_.pop_back();
-      return Room{.grant = number, .region = region, .memory = memory};
-    }
-  }
-  if (op.device != nullptr) return std::nullopt;
-  const auto slot = pieces_in_->take();
-  if (!slot) return std::nullopt;
-  return Room{.grant = *slot, .memory = {pieces_in_->memory(*slot), bytes}};
 }
 
 // --- what goes ---
@@ -758,9 +710,7 @@ Deadline Traffic::next() const noexcept {
 void Traffic::lose(Peer& peer, const Status& why) {
   peer.failure = why;
   peer.is_linked = false;
-  for (std::uint32_t i = 0; i < grants_.size(); ++i) {
-    if (grants_[i].peer == &peer) free_grant(i);
-  }
+  grants_->end_all_of(peer);
   peer.controls = {};
   peer.jobs = {};
   while (!peer.ready.empty()) peer.ready.pop()->is_ready = false;

@@ -29,6 +29,7 @@
 #include "base/clock.hpp"
 #include "transports/verbs/channel.hpp"
 #include "transports/verbs/channels.hpp"
+#include "transports/verbs/grants.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/regions.hpp"
 #include "transports/verbs/slots.hpp"
@@ -38,8 +39,6 @@ namespace hocket::verbs {
 
 /// Of a slot for small messages; they have this, but for their headers.
 inline constexpr std::size_t small_slot_bytes = 4096;
-/// Of a slot for pieces.
-inline constexpr std::size_t piece_bytes = 256 << 10;
 
 class Traffic {
  public:
@@ -110,21 +109,6 @@ class Traffic {
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return outstanding_; }
 
  private:
-  /// What was given to a peer to write to: a slot of pieces_in_, or memory of a receive itself.
-  struct Grant {
-    Peer* peer = nullptr;  // null: it is not
-    Channel* channel = nullptr;
-    Region* region = nullptr;  // of that memory
-    std::uint64_t number = 0;
-    std::uint64_t offset = 0;
-    std::uint64_t bytes = 0;
-  };
-  /// For the next piece of a message.
-  struct Room {
-    std::uint32_t grant = 0;
-    Region* region = nullptr;
-    MemoryPart memory = {};
-  };
   /// A channel that withholds ops, and until when it may.
   struct Withheld {
     Channel* channel = nullptr;
@@ -147,9 +131,6 @@ class Traffic {
   void end_arrival(Arrival& arrival) noexcept;
   void free_small(const std::byte* data) noexcept;
   void break_off(Channel& channel, Status why, std::uint64_t ends_at);
-  [[nodiscard]] static bool is_void(const Grant& grant) noexcept;
-  void free_grant(std::uint32_t number) noexcept;
-  [[nodiscard]] std::optional<Room> room_for(const ReceiveOp& op, const Arrival& arrival);
   [[nodiscard]] bool ask_next(Channel& channel);
   void tell_consumed(Channel& channel);
   [[nodiscard]] Header header_of(Channel& channel, Kind kind) noexcept;
@@ -190,8 +171,7 @@ class Traffic {
   std::unique_ptr<Slots> pieces_out_ = {};
   std::size_t held_ = 0;  // of small_in_: not in the queue
   std::unique_ptr<Regions> regions_ = {};
-  std::vector<Grant> grants_ = {};               // of slots of pieces_in_, by these; then of others
-  std::vector<std::uint32_t> free_grants_ = {};  // of those others
+  std::unique_ptr<Grants> grants_ = {};
 
   Channels channels_ = {};
   tcp::Ring<Channel*> hungry_ = {};
