@@ -18,7 +18,7 @@
 namespace hocket::bench {
 namespace {
 
-struct Options {
+struct KernelsOptions {
   std::vector<std::string> types;
   std::vector<std::string> ops;
   std::vector<std::string> sizes;
@@ -55,7 +55,7 @@ reduce::InstructionSet parse_instruction_set(const std::string& wanted) {
   throw program::UsageError("--simd", fmt::format("this machine has:{}", known));
 }
 
-KernelSweep to_sweep(const Options& options) {
+KernelSweep to_sweep(const KernelsOptions& options) {
   KernelSweep sweep;
   sweep.types = parse_all<DataType>(options.types, "--dtype", parse_data_type);
   sweep.ops = parse_all<ReduceOp>(options.ops, "--op", parse_reduce_op);
@@ -179,7 +179,7 @@ void print_json(const KernelSweep& sweep, const KernelResults& results) {
   fmt::print("{}\n", document.dump(2));
 }
 
-void run_command(const Options& options) {
+void run_command(const KernelsOptions& options) {
   const KernelSweep sweep = to_sweep(options);
   const bool shows_progress = isatty(STDERR_FILENO) != 0;
   const KernelResults results = run(sweep, [&](const std::string& part) {
@@ -195,7 +195,7 @@ void run_command(const Options& options) {
 
 void add_kernels_command(program::Parser& program) {
   // The program owns its sub-commands, and with this one the options.
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<KernelsOptions>();
   program::Parser& parser = program.add_command(
       "kernels",
       "speed of the reduction kernels on one core, beside memcpy and the compiler's loops");

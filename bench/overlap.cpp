@@ -76,7 +76,7 @@ Overlap measure(Communicator& world, const Case& what, std::size_t count, std::s
   return result;
 }
 
-void print_head(const Communicator& world) {
+void print_overlap_head(const Communicator& world) {
   fmt::print(
       "# hocket-bench {} overlap: all_reduce by {} ranks, transport {}, {} processors\n"
       "# medians of the slowest rank. both: started, as much work as the operation takes, waited "
@@ -96,9 +96,9 @@ program::Json to_json(const Overlap& row) {
 }
 
 /// Whether nothing was wrong.
-bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
+bool measure_overlaps(Communicator world, const Sweep& sweep, const SweepOptions& options) {
   const Case& what = sweep.cases.front();
-  const RowFormat<Overlap> format = {"overlap", print_head, print_row, to_json};
+  const RowFormat<Overlap> format = {"overlap", print_overlap_head, print_row, to_json};
   return run_rows(world, sweep.sizes, options, format, [&](std::uint64_t bytes) {
     return measure(world, what, count_of(what, bytes, world.size()), sweep.iterations);
   });
@@ -123,7 +123,7 @@ void add_overlap_command(program::Parser& program, const std::vector<std::string
                   "Say on stderr what is measured, also where it is no terminal");
   parser.on_run([options, words] {
     const Sweep sweep = read_sweep(CollectiveKind::all_reduce, *options);
-    const bool is_right = run_as_rank(join_world(options->world, words), sweep, *options);
+    const bool is_right = measure_overlaps(join_world(options->world, words), sweep, *options);
     return is_right ? program::exit_success : program::exit_failure;
   });
 }

@@ -80,7 +80,7 @@ Flow measure(Communicator& world, std::uint64_t bytes, const Sweep& sweep) {
   return flow;
 }
 
-void print_head(const Communicator& world) {
+void print_flow_head(const Communicator& world) {
   const int pairs = world.size() / 2;
   fmt::print(
       "# hocket-bench {} sendrecv: {} pair{} of ranks, transport {}, {} processors\n"
@@ -110,9 +110,9 @@ program::Json to_json(const Flow& row) {
 }
 
 /// Whether nothing was wrong.
-bool run_as_rank(Communicator world, const Sweep& sweep, const SweepOptions& options) {
+bool measure_flows(Communicator world, const Sweep& sweep, const SweepOptions& options) {
   if (world.size() < 2) throw program::UsageError("--ranks", "messages need two ranks");
-  const RowFormat<Flow> format = {"sendrecv", print_head, print_row, to_json};
+  const RowFormat<Flow> format = {"sendrecv", print_flow_head, print_row, to_json};
   return run_rows(world, sweep.sizes, options, format,
                   [&](std::uint64_t bytes) { return measure(world, bytes, sweep); });
 }
@@ -135,7 +135,7 @@ void add_sendrecv_command(program::Parser& program, const std::vector<std::strin
                   "Say on stderr what is measured, also where it is no terminal");
   parser.on_run([options, words] {
     const Sweep sweep = read_sweep(CollectiveKind::broadcast, *options);
-    const bool is_right = run_as_rank(join_world(options->world, words), sweep, *options);
+    const bool is_right = measure_flows(join_world(options->world, words), sweep, *options);
     return is_right ? program::exit_success : program::exit_failure;
   });
 }

@@ -16,7 +16,7 @@
 namespace hocket::bench {
 namespace {
 
-struct Options {
+struct StepsOptions {
   int rounds = 99;
   bool json = false;
 };
@@ -40,7 +40,7 @@ struct Cost {
   [[nodiscard]] double engine() const noexcept { return best - transport - arithmetic; }
 };
 
-void print_head(const Options& options) {
+void print_head(const StepsOptions& options) {
   fmt::print(
       "The engine on a transport that moves nothing: plans of rank 0, an element in each chunk.\n"
       "{} rounds that take turns, the best of them. The transport's calls and the arithmetic are\n"
@@ -58,7 +58,7 @@ std::vector<Cost> measure_all(const std::vector<std::unique_ptr<PlanCase>>& case
     works.emplace_back([it = each.get()] { it->reduce_and_copy(); });
   }
   const std::vector<Measured> measured =
-      measure(works, {.rounds = rounds, .batch = std::chrono::milliseconds(1)});
+      hocket::bench::measure(works, {.rounds = rounds, .batch = std::chrono::milliseconds(1)});
   std::vector<Cost> costs;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto steps = static_cast<double>(cases[i]->steps());
@@ -71,7 +71,7 @@ std::vector<Cost> measure_all(const std::vector<std::unique_ptr<PlanCase>>& case
   return costs;
 }
 
-void run(const Options& options) {
+void print_steps(const StepsOptions& options) {
   std::vector<std::unique_ptr<PlanCase>> cases;
   for (const PlanSubject& subject : subjects) cases.push_back(std::make_unique<PlanCase>(subject));
   const std::vector<Cost> costs = measure_all(cases, options.rounds);
@@ -104,7 +104,7 @@ void run(const Options& options) {
 }  // namespace
 
 void add_steps_command(program::Parser& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StepsOptions>();
   program::Parser& parser =
       program.add_command("steps", "What the engine takes for a step of a plan");
   parser.add_option("--rounds", &options->rounds, "Each measures all plans")
@@ -112,7 +112,7 @@ void add_steps_command(program::Parser& program) {
       .with_default();
   parser.add_flag("--json", &options->json, "Write one JSON document");
   parser.on_run([options] {
-    run(*options);
+    print_steps(*options);
     return program::exit_success;
   });
 }

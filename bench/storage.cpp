@@ -7,7 +7,7 @@
 namespace hocket::bench {
 namespace {
 
-void require(Status status) {
+void require_done(Status status) {
   if (!status.ok()) throw_error(std::move(status));
 }
 
@@ -26,7 +26,7 @@ DeviceStream::DeviceStream()
 
 void DeviceStream::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes == 0) return;
-  require(runtime_.check(runtime_->copy(to, from, bytes, stream_.get()), "copying"));
+  require_done(runtime_.check(runtime_->copy(to, from, bytes, stream_.get()), "copying"));
 }
 
 void DeviceStream::wait() const {
@@ -37,15 +37,15 @@ void DeviceStream::wait() const {
 }
 
 void DeviceStream::mark(const device::Event& event) const {
-  require(runtime_.check(runtime_->record(event.get(), stream_.get()), "recording an event"));
+  require_done(runtime_.check(runtime_->record(event.get(), stream_.get()), "recording an event"));
 }
 
 device::Event DeviceStream::make_mark() const { return device::make_event(runtime_, true).value(); }
 
 Duration DeviceStream::between(const device::Event& begin, const device::Event& end) const {
   float milliseconds = 0;
-  require(runtime_.check(runtime_->elapsed(begin.get(), end.get(), &milliseconds),
-                         "the time between two events"));
+  require_done(runtime_.check(runtime_->elapsed(begin.get(), end.get(), &milliseconds),
+                              "the time between two events"));
   return std::chrono::duration_cast<Duration>(
       std::chrono::duration<float, std::milli>(milliseconds));
 }

@@ -22,7 +22,7 @@
 namespace hocket::bench {
 namespace {
 
-struct Options {
+struct StoreOptions {
   int rounds = 9;
   int trips = 2000;
   int idle = 4096;
@@ -71,7 +71,7 @@ struct Placement {
 constexpr Placement placements[] = {{"one core", 0}, {"two cores", 1}};
 
 Trips measure_trips(const ServerProcess& server, EchoProcess& echo, TorchStore* torch,
-                    const Placement& placement, const Options& options) {
+                    const Placement& placement, const StoreOptions& options) {
   const auto store = connect(server);
   pin(0, 0);
   for (const pid_t process : {server.pid(), echo.pid()}) pin(process, placement.server);
@@ -95,7 +95,7 @@ int clients_possible(int wanted) {
   return std::min(wanted, static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20)) - 64);
 }
 
-void measure_crowd(const ServerProcess& server, const Options& options, Results& results) {
+void measure_crowd(const ServerProcess& server, const StoreOptions& options, Results& results) {
   const auto store = connect(server);
   const auto trip = [&] { return seconds_a_trip(options.trips, [&] { add(*store); }); };
   results.idle = clients_possible(options.idle);
@@ -117,7 +117,7 @@ void measure_crowd(const ServerProcess& server, const Options& options, Results&
   results.crowded_trip = median(crowded);
 }
 
-Results measure(const Options& options) {
+Results measure(const StoreOptions& options) {
   const ServerProcess server;  // all processes before any thread
   EchoProcess echo;
   const std::unique_ptr<TorchStore> torch = TorchStore::start();
@@ -147,7 +147,7 @@ void print_trips(const Trips& trips, std::string_view placement, const std::stri
              *trips.torch / trips.store);
 }
 
-void print_table(const Results& results, const Options& options) {
+void print_table(const Results& results, const StoreOptions& options) {
   const auto us = [](double seconds) { return seconds * 1e6; };
   fmt::print(
       "Store over TCP, loopback, server in a process of its own, with a secret.\n"
@@ -169,7 +169,7 @@ void print_table(const Results& results, const Options& options) {
              us(results.crowded_trip), us(results.lonely_trip));
 }
 
-void print_json(const Results& results, const Options& options) {
+void print_json(const Results& results, const StoreOptions& options) {
   using program::Json;
   Json all_trips = Json::array();
   for (std::size_t i = 0; i < results.trips.size(); ++i) {
@@ -202,7 +202,7 @@ void print_json(const Results& results, const Options& options) {
 
 void add_store_command(program::Parser& program) {
   // The program owns its sub-commands, and with this one the options.
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StoreOptions>();
   program::Parser& parser =
       program.add_command("store", "A store over TCP: trips, load, idle clients");
   parser.add_option("--rounds", &options->rounds, "Rounds of each measurement")

@@ -34,7 +34,7 @@ using plan::Operation;
 
 constexpr double worth_a_rule = 1.05;  // what is chosen without may take so many times as long
 
-struct Options {
+struct TuneOptions {
   int ranks = 2;
   std::string launch = {};
   std::vector<std::string> operations = {"all_reduce", "reduce_scatter", "all_gather", "broadcast"};
@@ -70,7 +70,7 @@ std::vector<Operation> read_operations(const std::vector<std::string>& words) {
 
 class Tuner {
  public:
-  explicit Tuner(const Options& options)
+  explicit Tuner(const TuneOptions& options)
       : options_(options),
         operations_(read_operations(options.operations)),
         race_({.ranks = options.ranks,
@@ -86,7 +86,7 @@ class Tuner {
   void add_rules(Operation operation, const BySize& all, const sim::Selector& selector);
   void write();
 
-  const Options options_;
+  const TuneOptions options_;
   const std::vector<Operation> operations_;
   const Race race_;
   std::map<Operation, BySize> measured_;
@@ -255,7 +255,7 @@ void Tuner::run() {
 }  // namespace
 
 void add_tune_command(program::Parser& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<TuneOptions>();
   program::Parser& parser = program.add_command(
       "tune", "Measure all algorithms here, and write a tuning file with what is fastest");
   parser.add_option("--ranks", &options->ranks, "So many on this machine")

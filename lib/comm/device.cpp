@@ -22,7 +22,7 @@ constexpr Duration loss_interval = std::chrono::milliseconds(5);
 constexpr Duration loss_grace = std::chrono::milliseconds(50);
 constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;  // of an id: above those of split
 
-Status wrong(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
+Status wrong_buffer(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
 
 bool is_of_device(MemoryKind kind) noexcept {
   return kind == MemoryKind::device || kind == MemoryKind::managed;
@@ -43,7 +43,8 @@ class Finder {
     if (kind == MemoryKind::host) return {};
     has_device_ = has_device_ || is_of_device(kind);
     if (is_of_device(kind) && device_ >= 0 && device_ != facts->device) {
-      return wrong(fmt::format("memory of device {} and of device {}", device_, facts->device));
+      return wrong_buffer(
+          fmt::format("memory of device {} and of device {}", device_, facts->device));
     }
     if (is_of_device(kind)) device_ = facts->device;
     return {};
@@ -52,8 +53,9 @@ class Finder {
   [[nodiscard]] Result<int> device(bool has_stream) const {
     if (!has_device_ && !has_stream) return -1;
     if (has_host_) {
-      return Status(wrong(has_device_ ? "memory of the host and of a device"
-                                      : "a stream, and memory of the host that is not pinned"))
+      return Status(wrong_buffer(has_device_
+                                     ? "memory of the host and of a device"
+                                     : "a stream, and memory of the host that is not pinned"))
           .with_hint("copy it first, or allocate it pinned")
           .caused_by(unknown_);
     }

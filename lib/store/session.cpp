@@ -19,7 +19,7 @@ namespace hocket::store {
 namespace {
 
 /// The rest stays in the outbox, where a value is kept once for all who want it.
-constexpr std::size_t encrypted_bytes_max = 64 << 10;
+constexpr std::size_t encrypted_at_once = 64 << 10;
 constexpr std::size_t pieces_at_once_max = 16;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
@@ -268,7 +268,7 @@ void Session::transmit_encrypted() {
 }
 
 void Session::encrypt() {
-  const std::string_view words = outbox_.first(encrypted_bytes_max);
+  const std::string_view words = outbox_.first(encrypted_at_once);
   if (Status status = tls_->send(words); !status.ok()) return close(status);
   outbox_.pop(words.size());
   encrypted_ = tls_->take_output();

@@ -95,9 +95,9 @@ inline void let_others_wait() { std::this_thread::sleep_for(std::chrono::millise
     if (subject.store) function(subject);     \
   }                                           \
   static void function(Subject& subject)
-#define STORE_TEST_IN_LINE(line, name) STORE_TEST_AS(store_test_##line, name)
-#define STORE_TEST_EXPANDED(line, name) STORE_TEST_IN_LINE(line, name)
+#define STORE_TEST_NUMBERED(number, name) STORE_TEST_AS(store_test_##number, name)
+#define STORE_TEST_EXPANDED(number, name) STORE_TEST_NUMBERED(number, name)
 
 /// STORE_TEST("name") { … subject … }: one test case for each kind of store, the body compiled
 /// once. Inside of hocket::testing.
-#define STORE_TEST(name) STORE_TEST_EXPANDED(__LINE__, name)
+#define STORE_TEST(name) STORE_TEST_EXPANDED(__COUNTER__, name)

@@ -54,9 +54,9 @@ std::span<const TransportSubject> transport_subjects();
     }                                                              \
   }                                                                \
   static void function(const TransportSubject& subject)
-#define TRANSPORT_TEST_IN_LINE(line, title) TRANSPORT_TEST_AS(transport_test_##line, title)
-#define TRANSPORT_TEST_EXPANDED(line, title) TRANSPORT_TEST_IN_LINE(line, title)
+#define TRANSPORT_TEST_NUMBERED(number, title) TRANSPORT_TEST_AS(transport_test_##number, title)
+#define TRANSPORT_TEST_EXPANDED(number, title) TRANSPORT_TEST_NUMBERED(number, title)
 
 /// TRANSPORT_TEST("title") { … subject … }: one test case, with a section for each subject. Inside
 /// of hocket::testing.
-#define TRANSPORT_TEST(title) TRANSPORT_TEST_EXPANDED(__LINE__, title)
+#define TRANSPORT_TEST(title) TRANSPORT_TEST_EXPANDED(__COUNTER__, title)

@@ -16,7 +16,7 @@ using hocket::test::plans_of;
 
 namespace {
 
-std::string fault_of(const std::vector<Plan>& plans) {
+std::string fault_rehearsed(const std::vector<Plan>& plans) {
   const auto sizes = even_sizes(plans.front().problem, 4);
   return std::string(rehearse(plans, {.sizes = sizes}).what());
 }
@@ -35,17 +35,17 @@ std::vector<Plan> written(const Problem& problem, const std::function<void(PlanW
 
 TEST_CASE("a rehearsal finds a wrong result, a world that is stuck and a message of another size") {
   auto plans = plans_of(Operation::all_reduce, "ring", 3);
-  CHECK(fault_of(plans).empty());
+  CHECK(fault_rehearsed(plans).empty());
   plans[1].steps[3].kind = StepKind::recv;
-  CHECK_THAT(fault_of(plans), Catch::Contains("element 2 of out is wrong"));
+  CHECK_THAT(fault_rehearsed(plans), Catch::Contains("element 2 of out is wrong"));
 
   plans = plans_of(Operation::all_reduce, "ring", 3);
   plans[1].steps.resize(plans[1].steps.size() - 2);
-  CHECK_THAT(fault_of(plans), Catch::Contains("nothing can go on, not even rank 2, step 7"));
+  CHECK_THAT(fault_rehearsed(plans), Catch::Contains("nothing can go on, not even rank 2, step 7"));
 
   plans = plans_of(Operation::all_reduce, "ring", 3);
   plans[0].steps[0].from = 0;  // of 4 elements in 3 blocks, the first has 2
-  CHECK_THAT(fault_of(plans), Catch::Contains("what comes has another number of elements"));
+  CHECK_THAT(fault_rehearsed(plans), Catch::Contains("what comes has another number of elements"));
 }
 
 TEST_CASE("a plan that is right only where in and out are apart is found in place") {

@@ -26,7 +26,7 @@ using hocket::test::Random;
 
 namespace {
 
-constexpr int mutations = 12'000;
+constexpr int mutations_made = 12'000;
 constexpr std::string_view refused = "says nothing of the others'";
 
 std::vector<const Algorithm*> symmetric_algorithms() {
@@ -60,7 +60,7 @@ bool is_refused(const hocket::Result<Proof>& proof) {
   return !proof.ok() && proof.status().what().find(refused) != std::string_view::npos;
 }
 
-std::string fault_of(const Plan& plan, Symmetry symmetry = Symmetry::rotated) {
+std::string fault_of_symmetric(const Plan& plan, Symmetry symmetry = Symmetry::rotated) {
   const auto proof = verify_symmetric(plan, symmetry, {.in_place = true});
   return proof.ok() ? "none" : std::string(proof.status().what());
 }
@@ -143,7 +143,7 @@ TEST_CASE("of thousands of mutations in all ranks alike, one rank tells what all
   const auto algorithms = symmetric_algorithms();
   int caught = 0;
   int done = 0;
-  for (int i = 0; done < mutations; ++i) {
+  for (int i = 0; done < mutations_made; ++i) {
     Random random(seed + static_cast<std::uint64_t>(i));
     const Algorithm& algorithm = *algorithms[random() % algorithms.size()];
     const std::uint32_t size = 2 + below(9, random);
@@ -165,47 +165,49 @@ TEST_CASE("of thousands of mutations in all ranks alike, one rank tells what all
     if (!one.ok()) ++caught;
     if (one.ok()) REQUIRE(*one == *all);
   }
-  INFO(caught << " of " << mutations << " were caught");
-  CHECK(caught > mutations / 10 * 8);
+  INFO(caught << " of " << mutations_made << " were caught");
+  CHECK(caught > mutations_made / 10 * 8);
 }
 
 // The ring's steps: 0, 2, 4 send and 1, 3, 5 reduce; 6, 8, 10 send and 7, 9, 11 receive.
 TEST_CASE("what is wrong with all ranks is said of rank 0") {
   const Plan ring = plans_of(Operation::all_reduce, "ring", 4).front();
-  REQUIRE(fault_of(ring) == "none");
+  REQUIRE(fault_of_symmetric(ring) == "none");
   Plan plan = ring;
   plan.steps[3].kind = StepKind::recv;
-  CHECK_THAT(fault_of(plan), Catch::Contains("rank 0, out[0]: not every rank's contribution is in "
-                                             "it exactly once"));
+  CHECK_THAT(fault_of_symmetric(plan),
+             Catch::Contains("rank 0, out[0]: not every rank's contribution is in "
+                             "it exactly once"));
   plan = ring;
   plan.steps[0].from_buffer = Buffer::out;
-  CHECK_THAT(fault_of(plan), Catch::Contains("rank 0, step 0 (send out[3] to 1): block 0 of 1 "
-                                             "blocks of out is undefined here"));
+  CHECK_THAT(fault_of_symmetric(plan),
+             Catch::Contains("rank 0, step 0 (send out[3] to 1): block 0 of 1 "
+                             "blocks of out is undefined here"));
   plan = ring;
   plan.steps[1].peer = 2;
-  CHECK_THAT(fault_of(plan), Catch::Contains("messages do not fit together"));
+  CHECK_THAT(fault_of_symmetric(plan), Catch::Contains("messages do not fit together"));
   plan = ring;
   plan.steps[2].after_count = 0;
-  CHECK_THAT(fault_of(plan), Catch::Contains("it touches what step 1"));
+  CHECK_THAT(fault_of_symmetric(plan), Catch::Contains("it touches what step 1"));
   const Plan gather = plans_of(Operation::all_gather, "direct", 3).front();
-  REQUIRE(fault_of(gather) == "none");
+  REQUIRE(fault_of_symmetric(gather) == "none");
   plan = gather;
   std::swap(plan.steps[1].to, plan.steps[3].to);
-  CHECK_THAT(fault_of(plan), Catch::Contains("it holds what belongs elsewhere"));
+  CHECK_THAT(fault_of_symmetric(plan), Catch::Contains("it holds what belongs elsewhere"));
 }
 
 TEST_CASE("a plan that says nothing of the others' is refused") {
   const auto plans = plans_of(Operation::all_reduce, "ring", 4);
-  CHECK_THAT(fault_of(plans[1]), Catch::Contains(std::string(refused)));
-  CHECK_THAT(fault_of(plans[0], Symmetry::none), Catch::Contains(std::string(refused)));
+  CHECK_THAT(fault_of_symmetric(plans[1]), Catch::Contains(std::string(refused)));
+  CHECK_THAT(fault_of_symmetric(plans[0], Symmetry::none), Catch::Contains(std::string(refused)));
   // Its blocks differ in size, and those of scratch would not go round with the others.
-  CHECK_THAT(fault_of(plans[0], Symmetry::rotated_but_scratch),
+  CHECK_THAT(fault_of_symmetric(plans[0], Symmetry::rotated_but_scratch),
              Catch::Contains(std::string(refused)));
-  CHECK_THAT(fault_of(plans_of(Operation::all_reduce, "recursive_doubling", 4).front()),
+  CHECK_THAT(fault_of_symmetric(plans_of(Operation::all_reduce, "recursive_doubling", 4).front()),
              Catch::Contains(std::string(refused)));
-  CHECK_THAT(fault_of(plans_of(Operation::gather, "direct", 4).front()),
+  CHECK_THAT(fault_of_symmetric(plans_of(Operation::gather, "direct", 4).front()),
              Catch::Contains(std::string(refused)));
-  CHECK_THAT(fault_of(plans_of(Operation::barrier, "dissemination", 4).front()),
+  CHECK_THAT(fault_of_symmetric(plans_of(Operation::barrier, "dissemination", 4).front()),
              Catch::Contains(std::string(refused)));
 }
 
@@ -216,7 +218,7 @@ TEST_CASE("what is behind the last message is the same on all ranks, or wrong") 
   const auto fault = [&](auto change) {
     Plan changed = plan;
     change(changed);
-    return fault_of(changed, Symmetry::rotated_then_same);
+    return fault_of_symmetric(changed, Symmetry::rotated_then_same);
   };
   REQUIRE(fault([](Plan&) {}) == "none");
   CHECK_THAT(fault([](Plan& all) { all.steps[5].from_buffer = Buffer::in; }),
@@ -241,7 +243,8 @@ TEST_CASE("what is behind the last message is the same on all ranks, or wrong") 
     loose.steps[step].after_count = static_cast<std::uint32_t>(awaited.size());
     loose.after.insert(loose.after.end(), awaited.begin(), awaited.end());
   }
-  CHECK_THAT(fault_of(loose, Symmetry::rotated_then_same), Catch::Contains(std::string(refused)));
+  CHECK_THAT(fault_of_symmetric(loose, Symmetry::rotated_then_same),
+             Catch::Contains(std::string(refused)));
   CHECK_THAT(
       std::string(verify(rotations(loose, Symmetry::rotated_then_same)).status().what()),
       Catch::Contains("rank 1, step 5 (reduce scratch[0] = it op scratch[1]): it touches what"));
@@ -265,7 +268,7 @@ TEST_CASE("a copy that is the same as rank 0's on one rank need not be so on all
     plan.copy({Buffer::scratch, 0, 1}, {Buffer::out, 0, 1});
     Plan wrong = plan.take();
     wrong.scratch_copies = size;
-    CHECK_THAT(fault_of(wrong, Symmetry::rotated_then_same),
+    CHECK_THAT(fault_of_symmetric(wrong, Symmetry::rotated_then_same),
                Catch::Contains("blocks of scratch is not the same on all ranks"));
     CHECK_FALSE(verify(rotations(wrong, Symmetry::rotated_then_same)).ok());
   }
@@ -275,7 +278,7 @@ TEST_CASE("a plan behind whose last message nothing follows says nothing of the 
   PlanWriter plan("wrong", {.operation = Operation::all_reduce, .size = 2}, 0, 1);
   plan.copy({Buffer::in, 0, 1}, {Buffer::scratch, 1, 1});
   plan.copy({Buffer::in, 0, 1}, {Buffer::out, 0, 1});
-  CHECK_THAT(fault_of(plan.take(), Symmetry::rotated_then_same),
+  CHECK_THAT(fault_of_symmetric(plan.take(), Symmetry::rotated_then_same),
              Catch::Contains(std::string(refused)));
 }
 

@@ -42,7 +42,7 @@ Plans ring() { return plans_of(Operation::all_reduce, "ring", 4); }
 Plans doubling() { return plans_of(Operation::all_reduce, "recursive_doubling", 4); }
 Plans gather() { return plans_of(Operation::all_gather, "direct", 3); }
 
-std::string fault_of(const Plans& plans) {
+std::string fault_proved(const Plans& plans) {
   const auto proof = hocket::proof::verify(plans);
   return proof.ok() ? "none" : std::string(proof.status().what());
 }
@@ -220,8 +220,8 @@ TEST_CASE("each wrong plan is caught, and the fault is named") {
   };
   for (Wrong wrong : wrongs) {
     INFO(wrong.name);
-    if (!wrong.plans.empty()) REQUIRE(fault_of(wrong.plans) == "none");
+    if (!wrong.plans.empty()) REQUIRE(fault_proved(wrong.plans) == "none");
     wrong.spoil(wrong.plans);
-    CHECK_THAT(fault_of(wrong.plans), Catch::Contains(wrong.fault));
+    CHECK_THAT(fault_proved(wrong.plans), Catch::Contains(wrong.fault));
   }
 }

@@ -36,7 +36,7 @@ struct Act {
   bool has_begun = false;
 };
 
-struct Rank {
+struct Owner {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<engine::Executor> executor;
   std::unique_ptr<engine::Mailbox> mailbox;
@@ -89,7 +89,7 @@ class MailRun {
       addresses.push_back(ranks_[rank].transport->address());
     }
     for (std::uint32_t rank = 0; rank < size_; ++rank) {
-      Rank& self = ranks_[rank];
+      Owner& self = ranks_[rank];
       REQUIRE(self.transport->connect(addresses).ok());
       self.executor = std::make_unique<engine::Executor>(*self.transport);
       self.mailbox = std::make_unique<engine::Mailbox>(rank, size_);
@@ -236,10 +236,10 @@ class MailRun {
   std::uint32_t size_;
   SimWorld world_;
   std::vector<Letter> letters_;
-  std::vector<Rank> ranks_;
+  std::vector<Owner> ranks_;
 };
 
-void run_seeds(std::uint64_t first, std::uint64_t count, bool is_deadly) {
+void run_mailbox_seeds(std::uint64_t first, std::uint64_t count, bool is_deadly) {
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     INFO("seed " << seed);
     const std::string wrong = std::make_unique<MailRun>(seed, is_deadly)->run();
@@ -248,16 +248,16 @@ void run_seeds(std::uint64_t first, std::uint64_t count, bool is_deadly) {
   }
 }
 
-TEST_CASE("messages find their receives in rough worlds") { run_seeds(1, 150, false); }
+TEST_CASE("messages find their receives in rough worlds") { run_mailbox_seeds(1, 150, false); }
 
-TEST_CASE("messages come or fail where ranks die") { run_seeds(1, 150, true); }
+TEST_CASE("messages come or fail where ranks die") { run_mailbox_seeds(1, 150, true); }
 
 TEST_CASE("messages find their receives in new worlds", "[new_worlds]") {
-  run_seeds(fresh_seed(), runs_or(500), false);
+  run_mailbox_seeds(fresh_seed(), runs_or(500), false);
 }
 
 TEST_CASE("messages come or fail where ranks die in new worlds", "[new_worlds]") {
-  run_seeds(fresh_seed(), runs_or(500), true);
+  run_mailbox_seeds(fresh_seed(), runs_or(500), true);
 }
 
 }  // namespace

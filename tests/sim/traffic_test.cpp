@@ -9,6 +9,7 @@
 #include "base/bytes.hpp"
 #include "base/rng.hpp"
 #include "sim/ranks.hpp"
+#include "support/seeds.hpp"
 
 using namespace hocket;
 using namespace hocket::testing;
@@ -172,12 +173,6 @@ class Traffic {
   std::uint64_t failures_ = 0;
   std::string wrong_;
 };
-
-[[nodiscard]] std::uint64_t fresh_seed() {
-  std::uint64_t seed = 0;
-  random_bytes(std::as_writable_bytes(std::span(&seed, 1)));
-  return seed;
-}
 
 }  // namespace
 

@@ -28,10 +28,10 @@ using hocket::testing::TemporaryFolder;
 
 namespace {
 
-constexpr Duration soon = 60s;  // on a machine under load
+constexpr Duration before_long = 60s;  // on a machine under load
 
 std::unique_ptr<FileStore> must_open(const std::string& path) {
-  auto store = FileStore::open({.path = path, .timeout = soon});
+  auto store = FileStore::open({.path = path, .timeout = before_long});
   INFO(store.status().to_string());
   REQUIRE(store.ok());
   return std::move(*store);
@@ -58,7 +58,7 @@ Pipe make_pipe() {
 /// Nothing comes when nobody has the other end any more.
 bool comes_byte(const Fd& read_end) {
   char byte = 0;
-  return read(read_end.get(), &byte, 1) == 1;
+  return ::read(read_end.get(), &byte, 1) == 1;
 }
 
 /// A child that outlives this process, until nobody can write to the pipe. Returns when it runs:
@@ -67,7 +67,7 @@ void leave_child(Pipe& life) {
   const Pipe birth = make_pipe();
   if (fork() == 0) {
     life.write_end.reset();
-    if (write(birth.write_end.get(), "", 1) == 1) comes_byte(life.read_end);
+    if (::write(birth.write_end.get(), "", 1) == 1) comes_byte(life.read_end);
     _exit(0);
   }
   comes_byte(birth.read_end);
@@ -80,7 +80,7 @@ bool is_read(const Fd& write_end) {
 }
 
 void await_growth(const std::string& path, std::uintmax_t bytes) {
-  const auto deadline = hocket::Deadline::after(hocket::monotonic_clock(), soon);
+  const auto deadline = hocket::Deadline::after(hocket::monotonic_clock(), before_long);
   while (std::filesystem::file_size(path) <= bytes) {
     REQUIRE_FALSE(deadline.passed(hocket::monotonic_clock().now()));
     std::this_thread::sleep_for(1ms);

@@ -49,7 +49,7 @@ struct Tampering {
   std::function<void(std::string&)> answer = {};
 };
 
-struct Outcome {
+struct Handshaken {
   Status client;
   Status server;  // also a failure when the client said nothing more
 
@@ -61,7 +61,7 @@ void apply(const std::function<void(std::string&)>& tamper, std::string& message
 }
 
 /// A whole handshake.
-Outcome shake(ClientHandshake client, ServerHandshake server, const Tampering& tampering = {}) {
+Handshaken shake(ClientHandshake client, ServerHandshake server, const Tampering& tampering = {}) {
   const Status not_heard(StatusCode::peer_lost, "the other side has gone");
   std::string hello = client.hello();
   REQUIRE(hello.size() == hello_bytes);
@@ -80,8 +80,8 @@ Outcome shake(ClientHandshake client, ServerHandshake server, const Tampering& t
   return {client.on_answer(answer), why};
 }
 
-Outcome shake(const Credentials& client, const Credentials& server,
-              const Tampering& tampering = {}) {
+Handshaken shake(const Credentials& client, const Credentials& server,
+                 const Tampering& tampering = {}) {
   return shake(ClientHandshake(client, Purpose::store, nonce(1)),
                ServerHandshake(server, Purpose::store, nonce(2)), tampering);
 }
@@ -121,7 +121,7 @@ TEST_CASE("the messages stay what they are on the wire") {
 
 TEST_CASE("another secret is refused on both sides, and not told") {
   for (const auto& [client, server] : {std::pair(ours, other_secret), {other_secret, ours}}) {
-    const Outcome outcome = shake(client, server);
+    const Handshaken outcome = shake(client, server);
     REQUIRE(outcome.client.code() == StatusCode::permission_denied);
     REQUIRE(outcome.server.code() == StatusCode::permission_denied);
     for (const Status* each : {&outcome.client, &outcome.server}) {
@@ -133,14 +133,14 @@ TEST_CASE("another secret is refused on both sides, and not told") {
 }
 
 TEST_CASE("a server that only says that all is well does not prove it") {
-  const Outcome outcome =
+  const Handshaken outcome =
       shake(ours, ours, {.answer = [](std::string& answer) { answer.assign(answer_bytes, '\0'); }});
   REQUIRE(outcome.client.code() == StatusCode::permission_denied);
   REQUIRE(has_said(outcome.client, "does not prove"));
 }
 
 TEST_CASE("a secret on one side only is refused, and both say so") {
-  Outcome outcome = shake(ours, no_secret);
+  Handshaken outcome = shake(ours, no_secret);
   REQUIRE(outcome.client.code() == StatusCode::permission_denied);
   REQUIRE(has_said(outcome.client, "we have a secret, and the server has none"));
   REQUIRE(outcome.server.code() == StatusCode::permission_denied);
@@ -154,12 +154,12 @@ TEST_CASE("a secret on one side only is refused, and both say so") {
 
 TEST_CASE("a client that hides that it has no secret gains nothing") {
   const auto claim = [](std::string& hello) { hello[11] = 1; };
-  const Outcome outcome = shake(no_secret, ours, {.hello = claim});
+  const Handshaken outcome = shake(no_secret, ours, {.hello = claim});
   REQUIRE(outcome.server.code() == StatusCode::permission_denied);
 }
 
 TEST_CASE("another job is refused, and each names its own") {
-  const Outcome outcome = shake(ours, other_job);
+  const Handshaken outcome = shake(ours, other_job);
   REQUIRE(outcome.client.code() == StatusCode::mismatch);
   REQUIRE(has_said(outcome.client, "the server belongs to another job than ours, 'job 7'"));
   REQUIRE(outcome.server.code() == StatusCode::mismatch);
@@ -175,7 +175,7 @@ TEST_CASE("who relays between two jobs of one secret is refused") {
     REQUIRE(hello == hello_of_7);
     hello = hello_of_8;
   };
-  const Outcome outcome = shake(ours, other_job, {.hello = rename});
+  const Handshaken outcome = shake(ours, other_job, {.hello = rename});
   REQUIRE(outcome.client.code() == StatusCode::permission_denied);
   REQUIRE(outcome.server.code() == StatusCode::permission_denied);
 }
@@ -187,7 +187,7 @@ TEST_CASE("who relays between two TLS connections is refused") {
   };
   REQUIRE(with_channels("one", "one").is_success());
   for (const auto& [client, server] : {std::pair("one", "two"), {"one", ""}, {"", "one"}}) {
-    const Outcome outcome = with_channels(client, server);
+    const Handshaken outcome = with_channels(client, server);
     REQUIRE(outcome.client.code() == StatusCode::permission_denied);
     REQUIRE(outcome.server.code() == StatusCode::permission_denied);
   }
@@ -198,22 +198,22 @@ TEST_CASE("another purpose is refused, and a proof for one is none for the other
     return shake(ClientHandshake(ours, Purpose::data_link, nonce(1)),
                  ServerHandshake(ours, Purpose::store, nonce(2)), tampering);
   };
-  const Outcome plain = for_links({});
+  const Handshaken plain = for_links({});
   REQUIRE(plain.client.code() == StatusCode::mismatch);
   REQUIRE(plain.server.code() == StatusCode::mismatch);
-  const Outcome disguised = for_links({.hello = [](std::string& hello) { hello[10] = 1; }});
+  const Handshaken disguised = for_links({.hello = [](std::string& hello) { hello[10] = 1; }});
   REQUIRE(disguised.client.code() == StatusCode::permission_denied);
   REQUIRE(disguised.server.code() == StatusCode::permission_denied);
 }
 
 TEST_CASE("another version is told on both sides") {
   const auto raise = [](std::string& message) { message[8] = 9; };
-  const Outcome newer_client = shake(ours, ours, {.hello = raise});
+  const Handshaken newer_client = shake(ours, ours, {.hello = raise});
   REQUIRE(newer_client.server.code() == StatusCode::mismatch);
   REQUIRE(has_said(newer_client.server, "the client speaks version 9 of the handshake, and we 2"));
   REQUIRE(newer_client.client.code() == StatusCode::mismatch);
   REQUIRE(has_said(newer_client.client, "another version"));
-  const Outcome newer_server = shake(ours, ours, {.challenge = raise});
+  const Handshaken newer_server = shake(ours, ours, {.challenge = raise});
   REQUIRE(newer_server.client.code() == StatusCode::mismatch);
   REQUIRE(has_said(newer_server.client, "the server speaks version 9 of the handshake, and we 2"));
 }
@@ -264,15 +264,15 @@ TEST_CASE("one wrong bit in any message is refused") {
   };
   for (const Credentials& each : {ours, no_secret}) {
     for (std::size_t bit = 0; bit < 8 * hello_bytes; ++bit) {
-      const Outcome outcome = shake(each, each, {.hello = flip(bit)});
+      const Handshaken outcome = shake(each, each, {.hello = flip(bit)});
       REQUIRE((!outcome.client.ok() && !outcome.server.ok()));
     }
     for (std::size_t bit = 0; bit < 8 * challenge_bytes; ++bit) {
-      const Outcome outcome = shake(each, each, {.challenge = flip(bit)});
+      const Handshaken outcome = shake(each, each, {.challenge = flip(bit)});
       REQUIRE((!outcome.client.ok() && !outcome.server.ok()));
     }
     for (std::size_t bit = 0; bit < 8 * proof_bytes; ++bit) {
-      const Outcome outcome = shake(each, each, {.proof = flip(bit)});
+      const Handshaken outcome = shake(each, each, {.proof = flip(bit)});
       REQUIRE((!outcome.client.ok() && !outcome.server.ok()));
     }
     for (std::size_t bit = 0; bit < 8 * answer_bytes; ++bit) {

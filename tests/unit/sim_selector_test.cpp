@@ -14,7 +14,7 @@ using namespace hocket::sim;
 
 namespace {
 
-const Network ethernet = find_preset("ethernet-10g").value();
+const Network ten_gigabit = find_preset("ethernet-10g").value();
 
 double simulated_seconds(const Choice& choice, Problem problem, std::uint64_t bytes,
                          const Network& network) {
@@ -47,7 +47,7 @@ TEST_CASE("what is chosen is not much slower in a simulation than the best there
   for (const Operation operation : hocket::plan::all_operations()) {
     for (const std::uint32_t size : {2U, 7U, 32U}) {
       for (const std::uint64_t bytes : {64U, 64'000U, 6'400'000U}) {
-        check_choice({.operation = operation, .size = size}, bytes, ethernet);
+        check_choice({.operation = operation, .size = size}, bytes, ten_gigabit);
       }
     }
   }
@@ -56,7 +56,7 @@ TEST_CASE("what is chosen is not much slower in a simulation than the best there
 TEST_CASE("nor is it on hosts of several ranks") {
   Network rails = find_preset("infiniband-hdr").value();
   rails.nics_per_host = 4;
-  for (Network network : {ethernet, rails}) {
+  for (Network network : {ten_gigabit, rails}) {
     network.ranks_per_host = 8;
     for (const Operation operation : hocket::plan::all_operations()) {
       for (const std::uint32_t size : {20U, 24U, 64U}) {
@@ -69,7 +69,7 @@ TEST_CASE("nor is it on hosts of several ranks") {
 }
 
 TEST_CASE("where hosts have several ranks, vectors that are not huge go by the two levels") {
-  Network network = ethernet;
+  Network network = ten_gigabit;
   network.ranks_per_host = 8;
   const Selector selector(network, {});
   for (const Operation operation :
@@ -110,7 +110,7 @@ TEST_CASE("where ranks share processors, few messages go, but large vectors not 
 
 TEST_CASE("candidates are all that there is, the cheapest first") {
   const Problem problem{.operation = Operation::all_to_all, .size = 16};
-  const Selector selector(ethernet, {});
+  const Selector selector(ten_gigabit, {});
   const auto candidates = selector.candidates(problem, 64);
   REQUIRE(candidates.size() == 2);
   CHECK(candidates[0].seconds <= candidates[1].seconds);
@@ -120,7 +120,7 @@ TEST_CASE("candidates are all that there is, the cheapest first") {
 
 TEST_CASE("the first rule that fits is kept") {
   const Selector selector(
-      ethernet,
+      ten_gigabit,
       parse_rules("all_reduce:-1K=one_shot,all_reduce@3-=ring,broadcast=chain/16").value());
   const Problem of_two{.operation = Operation::all_reduce, .size = 2};
   const Problem of_four{.operation = Operation::all_reduce, .size = 4};
@@ -136,21 +136,21 @@ TEST_CASE("the first rule that fits is kept") {
 
 TEST_CASE("where bits must be the same at every size, only what can do that is chosen") {
   const Problem problem{.operation = Operation::all_reduce, .size = 16, .contributions = 64};
-  const Selector selector(ethernet, parse_rules("all_reduce=ring").value());
+  const Selector selector(ten_gigabit, parse_rules("all_reduce=ring").value());
   CHECK(selector.choose(problem, 64).algorithm->is_canonical);
   CHECK(selector.choose(problem, 64).rule == nullptr);
 }
 
 TEST_CASE("where chunks differ in size, an algorithm that allows it is chosen") {
   const Problem problem{.operation = Operation::all_to_all, .size = 16};
-  const Selector selector(ethernet, parse_rules("all_to_all=bruck").value());
+  const Selector selector(ten_gigabit, parse_rules("all_to_all=bruck").value());
   CHECK(selector.choose(problem, 64).algorithm->name == "bruck");
   CHECK(selector.choose(problem, 64, {.is_uneven = true}).algorithm->allows_uneven);
 }
 
 TEST_CASE("where no rank may touch the memory, algorithms that only move are chosen, or none") {
-  const Selector usual(ethernet, {});
-  const Selector selector(ethernet, parse_rules("binomial,bruck,two_level").value());
+  const Selector usual(ten_gigabit, {});
+  const Selector selector(ten_gigabit, parse_rules("binomial,bruck,two_level").value());
   for (const Operation operation : hocket::plan::all_operations()) {
     for (const std::uint32_t size : {2U, 5U, 64U}) {
       for (const std::uint64_t bytes : {64U, 6'400'000U}) {

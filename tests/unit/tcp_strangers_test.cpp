@@ -26,15 +26,15 @@ std::size_t open_files() {
   return static_cast<std::size_t>(std::distance(Iterator("/proc/self/fd"), Iterator()));
 }
 
-std::unique_ptr<Transport> rank_of(std::uint32_t rank, const std::string& job = "ours",
-                                   const std::string& secret = "secret") {
+std::unique_ptr<Transport> rank_of_job(std::uint32_t rank, const std::string& job = "ours",
+                                       const std::string& secret = "secret") {
   return require(tcp::TcpTransport::make(
       {.rank = rank, .size = 2, .connect_timeout = 10s, .job = job, .secret = secret}, 1));
 }
 
 /// Two ranks that talk while others do what they want.
-struct Pair {
-  Pair() {
+struct KnownPair {
+  KnownPair() {
     const std::string addresses[] = {ranks[0]->address(), ranks[1]->address()};
     for (const auto& rank : ranks) require(rank->connect(addresses));
     for (std::uint32_t i = 0; i < 2; ++i) channels[i] = require(ranks[i]->open(1 - i, 0));
@@ -90,7 +90,7 @@ struct Pair {
     return false;
   }
 
-  std::unique_ptr<Transport> ranks[2] = {rank_of(0), rank_of(1)};
+  std::unique_ptr<Transport> ranks[2] = {rank_of_job(0), rank_of_job(1)};
   ChannelId channels[2] = {};
 };
 
@@ -105,7 +105,7 @@ std::string client_hello(const wire::Credentials& credentials, wire::Purpose pur
 }  // namespace
 
 TEST_CASE("garbage ends where it comes from") {
-  Pair pair;
+  KnownPair pair;
   pair.talk();
   const std::string words[] = {
       "GET / HTTP/1.1\r\n\r\n",
@@ -128,7 +128,7 @@ TEST_CASE("garbage ends where it comes from") {
 }
 
 TEST_CASE("what was recorded is worth nothing") {
-  Pair pair;
+  KnownPair pair;
   pair.talk();
   // A real dialler's bytes, said to us and then again to the transport.
   const wire::Credentials credentials = {.job = "ours", .secret = "secret"};
@@ -144,7 +144,7 @@ TEST_CASE("what was recorded is worth nothing") {
 }
 
 TEST_CASE("who stops in the middle is sent away in time") {
-  Pair pair;
+  KnownPair pair;
   pair.talk();
   const std::string hello =
       client_hello({.job = "ours", .secret = "secret"}, wire::Purpose::data_link);
@@ -159,7 +159,7 @@ TEST_CASE("who stops in the middle is sent away in time") {
 }
 
 TEST_CASE("a flood of strangers leaks nothing, and members still get in") {
-  Pair pair;
+  KnownPair pair;
   pair.talk();
   const std::size_t before = open_files();
   {
@@ -187,8 +187,8 @@ TEST_CASE("ranks of another job or with another secret are refused for good") {
       {"other", "secret"}, {"ours", "another"}, {"ours", ""}};
   for (const auto& [job, secret] : others) {
     CAPTURE(job, secret);
-    const auto ours = rank_of(0);
-    const auto theirs = rank_of(1, job, secret);
+    const auto ours = rank_of_job(0);
+    const auto theirs = rank_of_job(1, job, secret);
     const std::string addresses[] = {ours->address(), theirs->address()};
     require(ours->connect(addresses));
     require(theirs->connect(addresses));

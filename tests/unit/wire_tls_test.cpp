@@ -1,5 +1,3 @@
-#include "wire/tls.hpp"
-
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -11,6 +9,7 @@
 #include "support/catch.hpp"
 #include "support/tls.hpp"
 #include "wire/handshake.hpp"
+#include "wire/tls.hpp"
 
 using Catch::Matchers::Contains;
 using hocket::Result;

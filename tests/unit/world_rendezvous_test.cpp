@@ -1,5 +1,3 @@
-#include "world/rendezvous.hpp"
-
 #include <chrono>
 #include <string>
 #include <string_view>
@@ -13,6 +11,7 @@
 #include "base/clock.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
+#include "world/rendezvous.hpp"
 
 using namespace std::chrono_literals;
 using hocket::Environment;

@@ -161,7 +161,7 @@ std::vector<net::Interface> interfaces() {
 }
 
 /// "up, 10000 Mb/s"
-std::string describe(const net::Interface& interface) {
+std::string summary_of(const net::Interface& interface) {
   std::string text = interface.is_up ? "up" : "down";
   if (interface.is_loopback) text += ", loopback";
   if (interface.is_link_local) text += ", link-local";
@@ -233,7 +233,7 @@ void print_overview() {
   rows.clear();
   for (const net::Interface& each : interfaces()) {
     rows.push_back(
-        {each.name, fmt::format("{}/{}", each.address, each.prefix_bits), describe(each)});
+        {each.name, fmt::format("{}/{}", each.address, each.prefix_bits), summary_of(each)});
   }
   page.table(rows);
   page.heading("Launcher");

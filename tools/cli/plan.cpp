@@ -23,6 +23,7 @@
 #include "draw/plan_chart.hpp"
 #include "draw/plan_json.hpp"
 #include "draw/plan_svg.hpp"
+#include "failure.hpp"
 #include "file.hpp"
 #include "page.hpp"
 #include "plan/catalog.hpp"
@@ -59,7 +60,7 @@ double usual_memory_gib() {
   return std::max(0.9 * free_gib - 0.5 * std::thread::hardware_concurrency(), 0.5);
 }
 
-struct Options {
+struct PlanOptions {
   std::string operation;
   std::string algorithm;
   Problem problem = {.size = 4};
@@ -72,13 +73,8 @@ struct Options {
   bool json = false;
 };
 
-int fail(const Status& status) {
-  fmt::print(stderr, "hocket plan: {}\n", status.to_string());
-  return program::exit_failure;
-}
-
 /// Those of the words that are given; none at all: every one.
-Result<std::vector<const Algorithm*>> find_algorithms(const Options& options) {
+Result<std::vector<const Algorithm*>> find_algorithms(const PlanOptions& options) {
   std::optional<Operation> operation;
   if (!options.operation.empty()) {
     const auto given = plan::look_up_operation(options.operation);
@@ -88,9 +84,9 @@ Result<std::vector<const Algorithm*>> find_algorithms(const Options& options) {
   return plan::look_up_algorithms(operation, options.algorithm);
 }
 
-int list(const Options& options, bool is_sized) {
+int list(const PlanOptions& options, bool is_sized) {
   const auto algorithms = find_algorithms(options);
-  if (!algorithms.ok()) return fail(algorithms.status());
+  if (!algorithms.ok()) return fail("hocket plan", algorithms.status());
   print_algorithms(*algorithms, is_sized ? std::optional(options.problem) : std::nullopt,
                    options.json);
   return program::exit_success;
@@ -114,15 +110,16 @@ Status check(const Algorithm& algorithm, const Problem& problem) {
                             problem.contributions, problem.size));
 }
 
-int show(Options& options) {
+int show(PlanOptions& options) {
   const auto algorithms = find_algorithms(options);
-  if (!algorithms.ok()) return fail(algorithms.status());
+  if (!algorithms.ok()) return fail("hocket plan", algorithms.status());
   const Algorithm& algorithm = *algorithms->front();
   options.problem.operation = algorithm.operation;
-  if (Status status = check(algorithm, options.problem); !status.ok()) return fail(status);
+  if (Status status = check(algorithm, options.problem); !status.ok())
+    return fail("hocket plan", status);
   const std::vector<Plan> plans = build_all(algorithm, options.problem);
   const auto proof = proof::verify(plans);
-  if (!proof.ok()) return fail(proof.status());
+  if (!proof.ok()) return fail("hocket plan", proof.status());
   if (options.json) {
     fmt::print("{}\n", draw::plan_json(plans));
     return program::exit_success;
@@ -132,7 +129,7 @@ int show(Options& options) {
     return program::exit_success;
   }
   const Status status = write_file(options.svg, draw::plan_svg(plans));
-  return status.ok() ? program::exit_success : fail(status);
+  return status.ok() ? program::exit_success : fail("hocket plan", status);
 }
 
 /// "1-64,100,1000-1010"
@@ -206,15 +203,15 @@ void print_json(const std::vector<prove::Row>& rows) {
   fmt::print("{}\n", document.dump(2));
 }
 
-int verify_all(const Options& options) {
+int verify_all(const PlanOptions& options) {
   if (options.operation.empty() && !options.all) {
-    return fail(Status(StatusCode::invalid_argument, "which algorithms?")
-                    .with_hint("name an operation, or say --all"));
+    return fail("hocket plan", Status(StatusCode::invalid_argument, "which algorithms?")
+                                   .with_hint("name an operation, or say --all"));
   }
   auto algorithms = find_algorithms(options);
-  if (!algorithms.ok()) return fail(algorithms.status());
+  if (!algorithms.ok()) return fail("hocket plan", algorithms.status());
   auto sizes = parse_sizes(options.sizes);
-  if (!sizes.ok()) return fail(sizes.status());
+  if (!sizes.ok()) return fail("hocket plan", sizes.status());
   prove::Options wanted{.algorithms = std::move(*algorithms),
                         .sizes = std::move(*sizes),
                         .threads = options.threads,
@@ -231,7 +228,7 @@ int verify_all(const Options& options) {
 }
 
 program::Parser& add_parser(program::Parser& parser, const char* name, const char* help,
-                            Options& options, bool needs_names) {
+                            PlanOptions& options, bool needs_names) {
   program::Parser& added = parser.add_command(name, help);
   added.add_option("operation", &options.operation, "all_reduce, broadcast, …")
       .required(needs_names);
@@ -240,7 +237,7 @@ program::Parser& add_parser(program::Parser& parser, const char* name, const cha
   return added;
 }
 
-program::Option& add_json_flag(program::Parser& parser, Options& options) {
+program::Option& add_json_flag(program::Parser& parser, PlanOptions& options) {
   return parser.add_flag("--json", &options.json, "Write one JSON document");
 }
 
@@ -257,14 +254,14 @@ program::Option& add_world_options(program::Parser& parser, Problem& problem, in
   return ranks;
 }
 
-void add_list_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+void add_list_command(program::Parser& plan, const std::shared_ptr<PlanOptions>& options) {
   program::Parser& parser = add_parser(plan, "list", "List the algorithms", *options, false);
   add_json_flag(parser, *options);
   const program::Option& ranks = add_world_options(parser, options->problem, sizes_max);
   parser.on_run([options, &ranks] { return list(*options, ranks.is_given()); });
 }
 
-void add_show_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+void add_show_command(program::Parser& plan, const std::shared_ptr<PlanOptions>& options) {
   program::Parser& parser = add_parser(plan, "show", "Draw the plans of a world", *options, true);
   program::Option& json = add_json_flag(parser, *options);
   add_world_options(parser, options->problem, 1024).with_default();
@@ -277,7 +274,7 @@ void add_show_command(program::Parser& plan, const std::shared_ptr<Options>& opt
   parser.on_run([options] { return show(*options); });
 }
 
-void add_verify_command(program::Parser& plan, const std::shared_ptr<Options>& options) {
+void add_verify_command(program::Parser& plan, const std::shared_ptr<PlanOptions>& options) {
   program::Parser& parser =
       add_parser(plan, "verify", "Prove algorithms at many sizes", *options, false);
   add_json_flag(parser, *options);
@@ -298,7 +295,7 @@ void add_verify_command(program::Parser& plan, const std::shared_ptr<Options>& o
 }  // namespace
 
 void add_plan_command(program::Parser& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<PlanOptions>();
   program::Parser& parser =
       program.add_command("plan", "List the algorithms, draw their plans, prove them");
   add_list_command(parser, options);

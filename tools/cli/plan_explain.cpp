@@ -15,6 +15,7 @@
 #include "base/limits.hpp"
 #include "base/text.hpp"
 #include "comm/tuning.hpp"
+#include "failure.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
 #include "program/json.hpp"
@@ -30,7 +31,7 @@ using program::Json;
 
 constexpr double worth_saying = 1.05;  // times as fast as what is chosen
 
-struct Options {
+struct ExplainOptions {
   std::string operation;
   std::string bytes = "1M";
   std::uint32_t ranks = 8;
@@ -69,19 +70,12 @@ struct Answer {
   }
 };
 
-int fail(const Status& status) {
-  fmt::print(stderr, "hocket plan explain: {}\n", status.to_string());
-  return program::exit_failure;
-}
-
-Status refuse(std::string why) { return Status(StatusCode::invalid_argument, std::move(why)); }
-
 bool has_chunks(plan::Operation operation) noexcept {
   return plan::shape_of({.operation = operation, .size = 2}, 1).chunks > 1;
 }
 
 /// The operation by so many ranks on a network, of which the hosts are not known yet.
-Result<plan::Problem> read_problem(const Options& options) {
+Result<plan::Problem> read_problem(const ExplainOptions& options) {
   const auto operation = plan::look_up_operation(options.operation);
   if (!operation.ok()) return operation.status();
   if (options.ranks == 0 || options.ranks > limits::world_size_max) {
@@ -99,7 +93,7 @@ Result<plan::Problem> read_problem(const Options& options) {
   return plan::Problem{.operation = *operation, .size = options.ranks, .root = options.root};
 }
 
-Result<sim::Tuning> read_all_tuning(const Options& options) {
+Result<sim::Tuning> read_all_tuning(const ExplainOptions& options) {
   const auto preset = sim::find_preset(options.network.preset);
   if (!preset.ok()) return preset.status();
   auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
@@ -117,12 +111,12 @@ Result<sim::Tuning> read_all_tuning(const Options& options) {
   return tuning;
 }
 
-std::string tuning_file(const Options& options) {
+std::string tuning_file(const ExplainOptions& options) {
   return options.tuning_file.empty() ? process_config().get(variables::tuning_file)
                                      : options.tuning_file;
 }
 
-Result<Question> read_question(const Options& options) {
+Result<Question> read_question(const ExplainOptions& options) {
   auto problem = read_problem(options);
   if (!problem.ok()) return problem.status();
   const auto bytes = parse_size(options.bytes);
@@ -194,7 +188,7 @@ Result<Candidate> examine(const Question& question, const sim::Choice& choice,
 }
 
 Result<Answer> answer(const Question& question, const sim::Selector& selector,
-                      const Options& options) {
+                      const ExplainOptions& options) {
   const sim::Needs needs = {.is_uneven = options.uneven};
   const sim::Choice chosen = selector.choose(question.problem, question.bytes, needs);
   std::vector<sim::Choice> choices = selector.candidates(question.problem, question.bytes, needs);
@@ -282,7 +276,7 @@ std::vector<std::vector<std::string>> table(const std::vector<Candidate>& candid
   return rows;
 }
 
-void print_table(const Question& question, const Answer& answer, bool is_uneven) {
+void print_answer(const Question& question, const Answer& answer, bool is_uneven) {
   Page page;
   page.heading(fmt::format("{} of {}B{}: {}", name(question.problem.operation),
                            format_size(question.bytes), is_uneven ? " in uneven chunks" : "",
@@ -315,7 +309,7 @@ Json to_json(const Candidate& candidate) {
       {"bytes_sent", candidate.bytes_sent}};
 }
 
-void print_json(const Question& question, const Answer& answer, bool is_uneven) {
+void print_answer_json(const Question& question, const Answer& answer, bool is_uneven) {
   Json network = {{"name", question.network}};
   for (const auto& each : describe(question.tuning.network)) network[each.front()] = each.back();
   Json candidates = Json::array();
@@ -338,21 +332,21 @@ void print_json(const Question& question, const Answer& answer, bool is_uneven) 
   fmt::print("{}\n", document.dump(2));
 }
 
-int explain(const Options& options) {
+int explain(const ExplainOptions& options) {
   auto question = read_question(options);
-  if (!question.ok()) return fail(question.status());
+  if (!question.ok()) return fail("hocket plan explain", question.status());
   find_measured(*question);
   const sim::Selector selector(question->tuning.network, question->tuning.rules);
   const auto found = answer(*question, selector, options);
-  if (!found.ok()) return fail(found.status());
-  (options.json ? print_json : print_table)(*question, *found, options.uneven);
+  if (!found.ok()) return fail("hocket plan explain", found.status());
+  (options.json ? print_answer_json : print_answer)(*question, *found, options.uneven);
   return program::exit_success;
 }
 
 }  // namespace
 
 void add_explain_command(program::Parser& plan) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<ExplainOptions>();
   program::Parser& parser =
       plan.add_command("explain", "Say which algorithm an operation gets, and why");
   parser.set_footer(

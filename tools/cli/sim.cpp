@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "failure.hpp"
 #include "file.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
@@ -28,7 +29,7 @@ using program::Json;
 constexpr std::uint32_t ranks_max = 1 << 20;
 constexpr std::uint64_t plot_steps_max = 1 << 21;  // it has many cells
 
-struct Options {
+struct SimOptions {
   std::string operation = "all_reduce";
   std::string algorithm = "all";
   NetworkOptions network = {};
@@ -44,14 +45,7 @@ struct Options {
   bool networks = false;
 };
 
-int fail(const Status& status) {
-  fmt::print(stderr, "hocket sim: {}\n", status.to_string());
-  return program::exit_failure;
-}
-
-Status refuse(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
-
-Result<std::vector<std::uint64_t>> read_sizes(const Options& options) {
+Result<std::vector<std::uint64_t>> read_sizes(const SimOptions& options) {
   const auto first = parse_size(options.bytes_min);
   const auto last = parse_size(options.bytes_max);
   if (!first || !last) {
@@ -69,7 +63,7 @@ Result<std::vector<std::uint64_t>> read_sizes(const Options& options) {
   return sizes;
 }
 
-Result<Sweep> read_sweep(const Options& options) {
+Result<Sweep> read_sweep(const SimOptions& options) {
   if (options.ranks == 0 || options.ranks > ranks_max) {
     return refuse(fmt::format("-n {}: there must be 1 to {} ranks", options.ranks, ranks_max));
   }
@@ -122,7 +116,7 @@ std::vector<std::string> row(const Sweep& sweep, std::uint64_t bytes, const Outc
               : fmt::format("{} ({:.0f} %)", outcome.busiest_link, 100 * outcome.busiest_share)};
 }
 
-void print_tables(const Options& options, const Sweep& sweep, const Outcomes& outcomes) {
+void print_tables(const SimOptions& options, const Sweep& sweep, const Outcomes& outcomes) {
   Page page;
   bool has_estimates = false;
   page.heading(fmt::format("{}: {}", name(sweep.problem.operation),
@@ -156,7 +150,7 @@ Json to_json(const Sweep& sweep, std::uint64_t bytes, const Outcome& outcome, bo
           {"busiest_share", outcome.busiest_share}};
 }
 
-void print_json(const Options& options, const Sweep& sweep, const Outcomes& outcomes) {
+void print_sweep_json(const SimOptions& options, const Sweep& sweep, const Outcomes& outcomes) {
   Json network = {{"preset", options.network.preset}};
   for (const auto& each : describe(sweep.network)) network[each.front()] = each.back();
   Json sizes = Json::array();
@@ -201,34 +195,34 @@ Result<std::vector<PlotRow>> run_rows(Sweep sweep) {
   return rows;
 }
 
-int plot(const Options& options, const Sweep& sweep) {
+int plot(const SimOptions& options, const Sweep& sweep) {
   const auto rows = run_rows(sweep);
-  if (!rows.ok()) return fail(rows.status());
+  if (!rows.ok()) return fail("hocket sim", rows.status());
   const std::string heading =
       fmt::format("{} on {}: the fastest algorithm, and its share of the bound",
                   name(sweep.problem.operation), options.network.preset);
   const Status status = write_file(options.plot, draw_plot(heading, sweep, *rows));
-  return status.ok() ? program::exit_success : fail(status);
+  return status.ok() ? program::exit_success : fail("hocket sim", status);
 }
 
-int simulate(const Options& options) {
+int simulate(const SimOptions& options) {
   if (options.networks) {
     print_networks();
     return program::exit_success;
   }
   const auto sweep = read_sweep(options);
-  if (!sweep.ok()) return fail(sweep.status());
+  if (!sweep.ok()) return fail("hocket sim", sweep.status());
   if (!options.plot.empty()) return plot(options, *sweep);
   const auto outcomes = run(*sweep);
-  if (!outcomes.ok()) return fail(outcomes.status());
-  (options.json ? print_json : print_tables)(options, *sweep, *outcomes);
+  if (!outcomes.ok()) return fail("hocket sim", outcomes.status());
+  (options.json ? print_sweep_json : print_tables)(options, *sweep, *outcomes);
   return program::exit_success;
 }
 
 }  // namespace
 
 void add_sim_command(program::Parser& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<SimOptions>();
   program::Parser& parser =
       program.add_command("sim", "Time an operation on a network that need not be here");
   parser.set_footer(

@@ -5,12 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "failure.hpp"
 #include "sim/parameters.hpp"
 
 namespace hocket::cli {
 namespace {
-
-Status refuse(std::string why) { return Status(StatusCode::invalid_argument, std::move(why)); }
 
 Status change(sim::Network& network, std::string_view text) {
   std::string_view value = text;

@@ -13,6 +13,7 @@
 
 #include "base/config.hpp"
 #include "base/text.hpp"
+#include "failure.hpp"
 #include "run/signals.hpp"
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::string_view usual_address = "127.0.0.1:29500";
 constexpr std::string_view usual_timeout = "10s";
 
-struct Options {
+struct StoreOptions {
   std::string listen;
   std::string memory = "1G";
   std::string at;
@@ -36,13 +37,8 @@ struct Options {
   std::int64_t amount = 0;
 };
 
-int fail(const Status& status) {
-  fmt::print(stderr, "hocket store: {}\n", status.to_string());
-  return program::exit_failure;
-}
-
 /// The command line goes before the environment; the secret is never on the command line.
-Result<wire::Credentials> credentials(const Options& options) {
+Result<wire::Credentials> credentials(const StoreOptions& options) {
   const Config& config = process_config();
   auto secret = read_secret(config);
   if (!secret.ok()) return secret.status();
@@ -63,7 +59,7 @@ sigset_t hold_end_signals() {
 }
 
 /// Where to serve: --listen, or --at as the other commands have it.
-Result<net::Endpoint> listen_endpoint(const Options& options) {
+Result<net::Endpoint> listen_endpoint(const StoreOptions& options) {
   if (!options.timeout.empty()) {
     return Status(StatusCode::invalid_argument, "--timeout is of commands that ask a store")
         .with_hint("leave it out: the store is served until a signal ends it");
@@ -77,18 +73,19 @@ Result<net::Endpoint> listen_endpoint(const Options& options) {
   return net::parse_endpoint(options.at.empty() ? usual_address : options.at);
 }
 
-int serve(const Options& options) {
+int serve(const StoreOptions& options) {
   const auto endpoint = listen_endpoint(options);
-  if (!endpoint.ok()) return fail(endpoint.status());
+  if (!endpoint.ok()) return fail("hocket store", endpoint.status());
   const auto memory = parse_size(options.memory);
   if (!memory) {
-    return fail(Status(StatusCode::invalid_argument,
+    return fail("hocket store",
+                Status(StatusCode::invalid_argument,
                        fmt::format("--memory {} is no size such as 64M or 1G", options.memory)));
   }
   auto who = credentials(options);
-  if (!who.ok()) return fail(who.status());
+  if (!who.ok()) return fail("hocket store", who.status());
   auto tls = world::read_tls_settings(process_config());
-  if (!tls.ok()) return fail(tls.status());
+  if (!tls.ok()) return fail("hocket store", tls.status());
   raise_open_files_max();  // every client is one
   const sigset_t ends = hold_end_signals();
   const bool is_open = process_config().get(variables::allow_without_secret);
@@ -99,7 +96,7 @@ int serve(const Options& options) {
                                             .tls = std::move(*tls),
                                             .allow_without_secret = is_open,
                                             .bytes_max = *memory});
-  if (!server.ok()) return fail(server.status());
+  if (!server.ok()) return fail("hocket store", server.status());
   fmt::print("serving a store at {} with {}{}\n", (*server)->endpoint().to_string(), proof, cover);
   std::fflush(stdout);
   int received = 0;
@@ -107,7 +104,7 @@ int serve(const Options& options) {
   return program::exit_success;
 }
 
-Result<std::unique_ptr<store::TcpStore>> open(const Options& options) {
+Result<std::unique_ptr<store::TcpStore>> open(const StoreOptions& options) {
   const std::string at = options.at.empty() ? process_config().get(variables::store) : options.at;
   if (at.empty()) {
     return Status(StatusCode::invalid_argument, "which store?")
@@ -147,56 +144,57 @@ Status show_time_of_trip(store::Store& store) {
   return {};
 }
 
-Status get(store::Store& store, const Options& options) {
+Status get(store::Store& store, const StoreOptions& options) {
   auto value = store.get(options.key);
   if (value.ok()) write(*value);
   return value.status();
 }
 
-Status add(store::Store& store, const Options& options) {
+Status add(store::Store& store, const StoreOptions& options) {
   auto sum = store.add(options.key, options.amount);
   if (sum.ok()) write(std::to_string(*sum));
   return sum.status();
 }
 
-Status list_keys(store::Store& store, const Options& options) {
+Status list_keys(store::Store& store, const StoreOptions& options) {
   auto keys = store.keys(options.key);
   if (!keys.ok()) return keys.status();
   for (const std::string& key : *keys) write(key);
   return {};
 }
 
-Status delete_key(store::Store& store, const Options& options) {
+Status delete_key(store::Store& store, const StoreOptions& options) {
   const auto existed = store.delete_key(options.key);
   if (!existed.ok() || *existed) return existed.status();
   return Status(StatusCode::not_found, fmt::format("there is no key {}", quote(options.key)));
 }
 
-using Ask = Status (*)(store::Store& store, const Options& options);
+using Ask = Status (*)(store::Store& store, const StoreOptions& options);
 
 /// A command that asks a store for something.
-program::Parser& add_question(program::Parser& parser, const std::shared_ptr<Options>& options,
+program::Parser& add_question(program::Parser& parser, const std::shared_ptr<StoreOptions>& options,
                               const char* name, const char* help, Ask ask) {
   program::Parser& question = parser.add_command(name, help);
   question.on_run([options, ask] {
     const auto store = open(*options);
-    if (!store.ok()) return fail(store.status());
+    if (!store.ok()) return fail("hocket store", store.status());
     const Status status = ask(**store, *options);
-    return status.ok() ? program::exit_success : fail(status);
+    return status.ok() ? program::exit_success : fail("hocket store", status);
   });
   return question;
 }
 
-void add_questions(program::Parser& parser, const std::shared_ptr<Options>& options) {
+void add_questions(program::Parser& parser, const std::shared_ptr<StoreOptions>& options) {
   const auto add_one = [&](const char* name, const char* help, Ask ask) -> program::Parser& {
     return add_question(parser, options, name, help, ask);
   };
   add_one("get", "Print a value, once it is there", get)
       .add_option("key", &options->key)
       .required();
-  program::Parser& setting = add_one(
-      "set", "Set a value",
-      [](store::Store& store, const Options& given) { return store.set(given.key, given.value); });
+  program::Parser& setting =
+      add_one("set", "Set a value", [](store::Store& store, const StoreOptions& given) {
+        return store.set(given.key, given.value);
+      });
   setting.add_option("key", &options->key).required();
   setting.add_option("value", &options->value).required();
   program::Parser& adding = add_one("add", "Add to a number and print the sum", add);
@@ -204,19 +202,19 @@ void add_questions(program::Parser& parser, const std::shared_ptr<Options>& opti
   adding.add_option("amount", &options->amount).required();
   add_one("keys", "List the keys", list_keys)
       .add_option("prefix", &options->key, "only those that begin with it");
-  program::Parser& waiting =
-      add_one("wait", "Wait until the keys are there",
-              [](store::Store& store, const Options& given) { return store.wait(given.keys); });
+  program::Parser& waiting = add_one(
+      "wait", "Wait until the keys are there",
+      [](store::Store& store, const StoreOptions& given) { return store.wait(given.keys); });
   waiting.add_option("keys", &options->keys).required();
   add_one("delete", "Delete a key", delete_key).add_option("key", &options->key).required();
   add_one("ping", "Tell how long the store takes to answer",
-          [](store::Store& store, const Options&) { return show_time_of_trip(store); });
+          [](store::Store& store, const StoreOptions&) { return show_time_of_trip(store); });
 }
 
 }  // namespace
 
 void add_store_command(program::Parser& program) {
-  const auto options = std::make_shared<Options>();
+  const auto options = std::make_shared<StoreOptions>();
   program::Parser& parser = program.add_command("store", "Serve a store, or look into one");
   parser.set_footer(
       "The secret is taken from HOCKET_SECRET or HOCKET_SECRET_FILE, and HOCKET_TLS says whether "

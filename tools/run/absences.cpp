@@ -15,7 +15,7 @@ namespace hocket::run {
 namespace {
 
 /// The store is there as long as the job runs; at its end nobody waits for a report.
-constexpr std::chrono::seconds patience{1};
+constexpr std::chrono::seconds store_patience{1};
 
 Result<std::unique_ptr<store::TcpStore>> connect(const std::vector<std::string>& environment) {
   auto server = net::parse_endpoint(value_of(environment, "HOCKET_STORE"));
@@ -27,7 +27,7 @@ Result<std::unique_ptr<store::TcpStore>> connect(const std::vector<std::string>&
        .credentials = {.job = std::string(value_of(environment, "HOCKET_JOB")),
                        .secret = std::string(value_of(environment, "HOCKET_SECRET"))},
        .tls = std::move(*tls),
-       .timeout = patience});
+       .timeout = store_patience});
 }
 
 }  // namespace

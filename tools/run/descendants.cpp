@@ -24,7 +24,7 @@
 namespace hocket::run {
 namespace {
 
-constexpr std::chrono::seconds patience{10};
+constexpr std::chrono::seconds end_patience{10};
 
 using Families = std::multimap<pid_t, pid_t>;  // parent, child
 
@@ -97,7 +97,7 @@ std::vector<pid_t> children() {
 }
 
 std::vector<pid_t> kill_descendants(const Clock& clock, const std::vector<pid_t>& spared) {
-  const Deadline deadline = Deadline::after(clock, patience);
+  const Deadline deadline = Deadline::after(clock, end_patience);
   std::vector<pid_t> left;
   bool was_empty = !sees_descendants();
   for (int pause_ms = 1; reap_all(); pause_ms = std::min(2 * pause_ms, 100)) {

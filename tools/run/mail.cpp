@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::chrono::seconds heartbeat{2};
 constexpr std::chrono::seconds launcher_silence_max{20};
-constexpr std::chrono::seconds patience{20};  // with the store
-constexpr std::chrono::seconds farewell{5};   // for the others to hear that it is over
-constexpr std::chrono::seconds a_moment{1};   // for what was posted last
+constexpr std::chrono::seconds mail_patience{20};   // with the store
+constexpr std::chrono::seconds farewell{5};         // for the others to hear that it is over
+constexpr std::chrono::seconds farewell_moment{1};  // for what was posted last
 constexpr std::string_view over = "over";
 
 std::string key(int attempt, std::string_view name) {
@@ -60,7 +60,7 @@ Mail::Mail(Loop& loop, MailListener& listener, std::unique_ptr<store::TcpStore> 
       node_(node),
       nodes_(nodes),
       bell_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  store_->set_timeout(patience);
+  store_->set_timeout(mail_patience);
   loop_.add(*this);
   sender_ = std::thread([this] { send_posts(); });
 }
@@ -71,7 +71,7 @@ Mail::~Mail() {
     std::unique_lock lock(mutex_);
     is_closing_ = true;
     changed_.notify_all();
-    changed_.wait_for(lock, a_moment, [this] { return posts_.empty(); });
+    changed_.wait_for(lock, farewell_moment, [this] { return posts_.empty(); });
   }
   // Whatever the threads wait for.
   store_->close(Status(StatusCode::aborted, "it was closed on this side"));

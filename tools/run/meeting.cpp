@@ -21,7 +21,7 @@ constexpr std::chrono::seconds slice{1};        // of a long wait, after which i
 constexpr std::chrono::seconds absence_max{6};  // of a launcher that beats every slice
 constexpr std::chrono::seconds hearing_max{
     2};  // for the others to hear what node 0 says at the end
-constexpr std::chrono::milliseconds a_moment{20};  // between looks at what the others do
+constexpr std::chrono::milliseconds look_interval{20};  // between looks at what the others do
 constexpr std::string_view node_prefix = "launch/node/";
 constexpr std::string_view word_key = "launch/word";
 
@@ -263,7 +263,7 @@ Status Attendee::refuse(Status why) {
     const auto there = store_.keys(node_prefix);
     const bool is_alone = !there.ok() || there->size() <= 1;
     if (is_alone || deadline.passed(monotonic_clock().now())) return why;
-    std::this_thread::sleep_for(a_moment);
+    std::this_thread::sleep_for(look_interval);
   }
 }
 

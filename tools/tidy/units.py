@@ -22,6 +22,7 @@ KEPT = re.compile(
     r"|f(no-)?(exceptions|rtti|char8_t|signed-char|unsigned-char|openmp)$).*"
 )
 TWO_WORDS = re.compile(r"-([IDU]|isystem|iquote|include|x)")
+UNITY = re.compile(r"-unity\d+\.c(pp)?$")
 FOLDER = re.compile(r"-(?:I|isystem|iquote)(.+)")
 
 
@@ -82,10 +83,19 @@ def reached(file: Path, folders: tuple[Path, ...], homes: tuple[Path, ...]) -> s
     return seen
 
 
+def files_of(entry: dict[str, str]) -> list[dict[str, str]]:
+    """The entry for each of the sources that it compiles: they are several where Meson makes one file
+    that includes them (-Dunity=on)."""
+    if not UNITY.search(entry["file"]):
+        return [entry]
+    file = normal(entry["directory"], entry["file"])
+    return [{**entry, "file": str(file.parent / spelled)} for spelled in content(file)[1]]
+
+
 def read_units(build: Path, root: Path) -> list[Unit]:
     """Each of our sources once, though several targets may compile it."""
     entries = json.loads((build / "compile_commands.json").read_text())
-    found = {unit.name: unit for unit in (Unit(entry, root) for entry in entries)}
+    found = {unit.name: unit for each in entries for unit in (Unit(entry, root) for entry in files_of(each))}
     return [found[name] for name in sorted(found) if among(name, OURS) and name.endswith(CPP)]
 
 
