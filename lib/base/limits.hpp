@@ -32,7 +32,7 @@ inline constexpr std::chrono::seconds entry_farewell{2};
 inline constexpr std::size_t world_name_bytes_max = 64;
 
 /// For all ranks, which have met, to have told each other what they need before they talk.
-inline constexpr std::chrono::seconds cards_farewell{10};
+inline constexpr std::chrono::seconds cards_farewell{5};
 
 /// A list of ranks in a message; what is longer is cut and ends in "…".
 inline constexpr std::size_t rank_list_bytes_max = 160;

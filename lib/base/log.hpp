@@ -37,7 +37,7 @@ void line(Level level, fmt::format_string<Args...> format, Args&&... args) noexc
   if (!enabled(level)) return;
   try {
     write(level, fmt::format(format, std::forward<Args>(args)...));
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
   }
 }
 

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -76,7 +77,13 @@ Card card_of(const engine::MadeTransport& made, const world::World& world,
 Result<std::vector<Card>> meet(const world::World& world, const Result<Card>& ours) {
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
-  auto cards = exchange(ours, rank, size, *world.store);
+  auto cards = [&]() -> Result<std::vector<Card>> {
+    try {
+      return exchange(ours, rank, size, *world.store);
+    } catch (...) {
+      return status_of_exception();
+    }
+  }();
   // Also if that failed, as the others may not know it yet. A rank that is lost never comes.
   world::let_all_in(world, cards.ok() ? Duration(limits::cards_farewell) : limits::entry_farewell);
   if (!cards.ok()) return cards;

@@ -7,15 +7,19 @@ namespace hocket::store {
 
 void Attendance::add(ClientId client, Will will, Instant now) {
   static_cast<void>(remove(client));
-  if (will.member.size > 0) {
-    const int rank = will.member.rank;
+  const Member member = will.member;
+  const auto ours = wills_.emplace(client, std::move(will)).first;
+  if (member.size == 0) return;
+  try {
     const auto [at, is_new] =
-        worlds_.try_emplace(will.key, World{.size = will.member.size, .since = now});
-    ++at->second.present[rank];
-    std::erase_if(refusals_, [rank](const Known& each) { return each.absence.rank == rank; });
+        worlds_.try_emplace(ours->second.key, World{.size = member.size, .since = now});
+    ++at->second.present[member.rank];
     if (is_new) look_ahead();
+  } catch (...) {
+    wills_.erase(ours);  // it counts nowhere
+    throw;
   }
-  wills_.emplace(client, std::move(will));
+  std::erase_if(refusals_, [&](const Known& each) { return each.absence.rank == member.rank; });
 }
 
 std::optional<Will> Attendance::remove(ClientId client) {

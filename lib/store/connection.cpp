@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
@@ -171,7 +172,7 @@ Status Connection::transmit(std::unique_lock<std::mutex>& lock, std::string byte
                             Deadline deadline) {
   const Turn turn(is_sending_, sent_, lock);
   for (;;) {
-    Status status = channel_->send(bytes, deadline);
+    Status status = described([&] { return channel_->send(bytes, deadline); });
     lock.lock();
     if (!status.ok() || withdrawals_.empty()) return status;
     bytes = std::exchange(withdrawals_, {});
@@ -216,7 +217,8 @@ Reply Connection::receive(std::uint64_t id, Deadline deadline) {
 void Connection::read(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   const Turn turn(is_reading_, read_, lock);
   Replies replies;
-  Status status = read_some(deadline, replies);
+  // Replies that were on their way would be lost, so a failure is that of all who wait.
+  Status status = described([&] { return read_some(deadline, replies); });
   lock.lock();
   for (auto& [id, reply] : replies) {
     // Who gave up waiting is not in the list any more.

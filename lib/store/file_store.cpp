@@ -50,6 +50,12 @@ bool is_change(Kind kind, const Reply& reply) noexcept {
   return !may_be_in_vain || reply.number != 0;
 }
 
+/// Whatever happens on the way, others get the file.
+struct Unlock {
+  LogFile& log;
+  ~Unlock() { log.unlock(); }
+};
+
 /// The request as others will execute it: it has no time of its own.
 Request timeless(Request request) {
   request.timeout = request.kind == Kind::barrier ? Duration::max() : Duration::zero();
@@ -123,10 +129,10 @@ std::optional<Reply> FileStore::attempt(Call& call) {
                      Status(StatusCode::timeout, "another process does not let go of the file")
                          .with_hint("look for a process of the job that is stopped")};
   }
+  const Unlock unlock{log_};
   Status status = catch_up();
   std::optional<Reply> reply = status.ok() ? answer(call) : Reply{.status = std::move(status)};
   if (!reply) reply = serve(call, now);
-  log_.unlock();
   return reply;
 }
 

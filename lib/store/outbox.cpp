@@ -35,8 +35,15 @@ void Outbox::push(std::uint64_t id, Reply reply) {
 
 void Outbox::write_head(std::uint64_t id, const Reply& reply, std::string& to) {
   const std::size_t values_bytes = value_bytes(reply) + reply.values.size() * sizeof(std::uint32_t);
-  const std::size_t start = wire::open_frame(to);
-  encode_head(reply, to);
+  const std::size_t before = to.size();
+  std::size_t start = 0;
+  try {
+    start = wire::open_frame(to);
+    encode_head(reply, to);
+  } catch (...) {
+    to.resize(before);  // or others would have the beginning of it in front of theirs
+    throw;
+  }
   wire::close_frame(to, start, id, values_bytes);
   bytes_ += to.size() - start + values_bytes;
 }

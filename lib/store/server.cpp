@@ -23,6 +23,7 @@
 #include <asio/steady_timer.hpp>
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "base/log.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
@@ -40,6 +41,7 @@ using namespace std::chrono_literals;
 constexpr std::size_t scratch_bytes = 64 << 10;
 constexpr int accepts_at_once_max = 64;
 constexpr Duration accept_pause = 100ms;
+constexpr Duration retry_pause = 10ms;  // while there is no memory
 
 /// Warnings that a stranger can cause: at most one a second, with the number of those left out.
 class StrangerLog {
@@ -194,7 +196,7 @@ class Server::Hub final : public SessionHost {
   void serve(Session& session, std::uint64_t id, Request request) override;
   void withdraw(Session& session, std::uint64_t id) override;
   void settle(std::shared_ptr<Session> session) override;
-  void leave(Session& session, const Status& why) override;
+  void leave(Session& session, const Status& why) noexcept override;
 
  private:
   enum class Life : std::uint8_t { goes_on, ends_when_idle, ended };
@@ -205,7 +207,8 @@ class Server::Hub final : public SessionHost {
   };
 
   void run() noexcept;
-  void stop();
+  void resume();
+  void stop() noexcept;
   void end_if_idle();
   void await_clients();
   void accept();
@@ -216,9 +219,14 @@ class Server::Hub final : public SessionHost {
   void welcome(Fd socket);
   void push_out_oldest_stranger();
   void deliver();
+  template <class Work>
+  auto on_keys(const Work& work);
   [[nodiscard]] std::optional<Reply> attend(const Session& session, Request& request);
   void announce(std::string key, std::string value);
+  void note_place(Session& session, std::uint64_t id, Ticket ticket);
   void note_refusal(const Session& session, const Status& why);
+  void note_end(const Session& session, const Status& why, bool is_stranger);
+  void announce_will(std::uint64_t serial);
   void take_turns();
   void await_time();
   void on_time();
@@ -227,6 +235,7 @@ class Server::Hub final : public SessionHost {
   const std::unique_ptr<wire::TlsContext> tls_;  // before all that may hold a session
   asio::io_context io_{1};
   OwnedSocket<asio::ip::tcp::acceptor> acceptor_;
+  bool awaits_clients_ = false;  // now, or after a pause
   const ReactorFiles reactor_files_{acceptor_->native_handle()};
   asio::steady_timer timer_{io_};
   Deadline timer_at_;  // never: it is not set
@@ -235,6 +244,8 @@ class Server::Hub final : public SessionHost {
   bool is_flooded_ = false;
 
   Keyspace keyspace_;
+  bool is_broken_ = false;  // it is not to be used any more
+  bool is_stopping_ = false;
   Attendance attendance_;
   Ticket next_ticket_ = 0;
   std::unordered_map<Ticket, Place> places_;  // whose the parked requests are
@@ -247,6 +258,7 @@ class Server::Hub final : public SessionHost {
   bool takes_turns_ = false;
   std::atomic<std::size_t> connections_ = 0;
   std::atomic<Life> life_ = Life::goes_on;
+  std::atomic<bool> is_ending_ = false;  // in place of a message for which there is no memory
 
   std::vector<char> scratch_ = std::vector<char>(scratch_bytes);
   std::size_t held_ = 0;
@@ -266,26 +278,48 @@ Server::Hub::Hub(ServerOptions options, std::unique_ptr<wire::TlsContext> tls, F
 }
 
 Server::Hub::~Hub() {
-  asio::post(io_, [this] { stop(); });
+  try {
+    asio::post(io_, [this] { stop(); });
+  } catch (const std::bad_alloc&) {
+    is_ending_ = true;
+    io_.stop();
+  }
   thread_.join();
 }
 
 void Server::Hub::run() noexcept {
+  bool is_interrupted = false;
   for (;;) {
     try {
+      if (is_interrupted) resume();
+      is_interrupted = false;
       io_.run();
-      return;
+      break;
     } catch (const std::exception& error) {
       log::line(log::Level::error, "store: {}", error.what());
+      if (is_interrupted) std::this_thread::sleep_for(retry_pause);
+      is_interrupted = true;
     }
   }
+  if (is_ending_) stop();
 }
 
-void Server::Hub::stop() {
+/// Waits again for all that an exception may have kept from being waited for.
+void Server::Hub::resume() {
+  if (is_broken_) stop();
+  if (!acceptor_->is_open()) return;
+  if (!awaits_clients_) await_clients();
+  timer_at_ = Deadline::never();
+  await_time();
+}
+
+void Server::Hub::stop() noexcept {
+  if (std::exchange(is_stopping_, true)) return;
   acceptor_.close();
   accept_timer_.cancel();
   timer_.cancel();
-  const Status why(StatusCode::aborted, "the store is being closed");
+  const Status why =
+      described([] { return Status(StatusCode::aborted, "the store is being closed"); });
   while (!sessions_.empty()) {
     const std::shared_ptr<Session> session = sessions_.begin()->second;
     session->close(why);
@@ -310,8 +344,10 @@ void Server::Hub::end_if_idle() {
 
 void Server::Hub::await_clients() {
   acceptor_->async_wait(asio::socket_base::wait_read, [this](const asio::error_code& error) {
+    awaits_clients_ = false;
     if (!error && acceptor_->is_open()) accept();
   });
+  awaits_clients_ = true;
 }
 
 void Server::Hub::accept() {
@@ -334,8 +370,10 @@ void Server::Hub::accept() {
 void Server::Hub::rest(Instant until) {
   accept_timer_.expires_at(until);
   accept_timer_.async_wait([this](const asio::error_code& error) {
+    awaits_clients_ = false;
     if (!error && acceptor_->is_open()) await_clients();
   });
+  awaits_clients_ = true;
 }
 
 /// Too many have come of late who did not prove who they are. A short queue outside: who belongs to
@@ -383,15 +421,20 @@ bool Server::Hub::accept_one() {
   return true;
 }
 
-void Server::Hub::welcome(Fd socket) try {
+void Server::Hub::welcome(Fd socket) {
   const std::uint64_t serial = next_serial_++;
-  const auto session = std::make_shared<Session>(io_, std::move(socket), serial, *this);
-  sessions_.emplace(serial, session);
-  strangers_.emplace(serial, monotonic_clock().now() + options_.handshake_timeout);
-  connections_ = sessions_.size();
-  session->start();
-} catch (const std::exception& error) {
-  log::line(log::Level::error, "store: a client can't be served: {}", error.what());
+  try {
+    const auto session = std::make_shared<Session>(io_, std::move(socket), serial, *this);
+    sessions_.emplace(serial, session);
+    strangers_.emplace(serial, monotonic_clock().now() + options_.handshake_timeout);
+    connections_ = sessions_.size();
+    session->start();
+  } catch (const std::exception& error) {
+    log::line(log::Level::error, "store: a client can't be served: {}", error.what());
+    strangers_.erase(serial);
+    sessions_.erase(serial);
+    connections_ = sessions_.size();
+  }
 }
 
 void Server::Hub::push_out_oldest_stranger() {
@@ -405,24 +448,51 @@ bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
   return held_ <= limits::store_partial_bytes_max;
 }
 
+/// Does some work on the keyspace. When memory runs out on the way, what others wait for may be
+/// lost: so the store ends, which all clients notice at once.
+template <class Work>
+auto Server::Hub::on_keys(const Work& work) {
+  try {
+    return work();
+  } catch (...) {
+    is_broken_ = true;
+    life_ = Life::ended;
+    log::line(log::Level::error, "store: it ends, because memory ran out while it changed keys");
+    throw;
+  }
+}
+
 void Server::Hub::serve(Session& session, std::uint64_t id, Request request) {
   const Ticket ticket = next_ticket_++;
   std::optional<Reply> reply = attend(session, request);
-  if (!reply) reply = keyspace_.execute(ticket, std::move(request), monotonic_clock().now());
+  if (!reply) {
+    reply = on_keys(
+        [&] { return keyspace_.execute(ticket, std::move(request), monotonic_clock().now()); });
+  }
   if (reply) {
     session.reply(id, std::move(*reply));
   } else {
-    places_.emplace(ticket, Place{&session, id});
-    session.tickets().insert(ticket);
+    note_place(session, id, ticket);
   }
   deliver();
+}
+
+/// In both lists or in none: a session that ends takes its places with it.
+void Server::Hub::note_place(Session& session, std::uint64_t id, Ticket ticket) {
+  places_.emplace(ticket, Place{&session, id});
+  try {
+    session.tickets().insert(ticket);
+  } catch (const std::bad_alloc&) {
+    places_.erase(ticket);
+    throw;
+  }
 }
 
 void Server::Hub::withdraw(Session& session, std::uint64_t id) {
   const auto found = std::ranges::find_if(
       session.tickets(), [&](Ticket ticket) { return places_.at(ticket).id == id; });
   if (found == session.tickets().end()) return;  // it has its reply
-  keyspace_.cancel(*found);
+  on_keys([&] { keyspace_.cancel(*found); });
   places_.erase(*found);
   session.tickets().erase(found);
   deliver();
@@ -448,7 +518,9 @@ void Server::Hub::announce(std::string key, std::string value) {
   const Request request{.kind = Kind::compare_set,
                         .keys = {std::move(key)},
                         .values = {std::string(), std::move(value)}};
-  static_cast<void>(keyspace_.execute(next_ticket_++, request, monotonic_clock().now()));
+  on_keys([&] {
+    static_cast<void>(keyspace_.execute(next_ticket_++, request, monotonic_clock().now()));
+  });
 }
 
 void Server::Hub::deliver() {
@@ -458,8 +530,12 @@ void Server::Hub::deliver() {
     const auto [session, id] = found->second;
     places_.erase(found);
     session->tickets().erase(each.ticket);
-    session->reply(id, std::move(each.reply));
-    ready_.push_back(session->shared_from_this());
+    try {
+      session->reply(id, std::move(each.reply));
+      ready_.push_back(session->shared_from_this());
+    } catch (const std::bad_alloc&) {
+      session->close(Status::out_of_memory());  // its client waits for this reply
+    }
   }
 }
 
@@ -480,13 +556,31 @@ void Server::Hub::take_turns() {
   await_time();
 }
 
-void Server::Hub::leave(Session& session, const Status& why) {
+void Server::Hub::leave(Session& session, const Status& why) noexcept {
+  const auto unless_memory_lacks = [](const auto& work) {
+    static_cast<void>(described([&] {
+      work();
+      return Status();
+    }));
+  };
   for (const Ticket ticket : session.tickets()) {
-    keyspace_.cancel(ticket);
+    if (!is_broken_) unless_memory_lacks([&] { on_keys([&] { keyspace_.cancel(ticket); }); });
     places_.erase(ticket);
   }
   session.tickets().clear();
-  if (strangers_.erase(session.serial()) > 0 && why.code() != StatusCode::aborted) {
+  const bool is_stranger = strangers_.erase(session.serial()) > 0;
+  unless_memory_lacks([&] { note_end(session, why, is_stranger); });
+  sessions_.erase(session.serial());
+  connections_ = sessions_.size();
+  unless_memory_lacks([&] { announce_will(session.serial()); });
+  if (sessions_.empty() && life_ == Life::ends_when_idle) {
+    unless_memory_lacks([&] { asio::post(io_, [this] { end_if_idle(); }); });
+  }
+  if (is_broken_) stop();
+}
+
+void Server::Hub::note_end(const Session& session, const Status& why, bool is_stranger) {
+  if (is_stranger && why.code() != StatusCode::aborted) {
     note_refusal(session, why);
     stranger_log_.warn(session.peer(), why);
   } else if (why.code() == StatusCode::limit_exceeded) {
@@ -494,16 +588,14 @@ void Server::Hub::leave(Session& session, const Status& why) {
   } else {
     log::line(log::Level::debug, "store: {} left: {}", session.peer(), why.what());
   }
-  sessions_.erase(session.serial());
-  connections_ = sessions_.size();
-  auto will = attendance_.remove(session.serial());
+}
+
+void Server::Hub::announce_will(std::uint64_t serial) {
+  auto will = attendance_.remove(serial);
   if (will && acceptor_->is_open()) {
     announce(std::move(will->key), std::move(will->value));
     deliver();
     take_turns();
-  }
-  if (sessions_.empty() && life_ == Life::ends_when_idle) {
-    asio::post(io_, [this] { end_if_idle(); });
   }
 }
 
@@ -534,7 +626,7 @@ void Server::Hub::on_time() {
     const std::shared_ptr<Session> slow = sessions_.at(strangers_.begin()->first);
     slow->close(Status(StatusCode::timeout, "it did not prove in time who it is"));
   }
-  keyspace_.expire(now);
+  on_keys([&] { keyspace_.expire(now); });
   for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
   deliver();
   take_turns();

@@ -11,6 +11,7 @@
 #include <asio/error.hpp>
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "net/socket.hpp"
@@ -51,11 +52,11 @@ std::string Session::peer() const {
 }
 
 template <class Action>
-void Session::guarded(Action action) {
+void Session::guarded(Action action) noexcept {
   try {
     if (!is_closed_) action();
-  } catch (const std::exception& error) {
-    close(Status(StatusCode::internal, error.what()));
+  } catch (...) {
+    close(status_of_exception());
   }
 }
 
@@ -203,7 +204,7 @@ bool Session::is_paused() const noexcept {
   return outbox_.bytes() + encrypted_.size() >= limits::store_unsent_bytes_max;
 }
 
-void Session::turn() {
+void Session::turn() noexcept {
   guarded([this] {
     for (;;) {
       serve_frames();
@@ -274,11 +275,12 @@ void Session::encrypt() {
   encrypted_ = tls_->take_output();
 }
 
-void Session::close(const Status& why) {
+void Session::close(const Status& why) noexcept {
   if (std::exchange(is_closed_, true)) return;
   // A last word, such as an alert of TLS, as far as it can go without waiting.
   if (!encrypted_.empty()) {
-    static_cast<void>(net::send_all(socket_->native_handle(), encrypted_, Deadline(Instant())));
+    static_cast<void>(described(
+        [&] { return net::send_all(socket_->native_handle(), encrypted_, Deadline(Instant())); }));
   }
   static_cast<void>(host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0))));
   host_.leave(*this, why);

@@ -57,7 +57,7 @@ class SessionHost {
   /// Lets this session, and others that have replies now, take their turn.
   virtual void settle(std::shared_ptr<Session> session) = 0;
   /// The session is closed and won't be heard of again.
-  virtual void leave(Session& session, const Status& why) = 0;
+  virtual void leave(Session& session, const Status& why) noexcept = 0;
 };
 
 class Session : public std::enable_shared_from_this<Session> {
@@ -68,8 +68,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Puts the reply into the outbox; a turn sends it.
   void reply(std::uint64_t id, Reply reply) { outbox_.push(id, std::move(reply)); }
   /// Serves what came in, sends what can be sent, and waits for more.
-  void turn();
-  void close(const Status& why);
+  void turn() noexcept;
+  void close(const Status& why) noexcept;
 
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   /// Of its requests that wait. Kept by the host.
@@ -102,7 +102,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void account();
   [[nodiscard]] bool is_paused() const noexcept;
   template <class Action>
-  void guarded(Action action);
+  void guarded(Action action) noexcept;
 
   OwnedSocket<asio::ip::tcp::socket> socket_;
   const std::uint64_t serial_;

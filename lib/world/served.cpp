@@ -116,8 +116,9 @@ Status publish(const std::string& path, std::string_view content) {
 void withdraw(const std::string& path) noexcept {
   Registry& all = registry();
   const std::lock_guard lock(all.mutex);
-  if (--all.published[path] > 0) return;
-  all.published.erase(path);
+  const auto found = all.published.find(path);
+  if (found == all.published.end() || --found->second > 0) return;
+  all.published.erase(found);
   ::unlink(path.c_str());
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -30,12 +31,21 @@ net::Address with_any_port(net::Address address) noexcept {
   return address;
 }
 
-bool is_same(const net::Address& a, const net::Address& b) {
-  return a.endpoint().to_string() == b.endpoint().to_string();
+bool is_same_host(const net::Address& a, const net::Address& b) noexcept {
+  if (a.storage.ss_family != b.storage.ss_family) return false;
+  if (a.storage.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in&>(a.storage).sin_addr.s_addr ==
+           reinterpret_cast<const sockaddr_in&>(b.storage).sin_addr.s_addr;
+  }
+  return std::memcmp(&reinterpret_cast<const sockaddr_in6&>(a.storage).sin6_addr,
+                     &reinterpret_cast<const sockaddr_in6&>(b.storage).sin6_addr,
+                     sizeof(in6_addr)) == 0;
 }
 
-bool is_same_host(const net::Address& a, const net::Address& b) {
-  return a.endpoint().host == b.endpoint().host;
+/// Both families have the port in the same place.
+bool is_same(const net::Address& a, const net::Address& b) noexcept {
+  return is_same_host(a, b) && reinterpret_cast<const sockaddr_in&>(a.storage).sin_port ==
+                                   reinterpret_cast<const sockaddr_in&>(b.storage).sin_port;
 }
 
 /// To be chosen before there is a connection: one that paces is not rid of it by another choice.

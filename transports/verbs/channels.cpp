@@ -26,8 +26,8 @@ Result<Channel*> Channels::open(Peer& peer, std::uint64_t lane) {
                   fmt::format("there are {} channels", tcp::channel_places))
         .with_hint("free communicators that are not needed any more");
   }
-  channel.id = static_cast<ChannelId>(opened_.size());
   opened_.push_back(&channel);
+  channel.id = static_cast<ChannelId>(opened_.size() - 1);
   return &channel;
 }
 

@@ -195,7 +195,7 @@ bool VerbsTransport::look() {
       links_.handle(event);
     }
   }
-  if (!links_.is_quiet()) links_.expire();
+  if (!links_.is_idle()) links_.expire();
   take_news();
   expire();
   return events.size() == tcp::Poller::events_at_once;
