@@ -26,7 +26,7 @@ TABLE = ROOT / "tests/tiers.md"
 # How long all fuzz targets run together.
 FUZZ_S = 60
 FUZZ_CI_S = 30  # unless they are added because of what has changed
-FUZZ_NIGHTLY_S = 3600
+FUZZ_NIGHTLY_S = 900
 
 # The folders of each tier, in this order. The last part of CI and of the nightly run is the demo.
 FOLDERS = {"check": ("gcc",), "ci": ("gcc", "address", "thread"), "nightly": VARIANTS}
