@@ -50,8 +50,8 @@ struct Reduce {
 };
 
 struct Options {
-  /// Past it the operation fails, and the communicator with it. None: the communicator's own
-  /// (JoinOptions::operation_timeout). Zero is no time at all; less is refused.
+  /// If it expires, the operation and its communicator fail. Not set: the communicator's
+  /// (JoinOptions::operation_timeout). Zero: only what can be done at once. Below zero is an error.
   std::optional<std::chrono::nanoseconds> timeout = {};
   /// Called once, when an operation that has begun is over, before those who wait for it go on. By
   /// any thread, inside the library: it must not wait or call Hocket. What it throws is logged, and

@@ -47,8 +47,8 @@ class HOCKET_API Work {
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
   /// Whether it is over, without waiting; whether it went well is what wait() says.
   [[nodiscard]] bool is_over();
-  /// How the operation ended; of code in_progress as long as it has not ended. Does not wait, and
-  /// does not move the operation on: is_over() does.
+  /// How the operation ended, or a Status with code in_progress. Neither waits nor makes progress;
+  /// call is_over() to make progress without waiting.
   [[nodiscard]] Status status() const;
   /// Of a receive that is over and went well.
   [[nodiscard]] Received received() const;
@@ -165,12 +165,13 @@ struct JoinOptions {
   /// How the ranks meet: env://, tcp://HOST:PORT?rank=&size=, file:///PATH?rank=&size=; empty for
   /// HOCKET_RENDEZVOUS, else what the launcher says.
   std::string url = {};
-  /// For all ranks to be there; none for HOCKET_STORE_TIMEOUT.
+  /// How long to wait for all ranks; not set: HOCKET_STORE_TIMEOUT. Below zero is an error.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  /// Of operations that name none. Zero is no time at all; less is refused, here and above.
+  /// Timeout of operations that set none. Zero: only what can be done at once. Below zero is an
+  /// error.
   std::chrono::nanoseconds operation_timeout = std::chrono::minutes(30);
-  /// Of the world. Worlds of different names never meet, so that libraries in one program need not
-  /// agree on the order in which they join. At most 64 letters, digits, '.', '_' and '-'.
+  /// The name of the world. Worlds of different names never meet, so that libraries in one program
+  /// need not agree on the order in which they join. At most 64 letters, digits, '.', '_' and '-'.
   std::string name = {};
 };
 

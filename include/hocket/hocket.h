@@ -16,7 +16,7 @@
  * done), and any other negative value is HOCKET_INVALID_ARGUMENT.
  * 10. Every function may be called from any thread, but not while another one changes the
  * environment (setenv): the HOCKET_* variables are read at the first call that needs them.
- * 10. Handles do not survive fork(): in the child every function that takes one of its parent's
+ * 11. Handles do not survive fork(): in the child every function that takes one of its parent's
  * fails at once with HOCKET_INVALID_ARGUMENT, but for those that free it or return its rank or
  * size. The child may join a world of its own. A program that is executed gets no descriptor.
  */

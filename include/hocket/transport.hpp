@@ -24,9 +24,9 @@
 
 namespace hocket::inline v0 {
 
-/// Of this end of a channel, as open() gave it: below channel_ids_end, as the bits above are for
-/// whoever combines transports. After close() a number may be given to another channel, but only
-/// after 255 others: ops that come late fail.
+/// Identifies this end of a channel; open() returns it. Ids are below channel_ids_end, because the
+/// library uses the bits above to combine transports. After close() an id may be reused, but only
+/// after 255 other ids, so that an op posted late fails.
 using ChannelId = std::uint32_t;
 inline constexpr ChannelId channel_ids_end = ChannelId{1} << 28;
 
@@ -132,10 +132,10 @@ class HOCKET_API Transport {
   virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
 
   /// All lanes from `first` to `last`, to every peer, are over for good: as close() for channels
-  /// that are open. Of others, the peer's end fails with peer_lost when the peer opens it, or has
-  /// opened it already, though this rank never did; but this rank must poll for that. What open()
-  /// gives for such a lane from now on is closed. Callers end what belongs together by this, so
-  /// that nothing need be remembered of each channel.
+  /// that are open. For lanes that this rank never opened, the peer's end fails with peer_lost as
+  /// well, whether the peer has opened it or opens it later. This rank must keep polling for that.
+  /// A later open() of such a lane here returns a channel that is already closed. Callers end what
+  /// belongs together by this, so that nothing need be remembered of each channel.
   virtual void close_lanes(std::uint64_t first, std::uint64_t last,
                            const Status& reason) noexcept = 0;
 
