@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/fd.hpp"
+
 namespace hocket::verbs {
 namespace {
 
@@ -35,6 +37,18 @@ const Result<Ibverbs>& ibverbs() {
   static constexpr const char* libraries[] = {"libibverbs.so.1"};
   static const Result<Ibverbs> loaded = load_for_forks(libraries);
   return loaded;
+}
+
+DeviceList::DeviceList() noexcept {
+  watch_forks();
+  const ForkPause pause;
+  devices_ = api().ibv_get_device_list(&count_);
+  if (devices_ == nullptr) count_ = 0;
+}
+
+DeviceList::~DeviceList() {
+  const ForkPause pause;
+  if (devices_ != nullptr) api().ibv_free_device_list(devices_);
 }
 
 int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& to) {

@@ -64,6 +64,24 @@ struct Ibverbs {
 /// For what is only called where ibverbs() has been asked before.
 [[nodiscard]] inline const Ibverbs& api() { return *ibverbs(); }
 
+/// The adapters of this host. The library has a lock while it looks for them, which a child made by
+/// fork() at that moment would find locked for ever: so no thread forks then.
+class DeviceList {
+ public:
+  DeviceList() noexcept;
+  DeviceList(const DeviceList&) = delete;
+  DeviceList& operator=(const DeviceList&) = delete;
+  ~DeviceList();
+
+  [[nodiscard]] auto begin() const noexcept { return devices_; }
+  [[nodiscard]] auto end() const noexcept { return devices_ + count_; }
+  [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
+
+ private:
+  ibv_device** devices_ = nullptr;
+  int count_ = 0;
+};
+
 /// As verbs.h has it, whose own would have to be linked with the library. 0 or an errno.
 [[nodiscard]] int query_port(ibv_context* context, std::uint8_t port, ibv_port_attr& to);
 

@@ -206,16 +206,16 @@ Result<std::vector<ChosenPort>> choose_ports(std::span<const Port> ports, const 
 
 Result<std::vector<Port>> list_ports() {
   if (!ibverbs().ok()) return ibverbs().status();
-  int count = 0;
-  ibv_device** const devices = api().ibv_get_device_list(&count);
+  const DeviceList devices;
   std::vector<Port> ports;
-  for (int i = 0; devices != nullptr && i < count; ++i) add_ports(devices[i], ports);
-  if (devices != nullptr) api().ibv_free_device_list(devices);
+  for (ibv_device* const device : devices) add_ports(device, ports);
   if (!ports.empty()) return ports;
-  return Status(StatusCode::unsupported, count > 0 ? "no RDMA adapter of this host can be opened"
-                                                   : "this host has no RDMA adapter")
-      .with_hint(count > 0 ? "may this user open /dev/infiniband/uverbs*?"
-                           : "see `rdma link`; is the adapter's driver loaded, and ib_uverbs?");
+  if (devices.empty()) {
+    return Status(StatusCode::unsupported, "this host has no RDMA adapter")
+        .with_hint("see `rdma link`; is the adapter's driver loaded, and ib_uverbs?");
+  }
+  return Status(StatusCode::unsupported, "no RDMA adapter of this host can be opened")
+      .with_hint("may this user open /dev/infiniband/uverbs*?");
 }
 
 std::string to_string(const Gid& gid) {

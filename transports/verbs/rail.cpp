@@ -35,16 +35,12 @@ Status refused(const Port& port, std::string_view what, int error) {
 }
 
 Owned<ibv_context> open_device(const std::string& name) {
-  int count = 0;
-  ibv_device** const devices = api().ibv_get_device_list(&count);
-  Owned<ibv_context> context;
-  for (int i = 0; devices != nullptr && i < count && context == nullptr; ++i) {
-    if (name == api().ibv_get_device_name(devices[i])) {
-      context.reset(api().ibv_open_device(devices[i]));
+  for (ibv_device* const device : DeviceList()) {
+    if (name == api().ibv_get_device_name(device)) {
+      return Owned<ibv_context>(api().ibv_open_device(device));
     }
   }
-  if (devices != nullptr) api().ibv_free_device_list(devices);
-  return context;
+  return nullptr;
 }
 
 /// For people, of those that are worth a word.
