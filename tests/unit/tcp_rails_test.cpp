@@ -344,7 +344,7 @@ TEST_CASE("what a silent connection swallowed is sent over the other, and it is 
       CHECK(longest < 8s);
       const Stopwatch after_it;
       pair.exchange(24);
-      CHECK(after_it.elapsed() < 1s);
+      CHECK(after_it.elapsed() < 2s);  // as it does not wait for the silent one again
     }
   }
 }
