@@ -9,9 +9,9 @@ namespace hocket {
 /// status of an Error, and internal with the text of anything else. To be called in a catch block.
 [[nodiscard]] Status status_of_exception() noexcept;
 
-/// What describe() gives, or out_of_memory() when there is no memory for it.
+/// What describe() gives, a Status or a Result; or, if it throws, that as a status.
 template <class Describe>
-[[nodiscard]] Status described(const Describe& describe) noexcept {
+[[nodiscard]] auto described(const Describe& describe) noexcept -> decltype(describe()) {
   try {
     return describe();
   } catch (...) {

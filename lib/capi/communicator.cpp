@@ -60,7 +60,7 @@ std::optional<std::chrono::nanoseconds> timeout(std::int64_t nanoseconds) {
   if (nanoseconds < 0) {
     hocket::throw_error(
         hocket::Status(hocket::StatusCode::invalid_argument,
-                       "a timeout below zero: " + std::to_string(nanoseconds) + " ns")
+                       "the timeout is below zero: " + std::to_string(nanoseconds) + " ns")
             .with_hint("0 is the default; HOCKET_NO_WAIT is no time at all"));
   }
   return std::chrono::nanoseconds(nanoseconds);

@@ -1,7 +1,9 @@
 #include "comm/arguments.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,11 @@ namespace hocket::comm {
 namespace {
 
 Status wrong(std::string what) { return Status(StatusCode::invalid_argument, std::move(what)); }
+
+Status below_zero(std::string_view option, std::chrono::nanoseconds value) {
+  return wrong(fmt::format("the {} is below zero: {} ns", option, value.count()))
+      .with_hint("leave it out for the default");
+}
 
 /// Elements in `in` and `out` at this rank.
 struct Elements {
@@ -147,7 +154,8 @@ Status check(const Collective& c, const Place& place) {
 }
 
 Status check(const Options& options) {
-  if (options.timeout && options.timeout->count() < 0) return wrong("a timeout below zero");
+  if (options.timeout && options.timeout->count() < 0)
+    return below_zero("timeout", *options.timeout);
   if (options.memory < MemoryKind::detect || options.memory > MemoryKind::managed) {
     return wrong(fmt::format("unknown kind of memory: {}", static_cast<int>(options.memory)));
   }
@@ -155,8 +163,11 @@ Status check(const Options& options) {
 }
 
 Status check(const JoinOptions& options) {
-  if (options.timeout && options.timeout->count() < 0) return wrong("a timeout below zero");
-  if (options.operation_timeout.count() < 0) return wrong("an operation_timeout below zero");
+  if (options.timeout && options.timeout->count() < 0)
+    return below_zero("timeout", *options.timeout);
+  if (options.operation_timeout.count() < 0) {
+    return below_zero("operation_timeout", options.operation_timeout);
+  }
   return {};
 }
 

@@ -77,13 +77,7 @@ Card card_of(const engine::MadeTransport& made, const world::World& world,
 Result<std::vector<Card>> meet(const world::World& world, const Result<Card>& ours) {
   const auto rank = static_cast<std::uint32_t>(world.rank);
   const auto size = static_cast<std::uint32_t>(world.size);
-  auto cards = [&]() -> Result<std::vector<Card>> {
-    try {
-      return exchange(ours, rank, size, *world.store);
-    } catch (...) {
-      return status_of_exception();
-    }
-  }();
+  auto cards = described([&] { return exchange(ours, rank, size, *world.store); });
   // Also if that failed, as the others may not know it yet. A rank that is lost never comes.
   world::let_all_in(world, cards.ok() ? Duration(limits::cards_farewell) : limits::entry_farewell);
   if (!cards.ok()) return cards;

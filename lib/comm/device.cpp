@@ -43,8 +43,10 @@ class Finder {
     if (kind == MemoryKind::host) return {};
     has_device_ = has_device_ || is_of_device(kind);
     if (is_of_device(kind) && device_ >= 0 && device_ != facts->device) {
-      return wrong_buffer(
-          fmt::format("memory of device {} and of device {}", device_, facts->device));
+      return Status(
+                 wrong_buffer(fmt::format("its buffers are in memory of device {} and of device {}",
+                                          device_, facts->device)))
+          .with_hint("give each operation buffers of one device");
     }
     if (is_of_device(kind)) device_ = facts->device;
     return {};
@@ -54,8 +56,8 @@ class Finder {
     if (!has_device_ && !has_stream) return -1;
     if (has_host_) {
       return Status(wrong_buffer(has_device_
-                                     ? "memory of the host and of a device"
-                                     : "a stream, and memory of the host that is not pinned"))
+                                     ? "its buffers are in memory of the host and of a device"
+                                     : "it has a stream, but its memory of the host is not pinned"))
           .with_hint("copy it first, or allocate it pinned")
           .caused_by(unknown_);
     }

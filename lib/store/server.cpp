@@ -390,7 +390,8 @@ void Server::Hub::set_flooded(bool is_flooded) {
       ::listen(acceptor_->native_handle(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
   if (is_flooded) {
     log::line(log::Level::warning,
-              "store: strangers come faster than {} a second: they wait from now on",
+              "store: more than {} connections a second do not prove who they are: they wait from "
+              "now on. Is it a port scanner, or a process with another secret?",
               limits::strangers_per_second);
   }
 }
@@ -508,7 +509,11 @@ std::optional<Reply> Server::Hub::attend(const Session& session, Request& reques
   if (request.kind == Kind::will) {
     attendance_.add(session.serial(), {std::move(key), std::move(value), member}, now);
   } else if (!attendance_.report({std::move(key), member.rank, std::move(value)}, now)) {
-    return Reply{.status = Status(StatusCode::limit_exceeded, "too many ranks are reported")};
+    return Reply{
+        .status = Status(StatusCode::limit_exceeded,
+                         fmt::format("the store keeps {} reports of ranks that ended, and no more",
+                                     Attendance::reports_max))
+                      .with_hint("end this job, and start it with a new store")};
   }
   for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
   return Reply{};

@@ -177,9 +177,9 @@ Result<Seat> Porch::give_up(Deadline deadline) {
   }
   const Status fault =
       ranks->empty()
-          ? Status(
-                StatusCode::timeout,
-                fmt::format("all {} ranks came, but one stopped at the door; {}", who_.size, who))
+          ? Status(StatusCode::timeout,
+                   fmt::format("all {} ranks came, but one stopped before it had joined; {}",
+                               who_.size, who))
                 .with_hint("look at the output of all ranks: did one end early?")
           : Status(StatusCode::timeout,
                    fmt::format("{} of {} ranks{} {} missing: {}; {}", ranks->size(), who_.size,

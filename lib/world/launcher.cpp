@@ -229,7 +229,7 @@ Status check_place(const Place& place) {
     return {};
   }
   return {StatusCode::invalid_argument,
-          fmt::format("{} says rank {} of {} and local rank {} of {}, which can't be",
+          fmt::format("{} says rank {} of {} and local rank {} of {}, which is impossible",
                       place.launcher, place.rank, place.size, place.local_rank, place.local_size)};
 }
 
@@ -243,7 +243,8 @@ Result<Place> read_place(const Launcher& launcher, const Environment& environmen
   if (attempt >= 0) place->attempt = attempt;
   if (!numbers.fault().ok()) {
     return Status(StatusCode::invalid_argument,
-                  fmt::format("{} started this process, but says nonsense", launcher.name))
+                  fmt::format("{} started this process, but one of its variables is wrong",
+                              launcher.name))
         .caused_by(numbers.fault());
   }
   Status status = check_place(*place);

@@ -445,7 +445,7 @@ void mistakes(World& world) {
   Numbers host(8, 1);
   const std::span<const std::int32_t> from = host;
   expect_refusal([&] { world.ranks.run(Collective::all_reduce<std::int32_t>(from, data.all())); },
-                 "memory of the host and of a device", "mixed memory");
+                 "in memory of the host and of a device", "mixed memory");
   expect_refusal(
       [&] {
         world.ranks.run(Collective::all_reduce<std::int32_t>(host, host, ReduceOp::sum,

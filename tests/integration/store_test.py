@@ -121,7 +121,7 @@ class Store(unittest.TestCase):
     def test_what_serve_would_ignore_is_refused(self) -> None:
         for words, text in (
             (["--at", "127.0.0.1:1", "--listen", "127.0.0.1:2"], "--listen 127.0.0.1:2 and --at 127.0.0.1:1"),
-            (["--timeout", "1s"], "--timeout is of commands that ask a store"),
+            (["--timeout", "1s"], "hocket store serve takes no --timeout"),
         ):
             with self.subTest(words):
                 ran = subprocess.run([HOCKET, "store", "serve", *words], env=environment(), text=True,

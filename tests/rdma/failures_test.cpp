@@ -23,8 +23,11 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "conformance/transport_world.hpp"
+#include "net/socket.hpp"
 #include "support/child.hpp"
+#include "transports/tcp/link.hpp"
 #include "transports/verbs/queue_pair.hpp"
 #include "transports/verbs/transport.hpp"
 
@@ -461,6 +464,21 @@ TEST_CASE("without enough memory that may be locked it is said what to raise") {
            status.hint().find("ulimit -l") != std::string_view::npos;
   });
   REQUIRE(child.ended_well());
+}
+
+TEST_CASE("behind a flood of strangers ranks still connect") {
+  TransportWorld world(verbs_subject, 2);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    const auto address = require(tcp::parse_address(world.at(rank).address()));
+    const Deadline deadline = Deadline::after(monotonic_clock(), soon);
+    const auto there = require(net::resolve(address.endpoints.front(), deadline)).front();
+    for (int i = 0; i < 2 * limits::strangers_at_once; ++i) {
+      static_cast<void>(require(net::connect_to(there, deadline)));  // and goes
+      if (i % 16 == 0) world.pump_rounds(1);
+    }
+  }
+  world.pump_rounds(100);
+  exchange(world, 0, 1, 0);
 }
 
 TEST_CASE("a thousand connections and failures leave nothing behind") {

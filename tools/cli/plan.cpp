@@ -205,7 +205,7 @@ void print_json(const std::vector<prove::Row>& rows) {
 
 int verify_all(const PlanOptions& options) {
   if (options.operation.empty() && !options.all) {
-    return fail("hocket plan", Status(StatusCode::invalid_argument, "which algorithms?")
+    return fail("hocket plan", Status(StatusCode::invalid_argument, "no operation was named")
                                    .with_hint("name an operation, or say --all"));
   }
   auto algorithms = find_algorithms(options);

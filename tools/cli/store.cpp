@@ -61,13 +61,14 @@ sigset_t hold_end_signals() {
 /// Where to serve: --listen, or --at as the other commands have it.
 Result<net::Endpoint> listen_endpoint(const StoreOptions& options) {
   if (!options.timeout.empty()) {
-    return Status(StatusCode::invalid_argument, "--timeout is of commands that ask a store")
+    return Status(StatusCode::invalid_argument, "hocket store serve takes no --timeout")
         .with_hint("leave it out: the store is served until a signal ends it");
   }
   if (!options.listen.empty() && !options.at.empty() && options.listen != options.at) {
-    return Status(
-        StatusCode::invalid_argument,
-        fmt::format("--listen {} and --at {} name two addresses", options.listen, options.at));
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("--listen {} and --at {} name two addresses", options.listen,
+                              options.at))
+        .with_hint("give one of them");
   }
   if (!options.listen.empty()) return net::parse_endpoint(options.listen);
   return net::parse_endpoint(options.at.empty() ? usual_address : options.at);

@@ -31,6 +31,12 @@ Status unanswered_by_peer(std::uint32_t peer) {
   return lost_peer(peer, "its connection broke", ETIMEDOUT);
 }
 
+Status too_many_channels(std::size_t count) {
+  return Status(StatusCode::limit_exceeded,
+                fmt::format("this rank has {} channels open, the most that there can be", count))
+      .with_hint("free communicators that are not needed any more");
+}
+
 Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room) {
   return Status(StatusCode::mismatch,
                 fmt::format("rank {} sent {} bytes to a receive of {}", peer, bytes, room))

@@ -42,6 +42,7 @@ class Scratch {
 [[nodiscard]] Status closed_by_peer(std::uint32_t peer);
 /// What it means when its host does not answer: the same as when the system finds that out.
 [[nodiscard]] Status unanswered_by_peer(std::uint32_t peer);
+[[nodiscard]] Status too_many_channels(std::size_t count);
 /// A message is longer than the receive that it meets.
 [[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
 

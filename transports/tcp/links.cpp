@@ -13,6 +13,7 @@
 #include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "net/interfaces.hpp"
 #include "transports/tcp/sockets.hpp"
 
@@ -459,8 +460,10 @@ void Links::expire() noexcept {
     const auto late = std::ranges::find_if(
         strangers_, [now](const auto& each) { return each->expiry.passed(now); });
     if (late == strangers_.end()) break;
-    drop(**late,
-         described([] { return Status(StatusCode::timeout, "it did not say in time who it is"); }));
+    drop(**late, described([] {
+      return Status(StatusCode::timeout, fmt::format("it did not prove within {} who it is",
+                                                     format_duration(limits::handshake_timeout)));
+    }));
   }
   for (auto next = dials_.begin(); next != dials_.end();) {
     Dial& dial = *(next++)->second;  // which may be over after this

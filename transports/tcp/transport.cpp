@@ -28,12 +28,6 @@ constexpr unsigned looks_between_checks = 256;
 /// For so many ops there is room to say that they failed, from the beginning on.
 constexpr std::uint64_t failures_min = 64;
 
-/// As push_back() would make it.
-template <class T>
-void make_room_in(std::vector<T>& list, std::size_t size) {
-  if (list.capacity() < size) list.reserve(std::max(size, 2 * list.capacity()));
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Transport>> TcpTransport::make(const TransportOptions& options,
@@ -77,10 +71,7 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  if (free_ids_.empty() && channels_.size() == channel_places) {
-    return Status(StatusCode::limit_exceeded, fmt::format("there are {} channels", channel_places))
-        .with_hint("free communicators that are not needed any more");
-  }
+  if (channels_.is_full()) return too_many_channels(channels_.size());
   Channel& channel = make_channel(peer, lane);
   if (is_over) {
     channel.failure = described([&] {
@@ -99,8 +90,7 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
 TcpTransport::Channel& TcpTransport::make_channel(std::uint32_t peer, std::uint64_t lane) {
   auto made = std::make_unique<Channel>();
   Channel& channel = *made;
-  const bool is_reused = !free_ids_.empty();
-  channel.id = is_reused ? free_ids_.back() : static_cast<ChannelId>(channels_.size());
+  channel.id = channels_.next();
   channel.lane = lane;
   channel.queues.peer = peer;
   channel.queues.streams = links_.streams(peer);
@@ -115,22 +105,17 @@ TcpTransport::Channel& TcpTransport::make_channel(std::uint32_t peer, std::uint6
   by_lane_.try_emplace({lane, peer}, channel.id);
   has_bundles_ = has_bundles_ || channel.bundle != nullptr;
   streams_ += channel.queues.streams;
-  if (is_reused) {
-    free_ids_.pop_back();
-    channels_[place_of(channel.id)] = std::move(made);
-  } else {
-    channels_.push_back(std::move(made));
-  }
+  channels_.add(std::move(made));
   return channel;
 }
 
 /// For one more channel, and so many streams of all; also for what closing them takes.
 void TcpTransport::make_room(std::size_t streams) {
   const std::size_t channels = channels_.size() + 1;
-  make_room_in(channels_, channels);
+  channels_.make_room();
   finishing_.reserve(channels);
   for (auto* const list : {&due_, &due_now_}) make_room_in(*list, channels);
-  for (auto* const list : {&free_ids_, &closed_}) make_room_in(*list, channels);
+  make_room_in(closed_, channels);
   for (auto* const list : {&turns_, &now_, &waiting_}) make_room_in(*list, streams);
   links_.make_room_for_closed_lanes();
 }
@@ -190,7 +175,7 @@ inline bool TcpTransport::has_room_for(const TransportOp& op) noexcept {
 }
 
 Status TcpTransport::no_channel(ChannelId id) const {
-  const bool is_over = id % channel_places < channels_.size();
+  const bool is_over = channels_.has_place_of(id);
   return {is_over ? StatusCode::aborted : StatusCode::invalid_argument,
           fmt::format("there is no channel {}{}", id, is_over ? " any more" : "")};
 }
@@ -329,8 +314,7 @@ void TcpTransport::bury() noexcept {
     if (is_listed(over)) return false;
     by_lane_.erase({over.lane, over.queues.peer});
     streams_ -= over.queues.streams;
-    channels_[place_of(id)].reset();
-    free_ids_.push_back(next_use(id));
+    channels_.remove(id);
     return true;
   });
 }

@@ -18,7 +18,7 @@
 #include "hocket/transport.hpp"
 
 #include "transports/tcp/bundle.hpp"
-#include "transports/tcp/channel_ids.hpp"
+#include "transports/tcp/channel_table.hpp"
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
@@ -72,13 +72,9 @@ class TcpTransport final : public Transport {
 
   explicit TcpTransport(Duration host_timeout) : links_(poller_), host_timeout_(host_timeout) {}
 
-  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return *channels_[place_of(id)]; }
+  [[nodiscard]] Channel& channel(ChannelId id) noexcept { return channels_.at(id); }
   /// Null if there is none.
-  [[nodiscard]] Channel* find(ChannelId id) noexcept {
-    const ChannelId place = place_of(id);
-    Channel* const found = place < channels_.size() ? channels_[place].get() : nullptr;
-    return found != nullptr && found->id == id ? found : nullptr;
-  }
+  [[nodiscard]] Channel* find(ChannelId id) noexcept { return channels_.find(id); }
   [[nodiscard]] Status no_channel(ChannelId id) const;
   [[nodiscard]] Channel& make_channel(std::uint32_t peer, std::uint64_t lane);
   [[nodiscard]] Status claim(Channel& channel);
@@ -130,8 +126,7 @@ class TcpTransport final : public Transport {
   Poller poller_ = {};
   Links links_;
   Scratch scratch_ = {};
-  std::vector<std::unique_ptr<Channel>> channels_ = {};  // null where one was buried
-  std::vector<ChannelId> free_ids_ = {};                 // for these places
+  ChannelTable<std::unique_ptr<Channel>> channels_ = {};
   std::vector<ChannelId> closed_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
   std::size_t streams_ = 0;                                                    // of all channels

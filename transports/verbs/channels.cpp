@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "transports/tcp/channel_ids.hpp"
+#include "transports/tcp/connection.hpp"
 
 namespace hocket::verbs {
 
@@ -15,26 +15,11 @@ Result<Channel*> Channels::open(Peer& peer, std::uint64_t lane) {
                   fmt::format("lane {} to rank {} is open already", lane, peer.rank))
         .with_peer(static_cast<int>(peer.rank));
   }
-  if (!free_ids_.empty()) {
-    channel.id = free_ids_.back();
-    free_ids_.pop_back();
-    opened_[tcp::place_of(*channel.id)] = &channel;
-    return &channel;
-  }
-  if (opened_.size() == tcp::channel_places) {
-    return Status(StatusCode::limit_exceeded,
-                  fmt::format("there are {} channels", tcp::channel_places))
-        .with_hint("free communicators that are not needed any more");
-  }
-  opened_.push_back(&channel);
-  channel.id = static_cast<ChannelId>(opened_.size() - 1);
+  if (opened_.is_full()) return tcp::too_many_channels(opened_.size());
+  opened_.make_room();
+  channel.id = opened_.next();
+  opened_.add(&channel);
   return &channel;
-}
-
-Channel* Channels::find(ChannelId id) const noexcept {
-  const ChannelId place = tcp::place_of(id);
-  Channel* const found = place < opened_.size() ? opened_[place] : nullptr;
-  return found != nullptr && found->id == id ? found : nullptr;
 }
 
 void Channels::end(Channel& channel) {
@@ -44,10 +29,7 @@ void Channels::end(Channel& channel) {
 void Channels::bury() noexcept {
   std::erase_if(ended_, [this](const Channel* channel) {
     if (!channel->is_idle()) return false;
-    if (channel->id) {
-      opened_[tcp::place_of(*channel->id)] = nullptr;
-      free_ids_.push_back(tcp::next_use(*channel->id));
-    }
+    if (channel->id) opened_.remove(*channel->id);
     channel->peer.lanes.erase(channel->lane);
     return true;
   });

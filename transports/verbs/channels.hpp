@@ -8,6 +8,7 @@
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
+#include "transports/tcp/channel_table.hpp"
 #include "transports/tcp/lane_set.hpp"
 #include "transports/verbs/channel.hpp"
 
@@ -18,7 +19,7 @@ class Channels {
   /// Has its number from now on. Fails with already_exists.
   [[nodiscard]] Result<Channel*> open(Peer& peer, std::uint64_t lane);
   /// Null when there is none, or none any more.
-  [[nodiscard]] Channel* find(ChannelId id) const noexcept;
+  [[nodiscard]] Channel* find(ChannelId id) const noexcept { return opened_.find(id); }
   /// Which is made when it is not known yet: messages may come before it is open.
   [[nodiscard]] static Channel& of(Peer& peer, std::uint64_t lane) {
     return peer.lanes.try_emplace(lane, peer, lane).first->second;
@@ -38,9 +39,8 @@ class Channels {
   void bury() noexcept;
 
  private:
-  std::vector<Channel*> opened_ = {};     // by place; null where one was buried
-  std::vector<ChannelId> free_ids_ = {};  // for these places
-  std::vector<Channel*> ended_ = {};      // to be buried
+  tcp::ChannelTable<Channel*> opened_ = {};
+  std::vector<Channel*> ended_ = {};  // to be buried
   tcp::LaneSet closed_lanes_ = {};
 };
 

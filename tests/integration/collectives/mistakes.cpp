@@ -64,7 +64,7 @@ class Mistakes {
     }
     wrong = of(CollectiveKind::barrier);
     wrong.options.timeout = std::chrono::nanoseconds(-1);
-    refused(wrong, "a timeout below zero");
+    refused(wrong, "the timeout is below zero");
     for (const int kind : {-1, 5}) {
       wrong = of(CollectiveKind::all_reduce);
       wrong.options.memory = static_cast<MemoryKind>(kind);
