@@ -244,7 +244,7 @@ class Server::Hub final : public SessionHost {
   bool is_flooded_ = false;
 
   Keyspace keyspace_;
-  bool is_broken_ = false;  // it is not to be used any more
+  bool is_broken_ = false;  // memory ran out while it was changed: it is not used any more
   bool is_stopping_ = false;
   Attendance attendance_;
   Ticket next_ticket_ = 0;
@@ -258,7 +258,7 @@ class Server::Hub final : public SessionHost {
   bool takes_turns_ = false;
   std::atomic<std::size_t> connections_ = 0;
   std::atomic<Life> life_ = Life::goes_on;
-  std::atomic<bool> is_ending_ = false;  // in place of a message for which there is no memory
+  std::atomic<bool> is_ending_ = false;  // there was no memory to post stop()
 
   std::vector<char> scratch_ = std::vector<char>(scratch_bytes);
   std::size_t held_ = 0;
@@ -304,7 +304,7 @@ void Server::Hub::run() noexcept {
   if (is_ending_) stop();
 }
 
-/// Waits again for all that an exception may have kept from being waited for.
+/// After an exception: accepts clients and sets the timer again, where that was interrupted.
 void Server::Hub::resume() {
   if (is_broken_) stop();
   if (!acceptor_->is_open()) return;
@@ -449,8 +449,8 @@ bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
   return held_ <= limits::store_partial_bytes_max;
 }
 
-/// Does some work on the keyspace. When memory runs out on the way, what others wait for may be
-/// lost: so the store ends, which all clients notice at once.
+/// Does some work on the keyspace. If memory runs out meanwhile, replies that others wait for may
+/// be lost. So the store ends, and all clients notice at once.
 template <class Work>
 auto Server::Hub::on_keys(const Work& work) {
   try {

@@ -466,7 +466,7 @@ TEST_CASE("without enough memory that may be locked it is said what to raise") {
   REQUIRE(child.ended_well());
 }
 
-TEST_CASE("behind a flood of strangers ranks still connect") {
+TEST_CASE("after a flood of strangers ranks still connect") {
   TransportWorld world(verbs_subject, 2);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     const auto address = require(tcp::parse_address(world.at(rank).address()));

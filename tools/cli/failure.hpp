@@ -20,7 +20,7 @@ namespace hocket::cli {
   return program::exit_failure;
 }
 
-/// Of a wrong option.
+/// What is wrong with an option.
 [[nodiscard]] inline Status refuse(std::string why) {
   return {StatusCode::invalid_argument, std::move(why)};
 }

@@ -12,7 +12,7 @@
 
 namespace hocket::tcp {
 
-/// Grows a list as push_back() does, before anything has changed.
+/// Makes room for so many in all, growing as push_back() would.
 template <class T>
 void make_room_in(std::vector<T>& list, std::size_t size) {
   if (list.capacity() < size) list.reserve(std::max(size, 2 * list.capacity()));
@@ -37,6 +37,7 @@ class ChannelTable {
   [[nodiscard]] ChannelId next() const noexcept {
     return free_.empty() ? static_cast<ChannelId>(channels_.size()) : free_.back();
   }
+  /// Call make_room() before.
   void add(Pointer channel) noexcept {
     if (free_.empty()) return channels_.push_back(std::move(channel));
     channels_[place_of(free_.back())] = std::move(channel);
