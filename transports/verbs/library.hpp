@@ -64,8 +64,8 @@ struct Ibverbs {
 /// For what is only called where ibverbs() has been asked before.
 [[nodiscard]] inline const Ibverbs& api() { return *ibverbs(); }
 
-/// The adapters of this host. libibverbs holds a lock while it lists them. A child made by fork() at
-/// that moment would find it locked for ever, so forks wait.
+/// The adapters of this host. libibverbs holds a lock while it lists them. A child made by fork()
+/// at that moment would find it locked for ever, so forks wait.
 class DeviceList {
  public:
   DeviceList() noexcept;

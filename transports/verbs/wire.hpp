@@ -51,7 +51,7 @@ enum class Kind : std::uint16_t {
   credit = 5,       // only `consumed`
   close = 6,        // of the lane: messages below `number` are whole, others don't come
   nothing = 7,      // the last word of one who leaves
-  close_lanes = 8,  // of all lanes from `lane` to `length`; what `close` said of one holds
+  close_lanes = 8,  // all lanes from `lane` to `length` are closed
 };
 
 struct Header {
