@@ -90,6 +90,7 @@ class [[nodiscard]] HOCKET_API Status {
   Status with_rank(int rank) && noexcept;
   Status with_peer(int peer) && noexcept;
   Status with_step(int step) && noexcept;
+  /// ENOMEM makes limit_exceeded of system_error.
   Status with_system_error(int error_number) && noexcept;
   Status with_operation(std::string operation) && noexcept;
   Status with_hint(std::string hint) && noexcept;

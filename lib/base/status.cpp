@@ -1,6 +1,7 @@
 #include "hocket/status.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 #include <new>
 #include <system_error>
@@ -162,7 +163,12 @@ Status Status::with_step(int step) && noexcept {
   return std::move(*this);
 }
 Status Status::with_system_error(int error_number) && noexcept {
-  if (Detail* const detail = own()) detail->system_error = error_number;
+  if (Detail* const detail = own()) {
+    detail->system_error = error_number;
+    // As when our own allocations fail.
+    const bool is_limit = error_number == ENOMEM && detail->code == StatusCode::system_error;
+    if (is_limit) detail->code = StatusCode::limit_exceeded;
+  }
   return std::move(*this);
 }
 Status Status::with_operation(std::string operation) && noexcept {

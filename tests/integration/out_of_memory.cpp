@@ -37,6 +37,7 @@
 #include "base/environment.hpp"
 #include "base/fd.hpp"
 #include "base/rng.hpp"
+#include "net/socket.hpp"
 #include "support/operator_new.hpp"
 #include "support/seeds.hpp"
 #include "support/stopwatch.hpp"
@@ -338,30 +339,31 @@ int status_of(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// A port that nobody listens at, or hardly.
-std::uint16_t free_port() {
-  const hocket::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+/// A socket with a port of its own that nobody listens at. A server may listen there beside it, but
+/// the system gives the port to nobody else.
+hocket::Fd reserve_port() {
+  hocket::Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = ::htonl(INADDR_LOOPBACK);
-  socklen_t bytes = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(socket.get(), generic, bytes) != 0 ||
-      ::getsockname(socket.get(), generic, &bytes) != 0) {
+  const int on = 1;
+  // Only then shared: a port that is shared from the beginning may be one that others have.
+  if (::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+      ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0) {
     throw std::runtime_error("no port");
   }
-  return ::ntohs(address.sin_port);
-}
-
-std::string url_of(const Scenario& scenario, const std::string& place) {
-  if (!scenario.serves_store) return "file://" + place;
-  return fmt::format("tcp://127.0.0.1:{}", free_port());
+  return socket;
 }
 
 /// Whether the allocation failed. Throws when something is wrong.
 bool try_one(const Scenario& scenario, const Fault& fault, const std::string& place) {
   pid_t processes[ranks] = {};
-  const std::string meeting = url_of(scenario, place);
+  std::string meeting = "file://" + place;
+  hocket::Fd port;
+  if (scenario.serves_store) {
+    port = reserve_port();
+    meeting = "tcp://" + hocket::net::local_address(port.get()).endpoint().to_string();
+  }
   for (int rank = 0; rank < ranks; ++rank) {
     const std::string url = fmt::format("{}?rank={}&size={}", meeting, rank, ranks);
     processes[rank] = ::fork();

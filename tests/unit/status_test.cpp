@@ -102,6 +102,15 @@ TEST_CASE("a failure keeps its details") {
   REQUIRE(status.cause() == nullptr);
 }
 
+TEST_CASE("a system without memory is a limit that was reached") {
+  const auto with = [](StatusCode code, int error) {
+    return Status(code, "open").with_system_error(error).code();
+  };
+  CHECK(with(StatusCode::system_error, ENOMEM) == StatusCode::limit_exceeded);
+  CHECK(with(StatusCode::system_error, EACCES) == StatusCode::system_error);
+  CHECK(with(StatusCode::peer_lost, ENOMEM) == StatusCode::peer_lost);
+}
+
 TEST_CASE("a failure tells the line that made it") {
   const auto returned = [](int& line) -> Status {
     line = __LINE__ + 1;
