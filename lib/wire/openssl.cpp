@@ -24,7 +24,13 @@ Result<OpenSsl> load_openssl(std::span<const char* const> libraries) {
 const Result<OpenSsl>& openssl() {
   static_assert(OPENSSL_VERSION_MAJOR == 3);
   static constexpr const char* libraries[] = {"libssl.so.3"};
-  static const Result<OpenSsl> loaded = load_openssl(libraries);
+  static const Result<OpenSsl>& loaded = []() -> const Result<OpenSsl>& {
+    auto& found = *new Result<OpenSsl>(load_openssl(libraries));
+    // Threads may still use it while the process ends, so that it must not free anything then. A
+    // failure is told by the first call that needs what this prepares.
+    if (found.ok()) static_cast<void>(found->OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr));
+    return found;
+  }();
   return loaded;
 }
 

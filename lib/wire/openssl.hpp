@@ -27,6 +27,7 @@ struct OpenSsl {
   HOCKET_FUNCTION(ERR_get_error);
   HOCKET_FUNCTION(ERR_peek_error);
   HOCKET_FUNCTION(ERR_reason_error_string);
+  HOCKET_FUNCTION(OPENSSL_init_ssl);
   HOCKET_FUNCTION(SSL_CIPHER_find);
   HOCKET_FUNCTION(SSL_CTX_check_private_key);
   HOCKET_FUNCTION(SSL_CTX_ctrl);
