@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
@@ -14,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/tiers"))
 sys.path.insert(0, str(ROOT / "tools/tidy"))
 
+import log  # noqa: E402
 import report  # noqa: E402
 import touched  # noqa: E402
 import tree  # noqa: E402
@@ -217,6 +220,50 @@ class Reports(unittest.TestCase):
         spent.parts |= {"build": 400.0, "tests": 249.6}
         self.assertEqual(spent.line("tools/check"),
                          "tools/check took 11 min 02 s: packages 0:12, build 6:40, tests 4:10")
+
+
+class Nightly(unittest.TestCase):
+    """A run that was cut off, or in which tests failed, goes on where it ended."""
+
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.write(Folder(self.root, "thread", commit="abc"), 1, engine="OK", bytes="FAIL", gpu="SKIP")
+
+    def write(self, folder: Folder, second: int, **results: str) -> None:
+        logs = folder.path / "meson-logs"
+        logs.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"name": f"hocket:unit / {name}", "result": result, "starttime": 100 + 10 * i,
+                             "duration": 15}) for i, (name, result) in enumerate(results.items())]
+        (logs / f"nightly-abc-{second}-testlog.json").write_text("\n".join(lines) + "\n{half a line", "utf-8")
+
+    def counts(self, folder: Folder) -> dict[str, int]:
+        with contextlib.redirect_stdout(io.StringIO()):
+            return dict(report.print_outcomes([folder], []))
+
+    def test_it_goes_on(self) -> None:
+        folder = Folder(self.root, "thread", commit="abc")
+        self.assertEqual(folder.done, {"engine", "gpu"})
+        self.assertEqual([log.seconds(each) for each in folder.logs], [35])
+        self.assertEqual(self.counts(folder), {"passed": 1, "failed": 1, "skipped": 1})
+
+    def test_each_test_counts_once(self) -> None:
+        self.write(Folder(self.root, "thread", commit="abc"), 2, bytes="OK", store="OK")
+        folder = Folder(self.root, "thread", commit="abc")
+        self.assertEqual(self.counts(folder), {"passed": 3, "failed": 0, "skipped": 1, "failed at first": 1})
+
+    def test_another_run_begins_anew(self) -> None:
+        self.assertEqual(Folder(self.root, "thread", commit="abd").done, set())
+        self.assertEqual(Folder(self.root, "thread").done, set())
+        Folder(self.root, "thread", commit="abc").forget()
+        self.assertEqual(Folder(self.root, "thread", commit="abc").done, set())
+
+    def test_it_leaves_out_what_is_done(self) -> None:
+        folder = Folder(self.root, "thread", commit="abc")
+        folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": name} for name in ("engine", "bytes")]
+        plan = Plan(read_table(PAGE), "nightly", [folder], [])
+        self.assertEqual([test.name for test in plan.chosen(folder)], ["bytes"])
 
 
 class Changes(unittest.TestCase):

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import log
 import report
 import touched
 from folder import Folder
@@ -26,7 +27,7 @@ TABLE = ROOT / "tests/tiers.md"
 # How long all fuzz targets run together.
 FUZZ_S = 60
 FUZZ_CI_S = 30  # unless they are added because of what has changed
-FUZZ_NIGHTLY_S = 900
+FUZZ_NIGHTLY_S = 600
 
 # The folders of each tier, in this order. The last part of CI and of the nightly run is the demo.
 FOLDERS = {"check": ("gcc",), "ci": ("gcc", "address", "thread"), "nightly": VARIANTS}
@@ -51,7 +52,7 @@ class Plan:
                 return self.table.runs("nightly", folder.variant, test)
             return self.table.runs(self.tier, folder.variant, test)
 
-        return [test for test in folder.tests() if is_chosen(test)]
+        return [test for test in folder.tests() if test.name not in folder.done and is_chosen(test)]
 
     def prepare(self, folder: Folder) -> bool:
         """Sets the folder up and builds it."""
@@ -201,7 +202,9 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
             variant = "address"
         return Plan(table, "nightly", [Folder(ROOT, variant, options.compiler)], options.suite)
     tier = options.tier or "check"
-    folders = [Folder(ROOT, variant, is_quick=tier == "ci") for variant in FOLDERS[tier]]
+    # A commit's nightly run that was cut off, or in which tests failed, goes on where it ended.
+    commit = (touched.clean_commit(ROOT) or "") if tier == "nightly" else ""
+    folders = [Folder(ROOT, variant, commit=commit, is_quick=tier == "ci") for variant in FOLDERS[tier]]
     plan = Plan(table, tier, folders, [])
     if tier == "ci":
         changed, said = touched.changed_since_nightly(ROOT)
@@ -212,6 +215,8 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
         print(f"{said}; they add: {added or 'nothing'}")
     if tier == "nightly":
         plan.fuzz_s = FUZZ_NIGHTLY_S
+        if done := sum(len(folder.done) for folder in folders):
+            print(f"goes on with the nightly run of this commit, in which {done} tests are done")
     return plan
 
 
@@ -222,6 +227,8 @@ def main() -> int:
         return print_list(plan)
     commit = touched.clean_commit(ROOT)
     spent = Spent(options.packages_s)
+    if earlier_s := sum(log.seconds(each) for folder in plan.folders for each in folder.logs):
+        spent.parts["tests before it went on"] = earlier_s
     broken = run(plan, spent)
     if options.tier:
         with spent.on("demo"):
@@ -237,6 +244,8 @@ def main() -> int:
     if options.tier == "nightly" and not counts["failed"]:
         if commit and commit == touched.clean_commit(ROOT):
             touched.record(ROOT, commit, spent.total(), counts)
+            for folder in plan.folders:
+                folder.forget()
             print(f"{touched.RECORD} now names this commit; commit that file")
         else:
             print(f"{touched.RECORD} is as it was: it can only name a commit whose files were all checked")

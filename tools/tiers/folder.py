@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from log import done, results
 from table import Test
 
 FUZZ = "fuzz"  # the suite whose tests run for as long as they are told
@@ -23,10 +24,12 @@ class Folder:
     root: Path
     variant: str
     compiler: str = ""  # gcc or clang; empty for the usual one of the variant
+    commit: str = ""  # of a nightly run, which remembers what is done: it may go on when it was cut off
     is_quick: bool = False  # without those checks of undefined behaviour that compile slowest
     build_s: float | None = None
     test_s: float | None = None
-    logs: list[Path] = field(default_factory=list)  # of the test runs, as test_report.py reads them
+    logs: list[Path] = field(default_factory=list)  # of the test runs, in their order
+    done: set[str] = field(default_factory=set)  # the names of tests that need not run again
     is_broken: bool = False
     intro: dict[str, list] = field(default_factory=dict)
 
@@ -39,6 +42,8 @@ class Folder:
         suffix += "" if self.compiler == usual else f"-{self.compiler}"
         self.name = name[self.variant] + suffix
         self.path = self.root / self.name
+        self.logs = [log for log in self._nightly_logs() if results(log)]
+        self.done = done(self.logs)
 
     @property
     def is_sanitized(self) -> bool:
@@ -77,9 +82,19 @@ class Folder:
         found = self._introspect("tests")
         return [Test(each["suite"][0].split(":")[-1], each["name"]) for each in found]
 
+    def forget(self) -> None:
+        """The nightly run is over: the next one runs all tests again."""
+        for log in self._nightly_logs():
+            log.unlink()
+
+    def _nightly_logs(self) -> list[Path]:
+        return sorted(self.path.glob(f"meson-logs/nightly-{self.commit}-*.json")) if self.commit else []
+
     def build(self, tests: Iterable[Test]) -> bool:
         """Builds what these tests need; without a sanitizer, everything there is."""
         targets = self._targets_of(tests) if self.is_sanitized else []
+        if self.is_sanitized and not targets:
+            return True
         command = ["tools/build.sh", "build", self.name, *targets]
         return subprocess.run(command, cwd=self.root, check=False).returncode == 0
 
@@ -98,6 +113,8 @@ class Folder:
         self.test_s = time.monotonic() - started
 
     def _run(self, tests: list[Test], log: str, more: list[str]) -> None:
+        if self.commit:
+            log = f"nightly-{self.commit}-{time.time():.0f}-{log}"
         path = self.path / "meson-logs" / f"{log}.json"
         path.unlink(missing_ok=True)
         self.logs.append(path)

@@ -4,38 +4,19 @@ or in part, with the reason that they printed; the suites that took longer than 
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
 from folder import FUZZ, Folder
+from log import bare_name, outcome, results
 from table import Table, Test
 
 SKIPPED = re.compile(r"^\s*skipped: |\.\.\. skipped '")  # ours and Catch2's; Python's unittest
-OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}  # all others: failed
 
 # Machines are noisy: a suite is reported when it takes clearly more than its budget.
 SLOWER_MAX = 1.5
 SLOWER_S = 10.0
-
-
-def results(log: Path) -> list[dict]:
-    """What the tests gave; of a test run that was cut off, what it had written."""
-    lines = log.read_text("utf-8").splitlines() if log.exists() else []
-    complete = []
-    for line in lines:
-        try:
-            complete.append(json.loads(line))
-        except json.JSONDecodeError:
-            break
-    return complete
-
-
-def bare_name(result: dict) -> str:
-    """The name without the project, and without the suites that Meson puts before it."""
-    return result["name"].split(" / ")[-1].removeprefix("hocket:")
 
 
 def reason(result: dict) -> str:
@@ -54,26 +35,33 @@ def skipped_parts(result: dict) -> list[str]:
 
 
 def print_outcomes(folders: Iterable[Folder], broken: Iterable[str]) -> Counter[str]:
-    """Prints what failed or was skipped. Returns how many tests passed, failed and were skipped.
+    """Prints what failed or was skipped. Returns how many tests passed, failed and were skipped, and how
+    many failed before they ran again.
 
     A folder in which no test ran, and each line of `broken`, counts as one failure.
     """
     counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
     for folder in folders:
+        last: dict[str, dict] = {}  # what each test gave when it ran last
         for log in folder.logs:
             of_log = results(log)
             if not of_log:
                 counts["failed"] += 1
                 print(f"failed: no test ran in {folder.name}")
             for result in of_log:
-                outcome = OUTCOMES.get(result["result"], "failed")
-                counts[outcome] += 1
                 name = bare_name(result)
-                if outcome == "passed":
-                    for part in skipped_parts(result):
-                        print(f"skipped in part: {name} in {folder.name}: {part}")
-                else:
-                    print(f"{outcome}: {name} in {folder.name}: {reason(result)}")
+                if name in last:
+                    counts["failed at first"] += 1
+                    print(f"failed at first: {name} in {folder.name}: {reason(last[name])}")
+                last[name] = result
+        for name, result in last.items():
+            came = outcome(result)
+            counts[came] += 1
+            if came == "passed":
+                for part in skipped_parts(result):
+                    print(f"skipped in part: {name} in {folder.name}: {part}")
+            else:
+                print(f"{came}: {name} in {folder.name}: {reason(result)}")
     for line in broken:
         counts["failed"] += 1
         print(f"failed: {line}")
