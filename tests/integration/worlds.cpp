@@ -135,6 +135,22 @@ void too_many() {
   }
 }
 
+/// Rank 1 ends, and the others go on to worlds that it does not join.
+void ending() {
+  auto first = join();
+  require_same(first, 1);
+  if (first.rank() == 1) return;
+  for (const char* name : {"", "loader"}) {
+    try {
+      (void)join(name);
+    } catch (const hocket::PeerLost& error) {
+      std::printf("%s\n", error.what());
+      continue;
+    }
+    throw std::runtime_error("a world without rank 1");
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -145,6 +161,7 @@ int main(int argc, char** argv) {
       {"names", by_names},
       {"late", late},
       {"too-many", too_many},
+      {"ending", ending},
   };
   const std::string_view wanted = argc > 1 ? argv[1] : "";
   if (argc > 2) url = argv[2];

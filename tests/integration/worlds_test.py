@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -96,6 +98,14 @@ class Ways(unittest.TestCase):
             self.assertIn("2 of 3 ranks of world 2 are missing: 1, 2", text)
             self.assertIn('2 of 3 ranks of world "loader" number 2 are missing: 1, 2', text)
             self.assertIn("hint: look at the output of those ranks: do all ranks join", text)
+
+    def test_a_rank_that_ends_comes_to_no_more_worlds(self) -> None:
+        """The launcher sees it end, and nobody waits for it."""
+        started = time.monotonic()
+        text = self.by_launcher("ending")
+        self.assertLess(time.monotonic() - started, 20, text)
+        told = re.findall(r"^\[(\d)\] .*rank 1 .*exited with status 0", text, re.M)
+        self.assertEqual(sorted(told), ["0", "0", "2", "2"], text)
 
 
 if __name__ == "__main__":
