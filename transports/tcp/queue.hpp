@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,11 @@ class Ring {
     if (size() == places_.size()) grow();
     places_[place(end_++)] = std::move(element);
   }
-  T pop() noexcept { return std::exchange(places_[place(begin_++)], T{}); }
+  T pop() noexcept {
+    T& first = places_[place(begin_++)];
+    if constexpr (std::is_trivially_destructible_v<T>) return first;
+    return std::exchange(first, T{});
+  }
 
  private:
   static constexpr std::size_t places_min = 16;

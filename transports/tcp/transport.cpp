@@ -211,7 +211,7 @@ void TcpTransport::take_op(const TransportOp& op) noexcept {
     return place(*channel.bundle);
   }
   place(*channel.streams[(queue_of(channel, op).end() - 1) % channel.streams.size()]);
-  judge_end(op.channel);
+  if (channel.ended > 0) judge_end(op.channel);
 }
 
 void TcpTransport::begin(Channel& channel) {
@@ -397,7 +397,7 @@ void TcpTransport::take_turn(Stream& stream) {
     ++channel(stream.channel).ended;
   }
   place(stream);
-  judge_end(stream.channel);
+  if (channel(stream.channel).ended > 0) judge_end(stream.channel);
 }
 
 /// What came before the end of a connection is received before the end is known to anybody.
@@ -528,7 +528,7 @@ void TcpTransport::finish(ChannelId id) noexcept {
 /// Of several streams one may end while messages that came before are still on the others.
 void TcpTransport::judge_end(ChannelId id) noexcept {
   const Channel& channel = this->channel(id);  // a bundle judges itself
-  if (channel.ended == 0 || channel.is_over()) return;
+  if (channel.is_over()) return;
   const Stream* next = nullptr;  // has the oldest receive that is not over
   const Stream* last = nullptr;
   bool has_sends = false;
@@ -578,12 +578,14 @@ std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexc
   std::size_t count = 0;
   while (!finishing_.empty() && count < completions.size()) {
     Channel& channel = this->channel(finishing_.front());
-    for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
-      while (count < completions.size() && !queue->empty() && queue->front().is_done) {
-        const Slot slot = queue->pop();
+    const auto take_done = [&](Ring<Slot>& queue) {
+      while (count < completions.size() && !queue.empty() && queue.front().is_done) {
+        const Slot slot = queue.pop();
         completions[count++] = {.token = slot.token, .bytes = slot.bytes};
       }
-    }
+    };
+    take_done(channel.queues.sends);
+    take_done(channel.queues.receives);
     channel.is_finishing = false;
     finish(finishing_.pop());
   }
