@@ -60,7 +60,7 @@ Result<ChannelId> Group::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
   const std::uint64_t lane = id_ << lane_bits | port.lane;
-  const auto channel = engine().open(group_, members_[port.peer], lane);
+  auto channel = engine().open(group_, members_[port.peer], lane);
   if (channel.ok()) channels_.emplace(key, *channel);
   return channel;
 }
@@ -119,6 +119,7 @@ Status Group::run(const Collective& collective, Operation& operation) {
   operation.task.work = &work;
   engine().start(operation.task);
   engine().wait(work);
+  operation.task.work = nullptr;  // it ends with this call
   return work.status().ok() ? Status() : explain(operation, work.status());
 }
 

@@ -77,7 +77,7 @@ std::vector<PieceRound> piece_rounds(const PlanWriter& plan) {
   const std::uint32_t rounds = pieces - 1 + turn;
   const std::uint32_t left_out = (turn - rounds % turn) % turn;  // so that the last turn is whole
   const auto piece = [&](const Arrivals& arrivals, std::uint32_t round) {
-    const std::int64_t first = std::int64_t{round / turn * turn} - left_out;
+    const std::int64_t first = std::int64_t{round - round % turn} - left_out;
     const std::int64_t arriving = first + arrivals[round % turn];
     return arriving < 0 ? PieceRound::none
                         : static_cast<std::uint32_t>(std::min<std::int64_t>(arriving, pieces - 1));
