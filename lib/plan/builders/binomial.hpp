@@ -96,7 +96,7 @@ inline constexpr Algorithm scatter_all_gather_broadcast_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (std::uint64_t{problem.size} - 1)};
+      return {.rounds = 2ULL * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1ULL)};
     },
     .only_moves = true,
     .reach = Reach::halves,
@@ -114,7 +114,7 @@ inline constexpr Algorithm reduce_scatter_gather_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * rounds_min(problem.size),
+      return {.rounds = 2ULL * rounds_min(problem.size),
               .blocks_sent = problem.size - 1 + gathered_blocks(problem.size),
               .blocks_in_line = 2 * (problem.size - 1ULL)};
     },

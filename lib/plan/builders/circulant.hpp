@@ -17,7 +17,7 @@ inline constexpr Algorithm circulant_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1U)};
+      return {.rounds = 2ULL * rounds_min(problem.size), .blocks_sent = 2 * (problem.size - 1ULL)};
     },
     .reach = Reach::halves,
     .symmetry = Symmetry::rotated,

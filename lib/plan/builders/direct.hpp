@@ -71,7 +71,8 @@ inline constexpr Algorithm two_shot_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U), .hops = 2};
+      return {
+          .rounds = 2 * (problem.size - 1ULL), .blocks_sent = 2 * (problem.size - 1ULL), .hops = 2};
     },
     .symmetry = Symmetry::rotated,
 };

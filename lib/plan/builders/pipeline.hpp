@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <tuple>
 #include <vector>
 
 #include "plan/builders/phases.hpp"
@@ -68,8 +69,6 @@ struct TreeStep {
   std::uint32_t piece;
   std::uint32_t peer;
   bool is_from_parent;
-
-  friend auto operator<=>(const TreeStep&, const TreeStep&) = default;
 };
 
 /// All that a rank does to get the pieces and to hand them on, in the order of the rounds.
@@ -88,7 +87,9 @@ struct TreeStep {
     add(node.parent, self);
     for (const std::uint32_t child : node.children) add(child, child);
   }
-  std::ranges::sort(steps);
+  std::ranges::sort(steps, {}, [](const TreeStep& step) {
+    return std::tie(step.round, step.piece, step.peer, step.is_from_parent);
+  });
   return steps;
 }
 

@@ -18,7 +18,7 @@ inline constexpr Algorithm ring_all_reduce_algorithm = {
         },
     .blocks_per_chunk = one_for_each_rank,
     .bound = [](const Problem& problem) -> Bound {
-      return {.rounds = 2 * (problem.size - 1U), .blocks_sent = 2 * (problem.size - 1U)};
+      return {.rounds = 2 * (problem.size - 1ULL), .blocks_sent = 2 * (problem.size - 1ULL)};
     },
     .reach = Reach::next,
     .symmetry = Symmetry::rotated,
