@@ -356,10 +356,15 @@ void Server::Hub::accept() {
   for (int i = 0; i < accepts_at_once_max; ++i) {
     if (!tokens_.take(now)) return await_tokens(now);
     if (accept_one()) continue;
+    const int error = errno;
     tokens_.give_back();
-    if (errno != EMFILE && errno != ENFILE && errno != ENOMEM && errno != ENOBUFS) break;
-    stranger_log_.warn("a client", Status(StatusCode::limit_exceeded,
-                                          "this process may open no more files (ulimit -n)"));
+    const bool lacks_files = error == EMFILE || error == ENFILE;
+    if (!lacks_files && error != ENOMEM && error != ENOBUFS) break;
+    stranger_log_.warn("a client",
+                       Status(StatusCode::limit_exceeded,
+                              lacks_files ? "this process may open no more files (ulimit -n)"
+                                          : "the system has no memory for its connection")
+                           .with_system_error(error));
     push_out_oldest_stranger();
     return rest(now + accept_pause);
   }
