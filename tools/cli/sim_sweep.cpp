@@ -30,7 +30,7 @@ struct Plans {
 /// Of so many ranks. None does more rounds than these, and most do about as many.
 std::uint64_t steps(const plan::Algorithm& algorithm, const plan::Problem& problem,
                     std::uint32_t ranks) noexcept {
-  return 2 * ranks * algorithm.bound(problem).rounds;
+  return std::uint64_t{2} * ranks * algorithm.bound(problem).rounds;
 }
 
 Result<Outcome> run(const Sweep& sweep, const plan::Algorithm& algorithm, std::uint64_t bytes,

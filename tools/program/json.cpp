@@ -330,8 +330,7 @@ class JsonReader {
     }
     const std::string_view number = text_.substr(first, at_ - first);
     if (is_whole) {
-      const auto whole =
-          is_negative ? convert<std::int64_t>(number) : convert<std::uint64_t>(number);
+      auto whole = is_negative ? convert<std::int64_t>(number) : convert<std::uint64_t>(number);
       if (!whole.is_null()) return whole;
     }
     Json json = convert<double>(number);

@@ -9,8 +9,13 @@ using Time = std::uint64_t;
 
 inline constexpr double ticks_per_second = 1e12;
 
+/// The nearest whole number; times are never negative.
+[[nodiscard]] constexpr Time in_whole_ticks(double ticks) noexcept {
+  constexpr double half = 0.5;
+  return static_cast<Time>(ticks + half);
+}
 [[nodiscard]] constexpr Time to_time(double seconds) noexcept {
-  return static_cast<Time>(seconds * ticks_per_second + 0.5);
+  return in_whole_ticks(seconds * ticks_per_second);
 }
 [[nodiscard]] constexpr double to_seconds(Time time) noexcept {
   return static_cast<double>(time) / ticks_per_second;
@@ -24,7 +29,7 @@ class Pace {
       : ticks_per_byte_(bytes_per_second > 0 ? ticks_per_second / bytes_per_second : 0) {}
 
   [[nodiscard]] constexpr Time of(std::uint64_t bytes) const noexcept {
-    return static_cast<Time>(static_cast<double>(bytes) * ticks_per_byte_ + 0.5);
+    return in_whole_ticks(static_cast<double>(bytes) * ticks_per_byte_);
   }
 
  private:
