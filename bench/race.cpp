@@ -209,8 +209,8 @@ BySize Race::run(Operation operation) const {
                        static_cast<double>(size);
     }
     all.merge(take(operation, in_race, stage));
-    const auto& [size, times] = *all.rbegin();
-    if (size < large) continue;
+    if (all.rbegin()->first < large) continue;
+    const Times& times = all.rbegin()->second;
     std::erase_if(in_race, [&](const Contender& each) { return is_behind(times, each, outrun); });
   }
   for (auto& [size, times] : all) times = in_pieces(size, times);

@@ -2,11 +2,11 @@
 // turns: each in runs of hocket-bench, on ranks that are started for it.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "plan/catalog.hpp"
@@ -29,7 +29,10 @@ struct Contender {
   /// As rules call it: "ring", "chain/4"; empty where it is chosen.
   [[nodiscard]] std::string name() const;
 
-  friend auto operator<=>(const Contender&, const Contender&) = default;
+  bool operator==(const Contender& other) const = default;
+  bool operator<(const Contender& other) const noexcept {
+    return std::tie(algorithm, pieces) < std::tie(other.algorithm, other.pieces);
+  }
 };
 inline constexpr Contender automatic = {};
 

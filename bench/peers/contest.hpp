@@ -138,7 +138,8 @@ class Contest {
         wanted = sum + ranks * static_cast<float>((first + i) % 5);
       }
       if (work.operation == "all_gather") {
-        wanted = static_cast<float>(1 + i / work.count + i % work.count % 5);
+        const std::size_t from = i / work.count;
+        wanted = static_cast<float>(1 + from + i % work.count % 5);
       }
       if (work.out[i] != wanted) return false;
     }

@@ -283,8 +283,8 @@ class Caller {
   const Functions& f_;
   const Collective& c_;
   const device::Seat seat_;
-  const Handle comm_;
-  const StreamHandle stream_;
+  Handle comm_;
+  StreamHandle stream_;
   Outcome outcome_ = success;
 };
 

@@ -40,7 +40,7 @@ Status Bundle::adopt(std::size_t rail, Link link) {
   return poller_.add(rails_[rail]->socket(), *rails_[rail]);
 }
 
-Status Bundle::give_up(std::size_t rail, Status why) {
+Status Bundle::give_up(std::size_t rail, const Status& why) {
   rails_[rail]->is_out = true;
   const auto left = std::ranges::count_if(rails_, [](const auto& each) { return !each->is_out; });
   if (left == 0) return end_.ok() ? why : end_;

@@ -40,7 +40,7 @@ class Bundle {
   [[nodiscard]] bool is_linked() const noexcept;
   [[nodiscard]] Status adopt(std::size_t rail, Link link);
   /// That rail can't be had. Success if others may be.
-  [[nodiscard]] Status give_up(std::size_t rail, Status why);
+  [[nodiscard]] Status give_up(std::size_t rail, const Status& why);
 
   /// Moves what can be moved. A failure is the channel's.
   [[nodiscard]] Status move(Scratch& scratch);

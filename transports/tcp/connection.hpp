@@ -50,6 +50,7 @@ class Connection : public Pollee {
  public:
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
+  virtual ~Connection() = default;
 
   [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
   [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
@@ -61,7 +62,6 @@ class Connection : public Pollee {
 
  protected:
   explicit Connection(Role of) : Pollee(of) {}
-  ~Connection() = default;
 
   /// What it is that nothing comes any more.
   [[nodiscard]] virtual Status lost(std::string_view how, int error = 0) const = 0;

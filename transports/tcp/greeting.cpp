@@ -36,7 +36,7 @@ Result<bool> Greeting::advance() {
       if (Status status = begin(); !status.ok()) return status;
     }
     if (has_begun_) {
-      const auto is_over = take_messages();
+      auto is_over = take_messages();
       if (!is_over.ok() || *is_over) return is_over;
     }
     if (Status status = flush(); !status.ok()) return status;

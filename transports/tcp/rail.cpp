@@ -42,7 +42,7 @@ Frame::Header Frame::encode() const noexcept {
 
 Frame Frame::decode(const Header& header) noexcept {
   const std::uint32_t kind = load_little_endian<std::uint32_t>(header.data()) - frame_mark;
-  const auto field = [&](int i) {
+  const auto field = [&](std::size_t i) {
     return load_little_endian<std::uint64_t>(header.data() + 8 + 8 * i);
   };
   return {

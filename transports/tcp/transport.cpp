@@ -370,7 +370,7 @@ void TcpTransport::take(LinkNews& news, ChannelId id) {
   if (news.failure.ok()) {
     news.failure = adopt(channel, news.key.stream, std::move(news.link));
   } else if (channel.bundle != nullptr) {
-    news.failure = channel.bundle->give_up(news.key.stream, std::move(news.failure));
+    news.failure = channel.bundle->give_up(news.key.stream, news.failure);
   }
   if (!news.failure.ok()) return fail(id, std::move(news.failure), false);
   if (channel.bundle != nullptr) return place(*channel.bundle);
