@@ -36,11 +36,8 @@ std::string encode(const Card& card) {
   return text;
 }
 
-/// Begins what a rank writes that has no card; cards begin with a length.
-constexpr std::string_view fault_mark = "fault:";
-
 Result<Card> decode(std::string_view text, std::size_t rank) {
-  if (text.starts_with(fault_mark)) return wire::decode_fault(text.substr(fault_mark.size()));
+  if (Status why = world::why_no_card(text); !why.ok()) return why;
   wire::FieldReader fields(text);
   Card card;
   card.transport = fields.text();
@@ -57,8 +54,6 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
                 fmt::format("what rank {} says of itself can't be read", rank))
       .with_hint("do all ranks use the same version of Hocket?");
 }
-
-std::string key_of(std::uint32_t rank) { return fmt::format("card/{}", rank); }
 
 Status disagreement(std::string_view what, std::uint32_t rank, std::string_view ours,
                     std::size_t other, std::string_view theirs) {
@@ -108,31 +103,21 @@ std::uint32_t ranks_for_each(std::string_view processors, const RanksByProcessor
 
 }  // namespace
 
-Status leave_will(std::uint32_t rank, store::Store& store) {
-  const std::string process = world::describe_process().process;
-  const Status fault =
-      Status(StatusCode::peer_lost,
-             fmt::format("rank {} ({}) is lost: its process ended before it could be reached", rank,
-                         process))
-          .with_peer(static_cast<int>(rank))
-          .with_hint("see the output of that rank: why did its process end?");
-  Status status =
-      store.leave_will(key_of(rank), std::string(fault_mark) + wire::encode_fault(fault));
-  return status.code() == StatusCode::unsupported ? Status() : status;
-}
-
 Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank, std::uint32_t size,
                                    store::Store& store) {
+  const std::string key = world::card_key(static_cast<int>(rank));
   if (!ours.ok()) {
     const Status fault =
         wire::fault_of(static_cast<int>(rank), world::describe_process().process, ours.status());
     // Whether the others are told or not, this one ends.
-    static_cast<void>(store.set(key_of(rank), std::string(fault_mark) + wire::encode_fault(fault)));
+    static_cast<void>(store.set(key, world::card_of_none(fault)));
     return ours.status();
   }
-  if (Status status = store.set(key_of(rank), encode(*ours)); !status.ok()) return status;
+  if (Status status = store.set(key, encode(*ours)); !status.ok()) return status;
   std::vector<std::string> keys;
-  for (std::uint32_t each = 0; each < size; ++each) keys.push_back(key_of(each));
+  for (std::uint32_t each = 0; each < size; ++each) {
+    keys.push_back(world::card_key(static_cast<int>(each)));
+  }
   const auto texts = store.multi_get(std::move(keys));
   if (!texts.ok()) return texts.status();
   std::vector<Card> cards;

@@ -28,10 +28,6 @@ struct Card {
   friend bool operator==(const Card&, const Card&) = default;
 };
 
-/// Lets the store say in this rank's place why it has no card, should its process end before it has
-/// one.
-[[nodiscard]] Status leave_will(std::uint32_t rank, store::Store& store);
-
 /// Puts this rank's card into the store, or why it has none, and waits for those of all ranks.
 /// Fails where one has none, and says why.
 [[nodiscard]] Result<std::vector<Card>> exchange(const Result<Card>& ours, std::uint32_t rank,

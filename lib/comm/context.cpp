@@ -100,8 +100,6 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   auto world =
       world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout});
   if (!world.ok()) return world.status();
-  const auto rank = static_cast<std::uint32_t>(world->rank);
-  if (Status status = leave_will(rank, *world->store); !status.ok()) return status;
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());
   auto made = make_transport(config, transport_options(*world, config));

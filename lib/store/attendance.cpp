@@ -9,10 +9,10 @@ void Attendance::add(ClientId client, Will will, Instant now) {
   static_cast<void>(remove(client));
   const Member member = will.member;
   const auto ours = wills_.emplace(client, std::move(will)).first;
-  if (member.size == 0) return;
+  if (!ours->second.is_of_member()) return;
   try {
-    const auto [at, is_new] =
-        worlds_.try_emplace(ours->second.key, World{.size = member.size, .since = now});
+    const auto [at, is_new] = worlds_.try_emplace(ours->second.says.front().key,
+                                                  World{.size = member.size, .since = now});
     ++at->second.present[member.rank];
     if (is_new) look_ahead();
   } catch (...) {
@@ -22,17 +22,18 @@ void Attendance::add(ClientId client, Will will, Instant now) {
   std::erase_if(refusals_, [&](const Known& each) { return each.absence.rank == member.rank; });
 }
 
-std::optional<Will> Attendance::remove(ClientId client) {
+std::vector<Announcement> Attendance::remove(ClientId client) {
   const auto found = wills_.find(client);
-  if (found == wills_.end()) return std::nullopt;
+  if (found == wills_.end()) return {};
   Will will = std::move(found->second);
   wills_.erase(found);
-  if (const auto at = worlds_.find(will.key); will.member.size > 0 && at != worlds_.end()) {
+  if (!will.is_of_member()) return std::move(will.says);
+  if (const auto at = worlds_.find(will.says.front().key); at != worlds_.end()) {
     World& world = at->second;
     if (--world.present[will.member.rank] == 0) world.present.erase(will.member.rank);
     if (world.present.empty()) worlds_.erase(at);
   }
-  return will;
+  return std::move(will.says);
 }
 
 void Attendance::refuse(Absence absence, Instant now) {
@@ -64,7 +65,6 @@ Instant Attendance::due(const Known& known, const World& world) {
 
 std::vector<Announcement> Attendance::take_due(Instant now) {
   std::vector<Announcement> announcements;
-  if (!next_.passed(now)) return announcements;
   std::erase_if(refusals_, [now](const Known& each) { return each.until <= now; });
   const auto announce = [&](const Known& known) {
     bool is_used = false;

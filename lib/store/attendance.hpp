@@ -2,8 +2,8 @@
 // wait for a rank learn at once that it is lost, was refused or has ended. A state machine without
 // clock, thread or socket; the server of a store drives it.
 //
-// Each client leaves a will: a key, and the value that this key gets if the client's connection
-// ends before the key is there. The ranks of one world name the same key, for which all of them
+// Each client leaves a will: keys, and the value that each gets if the client's connection ends
+// before the key is there. The ranks of one world name the same key first, for which all of them
 // wait; once it is set, by whomever, nothing here can change what they have been told.
 #pragma once
 
@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,12 +21,6 @@ namespace hocket::store {
 
 /// By which the server knows a client.
 using ClientId = std::uint64_t;
-
-struct Will {
-  std::string key = {};
-  std::string value = {};
-  Member member = {};  // size 0: only the end of this client's connection matters
-};
 
 /// A rank that is known not to come.
 struct Absence {
@@ -42,6 +35,13 @@ struct Announcement {
   std::string value = {};
 };
 
+struct Will {
+  std::vector<Announcement> says = {};
+  Member member = {};  // size 0: only the end of this client's connection matters
+
+  [[nodiscard]] bool is_of_member() const noexcept { return member.size > 0 && !says.empty(); }
+};
+
 class Attendance {
  public:
   /// A rank that was refused may yet come: somebody else may have used its name, or it is started
@@ -54,16 +54,22 @@ class Attendance {
 
   /// Replaces an earlier will of this client.
   void add(ClientId client, Will will, Instant now);
-  /// The client has gone. Gives its will, which is all that its going announces.
-  std::optional<Will> remove(ClientId client);
+  /// The client has gone. Gives all that its going announces.
+  std::vector<Announcement> remove(ClientId client);
 
   /// A client that nobody has to believe, as it was refused, said that it was this rank.
   void refuse(Absence absence, Instant now);
   /// A member of the job says so. False when there are too many of them.
   [[nodiscard]] bool report(Absence absence, Instant now);
 
-  /// What is to be announced by now; each key once.
-  [[nodiscard]] std::vector<Announcement> take_due(Instant now);
+  /// What is to be announced by now; each key once. `is_set` tells of a key whether it is there, so
+  /// that nobody waits for it any more.
+  template <class IsSet>
+  [[nodiscard]] std::vector<Announcement> take_due(Instant now, const IsSet& is_set) {
+    if (!next_.passed(now)) return {};
+    for (auto& [key, world] : worlds_) world.is_decided = world.is_decided || is_set(key);
+    return take_due(now);
+  }
   /// When that may be more.
   [[nodiscard]] Deadline next() const noexcept { return next_; }
 
@@ -81,6 +87,7 @@ class Attendance {
     Instant until;  // and then it is forgotten
   };
 
+  [[nodiscard]] std::vector<Announcement> take_due(Instant now);
   [[nodiscard]] static bool concerns(const Known& known, const std::string& key,
                                      const World& world);
   [[nodiscard]] static Instant due(const Known& known, const World& world);

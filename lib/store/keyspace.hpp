@@ -47,6 +47,9 @@ class Keyspace {
   /// When the first of them does.
   [[nodiscard]] Deadline next_deadline() const noexcept;
 
+  /// Whether the key has a value.
+  [[nodiscard]] bool has(const std::string& key) const { return values_.contains(key); }
+
   /// The replies that have become ready, in that order.
   [[nodiscard]] std::vector<Completion> take_completions() { return std::exchange(completed_, {}); }
 

@@ -41,7 +41,7 @@ constexpr std::array<Shape, kind_count> shapes = {{
     {.name = "queue_pop", .answers = Count::one},
     {.name = "queue_len"},
     {.name = "barrier"},
-    {.name = "will", .values = Count::one},
+    {.name = "will", .keys = Count::some, .values = Count::one_for_each_key},
     {.name = "absence", .values = Count::one},
 }};
 

@@ -222,6 +222,7 @@ class Server::Hub final : public SessionHost {
   template <class Work>
   auto on_keys(const Work& work);
   [[nodiscard]] std::optional<Reply> attend(const Session& session, Request& request);
+  void announce_due(Instant now);
   void announce(std::string key, std::string value);
   void note_place(Session& session, std::uint64_t id, Ticket ticket);
   void note_refusal(const Session& session, const Status& why);
@@ -509,19 +510,30 @@ std::optional<Reply> Server::Hub::attend(const Session& session, Request& reques
   if (request.kind != Kind::will && request.kind != Kind::absence) return std::nullopt;
   const Instant now = monotonic_clock().now();
   const Member member = Member::from_number(request.number);
-  std::string& key = request.keys.front();
-  std::string& value = request.values.front();
   if (request.kind == Kind::will) {
-    attendance_.add(session.serial(), {std::move(key), std::move(value), member}, now);
-  } else if (!attendance_.report({std::move(key), member.rank, std::move(value)}, now)) {
+    Will will = {.member = member};
+    for (std::size_t i = 0; i < request.keys.size(); ++i) {
+      will.says.push_back({std::move(request.keys[i]), std::move(request.values[i])});
+    }
+    attendance_.add(session.serial(), std::move(will), now);
+  } else if (!attendance_.report(
+                 {std::move(request.keys.front()), member.rank, std::move(request.values.front())},
+                 now)) {
     return Reply{
         .status = Status(StatusCode::limit_exceeded,
                          fmt::format("the store keeps {} reports of ranks that ended, and no more",
                                      Attendance::reports_max))
                       .with_hint("end this job, and start it with a new store")};
   }
-  for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
+  announce_due(now);
   return Reply{};
+}
+
+void Server::Hub::announce_due(Instant now) {
+  const auto is_set = [this](const std::string& key) { return keyspace_.has(key); };
+  for (auto& each : attendance_.take_due(now, is_set)) {
+    announce(std::move(each.key), std::move(each.value));
+  }
 }
 
 void Server::Hub::announce(std::string key, std::string value) {
@@ -601,12 +613,11 @@ void Server::Hub::note_end(const Session& session, const Status& why, bool is_st
 }
 
 void Server::Hub::announce_will(std::uint64_t serial) {
-  auto will = attendance_.remove(serial);
-  if (will && acceptor_->is_open()) {
-    announce(std::move(will->key), std::move(will->value));
-    deliver();
-    take_turns();
-  }
+  std::vector<Announcement> will = attendance_.remove(serial);
+  if (will.empty() || !acceptor_->is_open()) return;
+  for (auto& each : will) announce(std::move(each.key), std::move(each.value));
+  deliver();
+  take_turns();
 }
 
 /// Those who wait for this rank are told, unless it comes after all.
@@ -637,7 +648,7 @@ void Server::Hub::on_time() {
     slow->close(Status(StatusCode::timeout, "it did not prove in time who it is"));
   }
   on_keys([&] { keyspace_.expire(now); });
-  for (auto& each : attendance_.take_due(now)) announce(std::move(each.key), std::move(each.value));
+  announce_due(now);
   deliver();
   take_turns();
 }

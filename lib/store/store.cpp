@@ -137,10 +137,11 @@ Status Store::barrier(std::string_view name, std::int64_t size, std::optional<Du
   return ask({.kind = Kind::barrier, .keys = {std::string(name)}, .number = size}, timeout).status;
 }
 
-Status Store::leave_will(std::string_view key, std::string_view value, Member member) {
+Status Store::leave_will(std::vector<std::string> keys, std::vector<std::string> values,
+                         Member member) {
   return ask({.kind = Kind::will,
-              .keys = {std::string(key)},
-              .values = {std::string(value)},
+              .keys = std::move(keys),
+              .values = std::move(values),
               .number = member.to_number()})
       .status;
 }

@@ -78,15 +78,16 @@ class Store {
   /// Who gives up, or dies, has not come.
   Status barrier(std::string_view name, std::int64_t size, std::optional<Duration> timeout = {});
 
-  /// What the server does when this handle's connection ends: it sets the key to this value, unless
-  /// the key is there by then. The last call of a handle counts. Where `member` has a size, the key
-  /// is what the ranks of a world wait for before it is complete, and report_absence, or a client
-  /// of this job that the server refused, may set it too. Fails with unsupported where the store
-  /// has no server.
-  Status leave_will(std::string_view key, std::string_view value, Member member = {});
-  /// Tells those who wait for a rank that it won't come: sets every key of a will that begins with
-  /// `prefix` to this value, now and later, unless the key is there, the rank is not of that world,
-  /// or a client has left a will as this rank. Fails as leave_will.
+  /// What the server does when this handle's connection ends: it sets each key to its value, unless
+  /// the key is there by then. The last call of a handle counts. Where `member` has a size, the
+  /// first key is what the ranks of a world wait for before it is complete, and report_absence, or
+  /// a client of this job that the server refused, may set it too. Fails with unsupported where the
+  /// store has no server.
+  Status leave_will(std::vector<std::string> keys, std::vector<std::string> values,
+                    Member member = {});
+  /// Tells those who wait for a rank that it won't come: sets the first key of every will, if it
+  /// begins with `prefix`, to this value, now and later, unless the key is there, the rank is not
+  /// of that world, or a client has left a will as this rank. Fails as leave_will.
   Status report_absence(std::string_view prefix, int rank, std::string_view value);
 
   void set_timeout(Duration timeout) noexcept { timeout_ = timeout.count(); }

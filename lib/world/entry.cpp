@@ -63,12 +63,13 @@ std::optional<int> last_number(std::string_view key) {
              : std::nullopt;
 }
 
-/// The others are told so by the store, should this process end before the world is complete.
-Status lost_fault(const Entry& who) {
+/// Begins what stands for a card that there is not; cards begin with a length.
+constexpr std::string_view no_card = "fault:";
+
+/// The others are told so by the store, should this process end too early.
+Status lost_fault(const Entry& who, std::string_view how) {
   return Status(StatusCode::peer_lost,
-                fmt::format("rank {} ({}) is lost: its connection to the store ended before all "
-                            "ranks had come",
-                            who.rank, who.process))
+                fmt::format("rank {} ({}) is lost: {}", who.rank, who.process, how))
       .with_peer(who.rank)
       .with_hint("see the output of that rank: why did its process end?");
 }
@@ -100,8 +101,13 @@ class Porch {
 };
 
 Status Porch::leave_will() {
-  Status status = store_.leave_will(key("verdict"), wire::encode_fault(lost_fault(who_)),
-                                    {.rank = who_.rank, .size = who_.size});
+  const Status missing =
+      lost_fault(who_, "its connection to the store ended before all ranks had come");
+  const Status without_card = lost_fault(who_, "its process ended before it could be reached");
+  Status status =
+      store_.leave_will({key("verdict"), keys_of(who_.world) + '/' + card_key(who_.rank)},
+                        {wire::encode_fault(missing), card_of_none(without_card)},
+                        {.rank = who_.rank, .size = who_.size});
   return status.code() == StatusCode::unsupported ? Status() : status;
 }
 
@@ -274,6 +280,18 @@ Entry describe_process() {
                           is_known ? network.st_ino : 0),
       .process = fmt::format("pid {} on {}", ::getpid(), hostname),
   };
+}
+
+std::string keys_of(const WorldId& world) { return "world/" + scope_of(world); }
+
+std::string card_key(int rank) { return fmt::format("card/{}", rank); }
+
+std::string card_of_none(const Status& why) {
+  return std::string(no_card) + wire::encode_fault(why);
+}
+
+Status why_no_card(std::string_view card) {
+  return card.starts_with(no_card) ? wire::decode_fault(card.substr(no_card.size())) : Status();
 }
 
 Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline) {

@@ -27,6 +27,19 @@ struct Entry {
 /// The entry of this process, without rank, size and address.
 [[nodiscard]] Entry describe_process();
 
+// Once it has entered, each rank leaves a card in the store of its world: how it is reached, or why
+// it can't be. What is in a card is the business of who reads it (comm/card.hpp).
+
+/// The prefix of a world's own keys.
+[[nodiscard]] std::string keys_of(const WorldId& world);
+/// Behind that prefix.
+[[nodiscard]] std::string card_key(int rank);
+/// Of a rank that has none. The store says it in the rank's place, should its process end before it
+/// has left one.
+[[nodiscard]] std::string card_of_none(const Status& why);
+/// Why there is none; success of another card.
+[[nodiscard]] Status why_no_card(std::string_view card);
+
 /// Where a rank stands among those of its host, in the order of their ranks.
 struct Seat {
   int local_rank = 0;
@@ -37,8 +50,8 @@ struct Seat {
 /// the same message: two ranks of one number, two opinions of the size, a loopback address where
 /// the ranks are on several hosts, a rank that can't take part, or one that gives up because others
 /// are missing. Where the store has a server, it adds what it sees itself: a rank whose connection
-/// ends, and one that is refused (store/attendance.hpp). Who comes when the world is complete
-/// already is refused, and harms nobody.
+/// ends, also before it has left its card, and one that is refused (store/attendance.hpp). Who
+/// comes when the world is complete already is refused, and harms nobody.
 ///
 /// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
 /// "entry/".

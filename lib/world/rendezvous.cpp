@@ -396,8 +396,7 @@ Result<World> Meeting::hold() {
   }
   return World{
       .server = std::move(server_),
-      .store =
-          std::make_unique<store::PrefixStore>(std::move(store_), "world/" + scope_of(entry.world)),
+      .store = std::make_unique<store::PrefixStore>(std::move(store_), keys_of(entry.world)),
       .rank = place_.rank,
       .size = place_.size,
       .local_rank = place_.local_rank >= 0 ? place_.local_rank : seat->local_rank,

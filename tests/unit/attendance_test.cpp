@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "support/catch.hpp"
@@ -14,9 +15,10 @@ using hocket::testing::ManualClock;
 namespace {
 
 /// What is announced, as "key=value key=value".
-std::string due(Attendance& attendance, const ManualClock& clock) {
+std::string due(Attendance& attendance, const ManualClock& clock, std::string_view there = "") {
   std::string text;
-  for (const auto& [key, value] : attendance.take_due(clock.now())) {
+  const auto is_set = [&](const std::string& key) { return key == there; };
+  for (const auto& [key, value] : attendance.take_due(clock.now(), is_set)) {
     text += (text.empty() ? "" : " ") + key + '=' + value;
   }
   return text;
@@ -24,8 +26,10 @@ std::string due(Attendance& attendance, const ManualClock& clock) {
 
 void come(Attendance& attendance, const ManualClock& clock, int rank, int size = 3,
           const std::string& key = "entry/0/verdict") {
-  attendance.add(static_cast<std::uint64_t>(100 + rank),
-                 {key, "lost " + std::to_string(rank), {.rank = rank, .size = size}}, clock.now());
+  attendance.add(
+      static_cast<std::uint64_t>(100 + rank),
+      {{{key, "lost " + std::to_string(rank)}, {"card", "none"}}, {.rank = rank, .size = size}},
+      clock.now());
 }
 
 constexpr auto grace = Attendance::refusal_grace;
@@ -36,12 +40,34 @@ TEST_CASE("who goes leaves what it said, once") {
   ManualClock clock;
   Attendance attendance;
   come(attendance, clock, 1);
-  attendance.add(7, {"card/1", "none", {}}, clock.now());
-  attendance.add(7, {"card/2", "none either", {}}, clock.now());
-  REQUIRE(attendance.remove(101)->value == "lost 1");
-  REQUIRE_FALSE(attendance.remove(101));
-  REQUIRE(attendance.remove(7)->key == "card/2");
+  attendance.add(7, {{{"card/1", "none"}}, {}}, clock.now());
+  attendance.add(7, {{{"card/2", "none either"}}, {}}, clock.now());
+  const auto said = attendance.remove(101);
+  REQUIRE(said.size() == 2);
+  REQUIRE(said[0].value == "lost 1");
+  REQUIRE(said[1].key == "card");
+  REQUIRE(attendance.remove(101).empty());
+  REQUIRE(attendance.remove(7).front().key == "card/2");
   REQUIRE(attendance.next().is_never());
+}
+
+TEST_CASE("a will may be empty, also a member's") {
+  ManualClock clock;
+  Attendance attendance;
+  attendance.add(7, {{}, {.rank = 1, .size = 2}}, clock.now());
+  REQUIRE(attendance.remove(7).empty());
+}
+
+TEST_CASE("who was refused can't end a world that is complete, and still ends the next one") {
+  ManualClock clock;
+  Attendance attendance;
+  come(attendance, clock, 0);
+  attendance.refuse({"", 2, "refused"}, clock.now());
+  clock.advance(grace);
+  REQUIRE(due(attendance, clock, "entry/0/verdict").empty());
+  come(attendance, clock, 0, 3, "entry/1/verdict");
+  clock.advance(grace);
+  REQUIRE(due(attendance, clock) == "entry/1/verdict=refused");
 }
 
 TEST_CASE("a rank that is reported is told to those who wait for it, now and later") {
@@ -61,7 +87,7 @@ TEST_CASE("a rank that is reported concerns neither other worlds nor those where
   come(attendance, clock, 0, 2, "entry/0/small");     // rank 2 is none of its
   come(attendance, clock, 1, 3, "entry/1/later");     // of another attempt
   come(attendance, clock, 2, 3, "entry/0/complete");  // it has come there
-  attendance.add(1, {"card/0", "none", {}}, clock.now());
+  attendance.add(1, {{{"card/0", "none"}}, {}}, clock.now());
   REQUIRE(attendance.report({"entry/0/", 2, "ended"}, clock.now()));
   REQUIRE(due(attendance, clock).empty());
 }

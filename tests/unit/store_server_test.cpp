@@ -575,7 +575,7 @@ TEST_CASE("what a client leaves is set when it goes, unless the key is there") {
   for (const bool is_there : {false, true}) {
     const std::string key = is_there ? "there" : "absent";
     auto goes = connect(*server);
-    REQUIRE(goes->leave_will(key, "gone").ok());
+    REQUIRE(goes->leave_will({"other", key}, {"", "gone"}).ok());
     if (is_there) REQUIRE(goes->set(key, "stays").ok());
     std::thread later([&] { goes.reset(); });
     const auto value = waits->get(key, soon);
@@ -590,7 +590,7 @@ TEST_CASE("what a client leaves is set when it goes, unless the key is there") {
 TEST_CASE("who waits for a rank hears that it was refused, if it named the job and does not come") {
   const auto server = start();
   const auto waits = connect(*server);
-  REQUIRE(waits->leave_will("verdict", "lost", {.rank = 0, .size = 4}).ok());
+  REQUIRE(waits->leave_will({"verdict"}, {"lost"}, {.rank = 0, .size = 4}).ok());
   const auto refuse = [&](const std::string& job, int rank) {
     const auto refused = TcpStore::connect({.server = server->endpoint(),
                                             .credentials = {.job = job, .secret = "a guess"},
@@ -615,7 +615,7 @@ TEST_CASE("who waits for a rank hears from a member that it won't come") {
   const auto server = start();
   const auto waits = connect(*server);
   const auto knows = connect(*server);
-  REQUIRE(waits->leave_will("entry/0/verdict", "lost", {.rank = 0, .size = 2}).ok());
+  REQUIRE(waits->leave_will({"entry/0/verdict"}, {"lost"}, {.rank = 0, .size = 2}).ok());
   REQUIRE(knows->report_absence("entry/1/", 1, "ended").ok());
   REQUIRE(knows->report_absence("entry/0/", 0, "ended").ok());
   REQUIRE_FALSE(waits->check({"entry/0/verdict"}).value());

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
+#include "world/entry.hpp"
 #include "world/rendezvous.hpp"
 
 using namespace std::chrono_literals;
@@ -20,8 +21,10 @@ using hocket::Status;
 using hocket::StatusCode;
 using hocket::store::Server;
 using hocket::testing::TemporaryFolder;
+using hocket::world::card_key;
 using hocket::world::rendezvous;
 using hocket::world::RendezvousOptions;
+using hocket::world::why_no_card;
 using hocket::world::World;
 
 namespace {
@@ -140,6 +143,21 @@ TEST_CASE("a launcher's store is joined by all ranks, attempt after attempt") {
     REQUIRE(worlds[2]->store->check({"key"}).value() == false);
     REQUIRE(worlds[2]->store->set("key", "value").ok());
   }
+}
+
+TEST_CASE("a rank that ends before it has left its card is told to who waits for that") {
+  const TemporaryFolder folder;
+  auto worlds = meet_all(3, [&](int rank) { return open_mpi(rank, 3, folder); });
+  require_ok(worlds);
+  REQUIRE(worlds[2]->store->set(card_key(2), "a card").ok());
+  worlds[1] = Status(StatusCode::aborted, "gone");
+  worlds[2] = Status(StatusCode::aborted, "gone");
+  const auto card = worlds[0]->store->get(card_key(1), 10s);
+  REQUIRE(card.status().to_string() == "ok");
+  const Status why = why_no_card(*card);
+  REQUIRE(why.code() == StatusCode::peer_lost);
+  REQUIRE(why.peer() == 1);
+  REQUIRE(worlds[0]->store->get(card_key(2), 0s).value() == "a card");
 }
 
 TEST_CASE("rank 0 lets the others hear what is wrong before its store goes") {
