@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rng.hpp"
 #include "support/catch.hpp"
 #include "transports/sim/world.hpp"
 
