@@ -16,6 +16,9 @@ FORKS = ""  # the program: the first argument
 PATIENCE_S = 120  # for what takes a moment on a machine that has nothing else to do
 SOON_S = 10  # for a death to be noticed, on a machine under load; else it takes 60 s
 
+children_have_threads = unittest.skipIf(
+    "--thread-sanitizer" in sys.argv, "the thread sanitizer allows no threads in a child of fork")
+
 
 class Forks(unittest.TestCase):
     def start(self, what: str) -> list[subprocess.Popen[str]]:
@@ -50,6 +53,7 @@ class Forks(unittest.TestCase):
         self.assertIn("lost: ", text)
         self.assertLess(took, SOON_S)
 
+    @children_have_threads
     def test_calls_in_a_child_fail_and_a_world_of_its_own_works(self) -> None:
         self.check("calls")
 
@@ -59,9 +63,11 @@ class Forks(unittest.TestCase):
     def test_another_program_gets_no_descriptor(self) -> None:
         self.check("exec")
 
+    @children_have_threads
     def test_forks_while_threads_are_in_operations(self) -> None:
         self.check("often")
 
+    @children_have_threads
     def test_a_store_and_its_server(self) -> None:
         ran = subprocess.run([FORKS, "store"], timeout=PATIENCE_S, stdout=subprocess.PIPE,
                              stderr=subprocess.STDOUT, text=True, check=False)
@@ -70,4 +76,5 @@ class Forks(unittest.TestCase):
 
 if __name__ == "__main__":
     FORKS = sys.argv.pop(1)
+    sys.argv = [each for each in sys.argv if each != "--thread-sanitizer"]
     unittest.main(verbosity=2)
