@@ -154,6 +154,7 @@ int run_c() {
                   hocket_last_error());
   }
   report.expect(hocket_barrier(world) != HOCKET_OK, "the communicator goes on");
+  hocket_work_free(work);
   hocket_comm_free(world);
   return report.status();
 }
