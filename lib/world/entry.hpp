@@ -27,8 +27,8 @@ struct Entry {
 /// The entry of this process, without rank, size and address.
 [[nodiscard]] Entry describe_process();
 
-// Once it has entered, each rank leaves a card in the store of its world: how it is reached, or why
-// it can't be. What is in a card is the business of who reads it (comm/card.hpp).
+// Once it has entered, each rank leaves a card in the store of its world: how it is reached
+// (comm/card.hpp), or why it can't be.
 
 /// The prefix of a world's own keys.
 [[nodiscard]] std::string keys_of(const WorldId& world);

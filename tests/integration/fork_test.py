@@ -12,7 +12,7 @@ import unittest
 
 from surroundings import environment, free_port
 
-FORKS = ""  # the program: the first argument
+FORKS = ""  # the program: the first argument; the second is SANITIZER
 PATIENCE_S = 120  # for what takes a moment on a machine that has nothing else to do
 SOON_S = 10  # for a death to be noticed, on a machine under load; else it takes 60 s
 

@@ -32,7 +32,7 @@ def outcome(result: dict) -> str:
 
 
 def done(logs: Iterable[Path]) -> set[str]:
-    """The names of tests that have not to run again: they passed, or were skipped."""
+    """The names of tests that need not run again: they passed, or were skipped."""
     return {bare_name(result) for log in logs for result in results(log) if outcome(result) != "failed"}
 
 
