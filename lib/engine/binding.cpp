@@ -81,6 +81,7 @@ void Binding::add(const plan::Step& step, const Program::Place& place, const Ext
                    .kind = step.kind,
                    .from_buffer = step.has_source() ? step.from_buffer : step.to_buffer,
                    .to_buffer = step.to_buffer,
+                   .is_message = step.communicates() && bytes > 0,
                    .wraps = from_wraps || to_wraps});
   extents_.push_back(extent);
   step_bytes_max_ = std::max(step_bytes_max_, bytes);

@@ -48,10 +48,10 @@ struct alignas(64) Instruction {
   plan::StepKind kind = plan::StepKind::copy;
   plan::Buffer from_buffer = plan::Buffer::in;
   plan::Buffer to_buffer = plan::Buffer::in;
+  bool is_message = false;  // it communicates, and more than nothing
   bool wraps = false;  // they go on at the beginning of their buffer: where, Binding::extent() says
 
   [[nodiscard]] bool communicates() const noexcept { return kind <= plan::StepKind::recv_reduce; }
-  [[nodiscard]] bool is_message() const noexcept { return communicates() && bytes > 0; }
 };
 static_assert(sizeof(Instruction) == 64);
 

@@ -138,7 +138,7 @@ void Executor::begin(const Task& task) noexcept {
     group.is_busy = has_run = true;
     run.begin(task, options_.segment_bytes);
     for (const std::uint32_t step : run.task.binding->program().first_steps(run.cuts_through)) {
-      release(run, step);
+      run.cuts_through ? ready_.push_back(step) : release(run, step);
     }
     drain(run);
     finish_if_over(run);
@@ -357,8 +357,8 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
     ++pace.under_way;
   }
   if (pace.posted < it.bytes) return;
-  if (count_down_next(run, it)) release(run, it.next_on_port);
-  if (it.bytes == 0) end_step(run, step);
+  if (count_down_next(run, it)) ready_.push_back(it.next_on_port);
+  if (it.bytes == 0) end_segment(run, step, 0);
 }
 
 void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit) {
@@ -373,10 +373,10 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   if (bytes > 0 || run.code[step].bytes == 0) end_segment(run, step, bytes);
 }
 
-/// Of a step that waits for nothing any more. A whole message is posted at once, and behind it
-/// those that only waited for that.
+/// Of a step that waits for nothing any more, where none is cut. A message is posted at once, and
+/// behind it those that only waited for that.
 [[gnu::always_inline]] inline void Executor::release(Run& run, std::uint32_t step) {
-  for (; run.is_one_message(step); step = run.code[step].next_on_port) {
+  for (; run.code[step].is_message; step = run.code[step].next_on_port) {
     post_message(run, step, 0, run.code[step].bytes);
     if (!count_down_next(run, run.code[step])) return;
   }
@@ -424,30 +424,33 @@ inline bool Executor::count_down_next(Run& run, const Instruction& it) {
   return it.next_on_port != none && --run.waits[it.next_on_port] == 0;
 }
 
+/// Of a step of an operation that is cut.
 void Executor::end_segment(Run& run, std::uint32_t step, std::uint64_t bytes) {
   Run::Pace& pace = run.paces[step];
   const Instruction& it = run.code[step];
   pace.done += bytes;
-  if (pace.done == it.bytes) return end_step(run, step);
-  if (it.communicates()) ready_.push_back(step);
+  const bool is_over = pace.done == it.bytes;
+  if (is_over) {
+    run.end(step);
+  } else if (it.communicates()) {
+    ready_.push_back(step);
+  }
   for (const Follower& follower : run.followers(it)) {
-    if (follower.is_abreast) ready_.push_back(follower.step);
+    if (follower.is_abreast || (is_over && --run.waits[follower.step] == 0)) {
+      ready_.push_back(follower.step);
+    }
   }
 }
 
+/// Of one that is not.
 inline void Executor::end_step(Run& run, std::uint32_t step) {
-  run.waits[step] = Run::over;
-  --run.steps_left;
+  run.end(step);
   if (run.code[step].follower_count > 0) let_followers_go(run, step);
 }
 
 void Executor::let_followers_go(Run& run, std::uint32_t step) {
   for (const Follower& follower : run.followers(run.code[step])) {
-    if (run.cuts_through && follower.is_abreast) {
-      ready_.push_back(follower.step);
-    } else if (--run.waits[follower.step] == 0) {
-      release(run, follower.step);
-    }
+    if (--run.waits[follower.step] == 0) release(run, follower.step);
   }
 }
 
@@ -505,7 +508,7 @@ void Executor::give_back(std::uint32_t slot, const TransportCompletion& completi
   slots_.give_back(slot);
 }
 
-/// Also of segments, of wrong lengths and failures.
+/// Of segments, of wrong lengths and failures.
 void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   const Instruction& it = run.code[token.step];
@@ -525,7 +528,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     if (goes_on) run.reduce_message(token.step, begin, expected, arrival.memory());
   }
   if (goes_on) {
-    run.cuts_through ? end_segment(run, token.step, expected) : end_step(run, token.step);
+    end_segment(run, token.step, expected);
     drain(run);
   } else if (run.failure.ok()) {
     // May end this run and others, so that nothing of them is touched behind it.

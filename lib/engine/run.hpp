@@ -83,8 +83,9 @@ class Run {
     return waits[step] == 0 && code[step].communicates();
   }
 
-  [[nodiscard]] bool is_one_message(std::uint32_t step) const noexcept {
-    return code[step].is_message() && !cuts_through;
+  void end(std::uint32_t step) noexcept {
+    waits[step] = over;
+    --steps_left;
   }
 
   // Bytes of a step, from a position on.
