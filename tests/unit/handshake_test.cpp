@@ -349,9 +349,9 @@ TEST_CASE("strangers get no answer, but for a client that speaks TLS") {
 }
 
 TEST_CASE("a Hello says which rank it comes from, to those of its job") {
-  const Credentials ours = {.job = "red", .secret = "hush"};
+  const Credentials red = {.job = "red", .secret = "hush"};
   const auto said = [&](int rank) {
-    return ClientHandshake(ours, Purpose::store, nonce(1), {}, rank).hello();
+    return ClientHandshake(red, Purpose::store, nonce(1), {}, rank).hello();
   };
   REQUIRE(claimed_rank(said(7), "red") == 7);
   REQUIRE(claimed_rank(said(0), "red") == 0);
