@@ -9,8 +9,10 @@ set -euo pipefail
 unset CDPATH
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# Else ccache would not keep what is compiled with precompiled headers.
+# Else ccache would not keep what is compiled with precompiled headers; and clang would refuse a header that
+# ccache kept from an older clone, because its source has another time of change now.
 export CCACHE_SLOPPINESS=pch_defines,time_macros
+for_ccache='-Xclang -fno-pch-timestamp'
 
 # Runs a command; what it prints is seen when it fails.
 quietly() {
@@ -30,7 +32,7 @@ configure() {
     ! command -v ccache >/dev/null || cache='ccache '
     case $compiler in
       gcc) environment=(CC="${cache}gcc" CXX="${cache}g++") ;;
-      clang) environment=(CC="${cache}clang" CXX="${cache}clang++") ;;
+      clang) environment=(CC="${cache}clang" CXX="${cache}clang++${cache:+ $for_ccache}") ;;
     esac
     quietly env "${environment[@]}" meson setup "$folder" "${@/#/-D}"
     return

@@ -52,9 +52,9 @@ class Hosts(unittest.TestCase):
         return holder.pid
 
     @staticmethod
-    def inside(namespace: int, *command: str) -> None:
-        subprocess.run(["nsenter", "-t", str(namespace), "-n", *command], capture_output=True,
-                       text=True, timeout=PATIENCE, check=True)
+    def inside(namespace: int, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(["nsenter", "-t", str(namespace), "-n", *command], capture_output=True,
+                              text=True, timeout=PATIENCE, check=True)
 
     def plug(self) -> None:
         for host in self.hosts:
@@ -72,6 +72,19 @@ class Hosts(unittest.TestCase):
                 if cable > 0:
                     self.inside(host, "tc", "qdisc", "add", "dev", f"eth{cable}", "root", "tbf",
                                 "rate", f"{RATE_MBIT}mbit", "burst", "128kb", "latency", "20ms")
+        self.wait_until_up()
+
+    def wait_until_up(self) -> None:
+        """The system calls an interface up a while after its other end is there, up to a second."""
+        end = time.monotonic() + PATIENCE
+        for host in self.hosts:
+            while down := self.interfaces_down(host):
+                self.assertLess(time.monotonic(), end, f"{down} of host {host} stay down")
+                time.sleep(0.01)
+
+    def interfaces_down(self, host: int) -> list[str]:
+        ran = self.inside(host, "ip", "-o", "link", "show")
+        return re.findall(r"(eth\d)@.*state (?!UP)", ran.stdout)
 
     def cut(self, cable: int) -> None:
         """Silently: both ends still see a network that is up."""
