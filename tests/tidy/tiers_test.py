@@ -118,6 +118,7 @@ class Tables(unittest.TestCase):
             "tools/lab/plan.py": ("gcc", "netlab rates"),
             "meson.build": ("gcc", "subproject"),
             "bench/tune.cpp": ("gcc", "choices"),
+            "lib/comm/group.cpp": ("thread", "collectives"),
         }.items():
             with self.subTest(file=file):
                 self.assertIn(pair, self.table.added([file]))
