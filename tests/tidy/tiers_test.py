@@ -253,6 +253,7 @@ class Nightly(unittest.TestCase):
         self.write(Folder(self.root, "thread", commit="abc"), 2, bytes="OK", store="OK")
         folder = Folder(self.root, "thread", commit="abc")
         self.assertEqual(self.counts(folder), {"passed": 3, "failed": 0, "skipped": 1, "failed at first": 1})
+        self.assertEqual(report.tally(folder), {"passed": 3, "skipped": 1, "failed at first": 1})
 
     def test_another_run_begins_anew(self) -> None:
         self.assertEqual(Folder(self.root, "thread", commit="abd").done, set())
@@ -292,6 +293,12 @@ class Changes(unittest.TestCase):
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "a change")
 
+    def record(self, *parts: str) -> None:
+        commit = touched.clean_commit(self.root)
+        self.assertIsNotNone(commit)
+        for part in parts:
+            touched.record(self.root, commit, part, 7265, {"passed": 3, "skipped": 1})
+
     def changed(self) -> list[str] | None:
         return touched.changed_since_nightly(self.root)[0]
 
@@ -301,17 +308,33 @@ class Changes(unittest.TestCase):
         self.assertIsNone(self.changed())
 
     def test_since_the_recorded_commit(self) -> None:
-        commit = touched.clean_commit(self.root)
-        touched.record(self.root, commit, 7265, {"passed": 3, "failed": 0, "skipped": 1})
-        self.assertIsNone(touched.clean_commit(self.root), "a file is there that the commit does not have")
+        self.record(*touched.PARTS)
         self.commit("lib/c d.cpp")
         self.assertEqual(self.changed(), ["lib/c d.cpp", touched.RECORD])
         self.write("lib/a.cpp", "lib/new.cpp")
         (self.root / "tests/b.cpp").unlink()
         self.assertEqual(self.changed(), ["lib/a.cpp", "lib/c d.cpp", "lib/new.cpp", "tests/b.cpp", touched.RECORD])
 
+    def test_a_run_in_parts(self) -> None:
+        commit = touched.clean_commit(self.root)
+        self.record("gcc", "clang")
+        self.assertIsNone(self.changed())
+        self.assertRegex(touched.changed_since_nightly(self.root)[1], r"\(missing: address, thread, demo\)")
+        self.commit()
+        self.assertEqual(touched.clean_commit(self.root), commit, "another clone goes on with that")
+        self.assertEqual(list(touched.passed_parts(self.root, commit)), ["gcc", "clang"])
+        self.record("address", "thread", "demo")
+        self.assertEqual(self.changed(), [touched.RECORD])
+        self.write("lib/new.cpp")
+        self.assertIsNone(touched.clean_commit(self.root), "a file is there that the commit does not have")
+        self.commit()
+        later = touched.clean_commit(self.root)
+        self.assertNotEqual(later, commit)
+        self.assertEqual(touched.passed_parts(self.root, later), {})
+
     def test_in_a_clone_without_that_commit_all_have_changed(self) -> None:
-        touched.record(self.root, "0123456789" * 4, 60, {})
+        for part in touched.PARTS:
+            touched.record(self.root, "0123456789" * 4, part, 60, {})
         self.assertIsNone(self.changed())
         self.assertRegex(touched.changed_since_nightly(self.root)[1], "commit 012345678901 .* not in this clone")
 

@@ -43,6 +43,8 @@ class Plan:
     suites: list[str]  # only these; empty for those that the tier has
     added: set[tuple[str, str]] = field(default_factory=set)  # (variant, suite or test), for what changed
     fuzz_s: int = FUZZ_S
+    commit: str = ""  # of a nightly run whose parts are to be written down
+    passed: dict[str, dict] = field(default_factory=dict)  # the parts that were written down before
 
     def chosen(self, folder: Folder) -> list[Test]:
         def is_chosen(test: Test) -> bool:
@@ -142,10 +144,25 @@ def run(plan: Plan, spent: Spent) -> list[str]:
                 folder.test(plan.chosen(folder), plan.fuzz_s)
             if folder.is_broken:
                 broken.append(f"the tests in {folder.name} were cut off")
+            else:
+                note_part(plan, folder)
     finally:
         if waiting:
             waiting.end()
     return broken
+
+
+def note_part(plan: Plan, folder: Folder) -> None:
+    """Of a nightly run: as soon as a folder's tests have passed, as the rest of it may be cut off."""
+    counts = report.tally(folder)
+    if counts["passed"] and not counts["failed"]:
+        seconds = (folder.build_s or 0) + sum(log.seconds(each) for each in folder.logs)
+        write_down(plan, folder.variant, seconds, counts)
+
+
+def write_down(plan: Plan, part: str, seconds: float, counts: dict[str, int]) -> None:
+    if plan.commit and plan.commit == touched.clean_commit(ROOT):
+        touched.record(ROOT, plan.commit, part, seconds, counts)
 
 
 def print_list(plan: Plan) -> int:
@@ -204,8 +221,13 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
     tier = options.tier or "check"
     # A commit's nightly run that was cut off, or in which tests failed, goes on where it ended.
     commit = (touched.clean_commit(ROOT) or "") if tier == "nightly" else ""
-    folders = [Folder(ROOT, variant, commit=commit, is_quick=tier == "ci") for variant in FOLDERS[tier]]
-    plan = Plan(table, tier, folders, [])
+    passed = touched.passed_parts(ROOT, commit) if commit else {}
+    folders = [
+        Folder(ROOT, variant, commit=commit, is_quick=tier == "ci")
+        for variant in FOLDERS[tier]
+        if variant not in passed
+    ]
+    plan = Plan(table, tier, folders, [], commit=commit, passed=passed)
     if tier == "ci":
         changed, said = touched.changed_since_nightly(ROOT)
         plan.added = table.added(changed)
@@ -215,9 +237,24 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
         print(f"{said}; they add: {added or 'nothing'}")
     if tier == "nightly":
         plan.fuzz_s = FUZZ_NIGHTLY_S
+        if passed:
+            print(f"of the nightly run of this commit these parts have passed: {', '.join(passed)}")
         if done := sum(len(folder.done) for folder in folders):
             print(f"goes on with the nightly run of this commit, in which {done} tests are done")
     return plan
+
+
+def print_record(plan: Plan) -> None:
+    """What tests/nightly.json says now."""
+    passed = touched.passed_parts(ROOT, plan.commit) if plan.commit else {}
+    if not plan.commit:
+        print(f"{touched.RECORD} is as it was: it can only name a commit whose files were all checked")
+    elif missing := ", ".join(part for part in touched.PARTS if part not in passed):
+        print(f"{touched.RECORD} names the parts that have passed; {missing} are missing: start it again")
+    else:
+        for folder in plan.folders:
+            folder.forget()
+        print(f"{touched.RECORD} now names this commit; commit that file")
 
 
 def main() -> int:
@@ -225,15 +262,16 @@ def main() -> int:
     plan = plan_of(options, read_table(TABLE))
     if options.list:
         return print_list(plan)
-    commit = touched.clean_commit(ROOT)
     spent = Spent(options.packages_s)
     if earlier_s := sum(log.seconds(each) for folder in plan.folders for each in folder.logs):
         spent.parts["tests before it went on"] = earlier_s
     broken = run(plan, spent)
-    if options.tier:
+    if options.tier and "demo" not in plan.passed:
         with spent.on("demo"):
             if subprocess.run(["tools/demo"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode:
                 broken.append("tools/demo")
+        if "tools/demo" not in broken:
+            write_down(plan, "demo", spent.parts["demo"], {})
     print()
     counts = report.print_outcomes(plan.folders, broken)
     print_notes(plan)
@@ -241,14 +279,8 @@ def main() -> int:
     print(spent.line(command))
     if (limit_s := 60 * plan.table.limits.get(plan.tier, 0)) and spent.total() > limit_s:
         print(f"slow: {command} is to take at most {limit_s / 60:.0f} min on two quiet processors")
-    if options.tier == "nightly" and not counts["failed"]:
-        if commit and commit == touched.clean_commit(ROOT):
-            touched.record(ROOT, commit, spent.total(), counts)
-            for folder in plan.folders:
-                folder.forget()
-            print(f"{touched.RECORD} now names this commit; commit that file")
-        else:
-            print(f"{touched.RECORD} is as it was: it can only name a commit whose files were all checked")
+    if options.tier == "nightly":
+        print_record(plan)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] else 0
 

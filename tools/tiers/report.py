@@ -34,6 +34,14 @@ def skipped_parts(result: dict) -> list[str]:
     return sorted({line.strip() for line in printed.split("\n") if SKIPPED.search(line)})
 
 
+def tally(folder: Folder) -> Counter[str]:
+    """How many tests of a folder passed, failed and were skipped when they ran last, and how many failed
+    before that."""
+    ran = [result for log in folder.logs for result in results(log)]
+    last = {bare_name(result): outcome(result) for result in ran}
+    return Counter(last.values()) + Counter({"failed at first": len(ran) - len(last)})
+
+
 def print_outcomes(folders: Iterable[Folder], broken: Iterable[str]) -> Counter[str]:
     """Prints what failed or was skipped. Returns how many tests passed, failed and were skipped, and how
     many failed before they ran again.
