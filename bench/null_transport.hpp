@@ -21,7 +21,7 @@ class NullTransport : public Transport {
     return channels_++;
   }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
-    for (const TransportOp& op : ops) over_.push_back({op.token, op.bytes()});
+    for (const TransportOp& op : ops) over_.push_back({op.token, op.bytes(), op.tag});
     return ops.size();
   }
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
@@ -29,6 +29,7 @@ class NullTransport : public Transport {
     for (; count < completions.size() && told_ < over_.size(); ++count, ++told_) {
       completions[count].token = over_[told_].token;
       completions[count].bytes = over_[told_].bytes;
+      completions[count].tag = over_[told_].tag;
     }
     if (told_ == over_.size()) {
       over_.clear();
@@ -47,6 +48,7 @@ class NullTransport : public Transport {
   struct Over {
     std::uint64_t token;
     std::uint64_t bytes;
+    std::uint64_t tag;
   };
 
   TransportCaps caps_;

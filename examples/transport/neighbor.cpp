@@ -3,7 +3,7 @@
 //
 // A channel has a socket for each direction: whoever opens the channel dials the peer, for what he
 // is going to send. So nobody must find out which of two dials counts, and each end has a socket
-// that breaks when the other end goes. A message is its length, 8 bytes, and its bytes. They go
+// that breaks when the other end goes. A message is its length, its tag and its bytes. They go
 // from the memory of the send into the socket and from there to the memory of the receive; what
 // nobody receives yet stays in the socket, and holds back its sender and no one else.
 #include <algorithm>
@@ -51,7 +51,7 @@ class Fd {
 /// The first that goes through a socket: for which channel of which world it is. The answer is
 /// `welcome`, or why not.
 struct Hello {
-  std::uint64_t version = 1;
+  std::uint64_t version = 2;
   std::uint64_t epoch = 0;
   std::uint32_t size = 0;
   std::uint32_t rank = 0;
@@ -59,13 +59,19 @@ struct Hello {
 };
 constexpr char welcome = 'w';
 
+/// What goes before the bytes of a message.
+struct Head {
+  std::uint64_t length = 0;
+  std::uint64_t tag = 0;
+};
+
 /// One direction of a channel.
 struct Flow {
   Fd socket;
   std::deque<TransportOp> ops;
-  Status failure;            // of every op to come
-  std::uint64_t length = 0;  // of the first op's message
-  std::uint64_t done = 0;    // bytes of it, those of the length included
+  Status failure;          // of every op to come
+  Head head;               // of the first op's message
+  std::uint64_t done = 0;  // bytes of it, those of the head included
 };
 
 struct Channel {
@@ -78,11 +84,11 @@ struct Channel {
   bool is_due = false;      // something can be moved, perhaps
 };
 
-/// What is left of a message of so many bytes: of its length and of the op's memory.
+/// What is left of a message of so many bytes: of its head and of the op's memory.
 std::size_t remaining(Flow& flow, const TransportOp& op, std::uint64_t bytes, iovec (&parts)[3]) {
-  const std::uint64_t head = std::min(op.first.bytes, bytes);
+  const std::uint64_t in_first = std::min(op.first.bytes, bytes);
   const iovec all[] = {
-      {&flow.length, sizeof flow.length}, {op.first.data, head}, {op.rest.data, bytes - head}};
+      {&flow.head, sizeof flow.head}, {op.first.data, in_first}, {op.rest.data, bytes - in_first}};
   std::size_t count = 0;
   std::size_t skipped = flow.done;
   for (const iovec& each : all) {
@@ -144,7 +150,7 @@ class Neighbor final : public Transport {
   void hear_strangers();
   void meet(Fd socket, const Hello& hello);
   [[nodiscard]] bool is_closed(std::uint64_t lane) const;
-  void finish(Flow& flow, std::uint64_t bytes);
+  void finish(Flow& flow);
   void fail(Flow& flow, const Status& why);
   [[nodiscard]] Status lost(std::uint32_t peer) const;
 
@@ -286,17 +292,17 @@ void Neighbor::push(ChannelId id) {
   Flow& flow = channels_[id].out;
   if (!channels_[id].is_welcome) return;
   while (!flow.ops.empty() && flow.socket) {
-    flow.length = flow.ops.front().bytes();
+    flow.head = {.length = flow.ops.front().bytes(), .tag = flow.ops.front().tag};
     iovec parts[3];
     msghdr message = {};
     message.msg_iov = parts;
-    message.msg_iovlen = remaining(flow, flow.ops.front(), flow.length, parts);
+    message.msg_iovlen = remaining(flow, flow.ops.front(), flow.head.length, parts);
     const ssize_t sent = ::sendmsg(flow.socket.get(), &message, MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0 && errno != EAGAIN) return listen_to_out(id);  // which knows why
     if (sent < 0) return;
     flow.done += static_cast<std::uint64_t>(sent);
-    if (flow.done == sizeof flow.length + flow.length) finish(flow, flow.length);
+    if (flow.done == sizeof flow.head + flow.head.length) finish(flow);
   }
 }
 
@@ -304,24 +310,24 @@ void Neighbor::pull(ChannelId id) {
   Channel& channel = channels_[id];
   Flow& flow = channel.in;
   while (!flow.ops.empty() && flow.socket) {
-    const bool has_length = flow.done >= sizeof flow.length;
+    const bool has_head = flow.done >= sizeof flow.head;
     iovec parts[3];
     msghdr message = {};
     message.msg_iov = parts;
-    message.msg_iovlen = remaining(flow, flow.ops.front(), has_length ? flow.length : 0, parts);
+    message.msg_iovlen = remaining(flow, flow.ops.front(), has_head ? flow.head.length : 0, parts);
     const ssize_t came = ::recvmsg(flow.socket.get(), &message, 0);
     if (came < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (came <= 0) return fail(flow, lost(channel.peer));
     flow.done += static_cast<std::uint64_t>(came);
-    if (flow.done < sizeof flow.length) continue;
-    if (flow.length > flow.ops.front().bytes()) {
+    if (flow.done < sizeof flow.head) continue;
+    if (flow.head.length > flow.ops.front().bytes()) {
       return close(id, Status(StatusCode::mismatch,
                               "neighbor: rank " + std::to_string(channel.peer) + " sent " +
-                                  std::to_string(flow.length) + " bytes where " +
+                                  std::to_string(flow.head.length) + " bytes where " +
                                   std::to_string(flow.ops.front().bytes()) + " were expected")
                            .with_peer(static_cast<int>(channel.peer)));
     }
-    if (flow.done == sizeof flow.length + flow.length) finish(flow, flow.length);
+    if (flow.done == sizeof flow.head + flow.head.length) finish(flow);
   }
 }
 
@@ -348,8 +354,9 @@ void Neighbor::listen_to_out(ChannelId id) {
   if (!channel.in.socket) fail(channel.in, lost(channel.peer));
 }
 
-void Neighbor::finish(Flow& flow, std::uint64_t bytes) {
-  completions_.push_back({.token = flow.ops.front().token, .bytes = bytes});
+void Neighbor::finish(Flow& flow) {
+  completions_.push_back(
+      {.token = flow.ops.front().token, .bytes = flow.head.length, .tag = flow.head.tag});
   flow.ops.pop_front();
   flow.done = 0;
 }

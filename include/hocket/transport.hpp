@@ -50,6 +50,8 @@ struct TransportOp {
   MemoryPart first = {};  // of a receive: room for the longest message that is expected
   MemoryPart rest = {};
   std::uint64_t token = 0;  // comes back with the completion
+  /// Of a send: comes with the message to the other end, and means nothing to a transport.
+  std::uint64_t tag = 0;
 
   [[nodiscard]] std::uint64_t bytes() const noexcept { return first.bytes + rest.bytes; }
 };
@@ -58,6 +60,8 @@ struct TransportOp {
 struct TransportCompletion {
   std::uint64_t token = 0;
   std::uint64_t bytes = 0;  // of the message
+  /// The message's. Of a failure 0, or that of the message which was longer than its receive.
+  std::uint64_t tag = 0;
   /// The message, aligned to 16 bytes, until give_back(); null: it is in the op's memory.
   const std::byte* lent = nullptr;
   /// peer_lost: the other end is gone, or closed the channel; mismatch: a message was longer than

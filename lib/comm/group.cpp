@@ -83,6 +83,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
       .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
       .pieces = collective.pieces,
+      .tag = is_barrier ? operation.plan->tag : operation.plan->tag.with(collective.type),
       .group = &group_,
   };
   if (!is_barrier && !plan::reduces(operation.plan->signature.operation)) return {};
@@ -91,6 +92,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
                        : make_reduction(collective, place_.size);
   if (!reduction.ok()) return refused(reduction.status());
   operation.task.reduction = *reduction;
+  if (!is_barrier) operation.task.tag = operation.task.tag.with(collective.reduction.op);
   return {};
 }
 

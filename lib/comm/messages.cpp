@@ -95,6 +95,7 @@ Result<engine::Parcel> Group::parcel(const Message& message) {
       .sends = message.is_sent,
       .peer = is_any ? engine::any_rank : peer,
       .tag = message.tag == any_tag ? engine::any_tag : static_cast<std::uint32_t>(message.tag),
+      .type = message.type,
       .memory = static_cast<std::byte*>(message.data),
       .bytes = message.count * size_of(message.type),
       .deadline = deadline_of(message.options)};

@@ -1,12 +1,31 @@
 #include "comm/planner.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/limits.hpp"
 #include "plan/catalog.hpp"
 
 namespace hocket::comm {
+namespace {
+
+/// Elements, as far as all ranks have to give the same.
+std::uint64_t common_count(const Signature& signature) noexcept {
+  if (signature.operation == plan::Operation::all_to_all ||
+      signature.operation == plan::Operation::barrier) {
+    return 0;
+  }
+  const std::vector<std::uint64_t>& counts = signature.counts;
+  if (counts.empty()) return signature.count;
+  // The same as a count is the same as a list of it.
+  const bool are_alike =
+      std::ranges::all_of(counts, [&](std::uint64_t each) { return each == counts.front(); });
+  return are_alike ? counts.front()
+                   : std::accumulate(counts.begin(), counts.end(), std::uint64_t{});
+}
+
+}  // namespace
 
 Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
                  OpenChannel open)
@@ -52,6 +71,7 @@ Result<std::shared_ptr<const Plan>> Planner::make() {
   if (!channels.ok()) return channels.status();
   result->binding = std::make_unique<engine::Binding>(*result->program, chunk_sizes(),
                                                       wanted_.element_bytes, std::move(*channels));
+  result->tag = engine::Tag(*result->choice.algorithm, wanted_.root, common_count(wanted_));
   return std::shared_ptr<const Plan>(std::move(result));
 }
 

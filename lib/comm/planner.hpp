@@ -23,6 +23,7 @@ struct Plan {
   sim::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
   std::unique_ptr<engine::Binding> binding = {};
+  engine::Tag tag = {};  // but for type and op
 };
 
 /// An operation as it is handed to the engine, and what it borrows.

@@ -56,6 +56,12 @@ Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expe
 
 Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
                   TransportCompletion& completion) {
+  const bool is_too_long = completion.status.code() == StatusCode::mismatch && completion.tag != 0;
+  if ((completion.status.ok() || is_too_long) && completion.tag != run.tag) {
+    const plan::Plan& plan = run.plan();
+    return disagreement(run.tag, completion.tag, plan.rank, plan.steps[step].peer)
+        .with_step(static_cast<int>(step));
+  }
   if (completion.status.ok()) return wrong_length(run, step, expected, completion.bytes);
   // The transport counts ranks of the world.
   return std::move(completion.status).with_peer(static_cast<int>(run.plan().steps[step].peer));
@@ -403,6 +409,7 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   op.may_lend = true;
   op.first = {slots_.memory(token.slot), bytes};
   op.token = token.packed();
+  op.tag = run.tag;
 }
 
 [[gnu::always_inline]] inline void Executor::post_message(Run& run, std::uint32_t step,
@@ -416,6 +423,7 @@ void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit
   op.channel = it.channel;
   run.fill_parts(op, step, begin, bytes);
   op.token = Token{.run = run.number, .step = step}.packed();
+  op.tag = run.tag;
 }
 
 /// A step was posted, so that the next one on its port does not wait for that any more: whether it
@@ -490,7 +498,7 @@ void Executor::complete_mail(const TransportCompletion& completion) {
   if (token.run == Token::mail) return complete_mail(completion);
   Run& run = *runs_[token.run];
   if (run.cuts_through || !run.failure.ok() || !completion.status.ok() ||
-      completion.bytes != run.code[token.step].bytes) {
+      completion.bytes != run.code[token.step].bytes || completion.tag != run.tag) {
     return complete_in_full(run, completion);
   }
   --run.under_way;
@@ -521,7 +529,8 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     begin = pace.done;
     expected = std::min(options_.segment_bytes, it.bytes - begin);
   }
-  const bool is_right = completion.status.ok() && completion.bytes == expected;
+  const bool is_right =
+      completion.status.ok() && completion.bytes == expected && completion.tag == run.tag;
   const bool goes_on = is_right && run.failure.ok();
   if (token.slot != Token::no_slot) {
     const Arrival arrival(*this, token.slot, completion);

@@ -69,7 +69,7 @@ Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
 
 Status Mailbox::send(std::uint32_t item, OpList& outgoing) {
   const Parcel& parcel = items_[item].parcel;
-  Letter letter = {.tag = parcel.tag, .bytes = parcel.bytes, .number = item};
+  Letter letter = {.type = parcel.type, .tag = parcel.tag, .bytes = parcel.bytes, .number = item};
   if (parcel.peer == rank_) {
     letter.kind = LetterKind::offer;
     items_[item].is_offered = true;
@@ -127,6 +127,14 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   const Parcel& parcel = items_[item].parcel;
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
+  if (letter.type != parcel.type) {
+    return Status(
+               StatusCode::mismatch,
+               fmt::format("rank {} sent a message of {} with tag {}, and rank {} receives {}",
+                           arrived.peer, name(letter.type), letter.tag, rank_, name(parcel.type)))
+        .with_peer(static_cast<int>(arrived.peer))
+        .with_hint("receive what is sent, as the type that it is sent as");
+  }
   if (letter.bytes > parcel.bytes) {
     return Status(StatusCode::mismatch,
                   fmt::format("a message of {} bytes with tag {} came from rank {}, where there is "
@@ -428,14 +436,16 @@ void Mailbox::finish(std::uint32_t item, const Status& status) noexcept {
 }
 
 Mailbox::Letter Mailbox::read(const std::byte* from) noexcept {
-  return {.kind = static_cast<LetterKind>(load_little_endian<std::uint32_t>(from)),
+  return {.kind = static_cast<LetterKind>(load_little_endian<std::uint16_t>(from)),
+          .type = static_cast<DataType>(load_little_endian<std::uint16_t>(from + 2)),
           .tag = load_little_endian<std::uint32_t>(from + 4),
           .bytes = load_little_endian<std::uint64_t>(from + 8),
           .number = load_little_endian<std::uint64_t>(from + 16)};
 }
 
 void Mailbox::write(const Letter& letter, std::byte* to) noexcept {
-  store_little_endian(to, static_cast<std::uint32_t>(letter.kind));
+  store_little_endian(to, static_cast<std::uint16_t>(letter.kind));
+  store_little_endian(to + 2, static_cast<std::uint16_t>(letter.type));
   store_little_endian(to + 4, letter.tag);
   store_little_endian(to + 8, letter.bytes);
   store_little_endian(to + 16, letter.number);

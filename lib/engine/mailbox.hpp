@@ -15,6 +15,7 @@
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
+#include "hocket/types.hpp"
 
 #include "base/clock.hpp"
 #include "engine/buffers.hpp"
@@ -38,6 +39,7 @@ struct Parcel {
   bool sends = false;
   std::uint32_t peer = 0;  // of a receive also any_rank
   std::uint32_t tag = 0;   // of a receive also any_tag
+  DataType type = DataType::u8;
   std::byte* memory = nullptr;
   std::uint64_t bytes = 0;  // of a receive: room
   Work* work = nullptr;
@@ -81,9 +83,10 @@ class Mailbox {
 
  private:
   static constexpr std::uint32_t none = UINT32_MAX;
-  enum class LetterKind : std::uint32_t { message, offer, clear, credit, push };
+  enum class LetterKind : std::uint16_t { message, offer, clear, credit, push };
   struct Letter {
     LetterKind kind = LetterKind::message;
+    DataType type = DataType::u8;  // of a message
     std::uint32_t tag = 0;
     std::uint64_t bytes = 0;   // of the message
     std::uint64_t number = 0;  // of an offer and its clear: the sender's item; of a credit: units

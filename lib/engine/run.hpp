@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "engine/binding.hpp"
+#include "engine/tag.hpp"
 #include "engine/work.hpp"
 #include "reduce/reduction.hpp"
 
@@ -30,6 +31,7 @@ struct Task {
   std::byte* out = nullptr;
   std::span<const Piece> pieces = {};               // in place of both, one behind the other
   std::optional<reduce::Reduction> reduction = {};  // of operations that reduce
+  Tag tag = {};
   Group* group = nullptr;
   Work* work = nullptr;
   Deadline deadline = {};  // past it the group fails
@@ -48,6 +50,7 @@ struct Group {
   bool is_busy = false;
   std::vector<Task> queue = {};  // those behind the one that runs
   std::size_t queue_head = 0;
+  Tag::Past past = {};
   Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
 };
@@ -109,6 +112,7 @@ class Run {
   std::vector<Pace> paces = {};           // by step, if it cuts through
   std::size_t steps_left = 0;
   std::uint32_t under_way = 0;  // messages
+  std::uint64_t tag = 0;        // of each of them
   bool cuts_through = false;    // some step is more than one segment
   Status failure = {};
 

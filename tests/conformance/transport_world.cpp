@@ -110,6 +110,7 @@ ChannelId TransportWorld::channel(std::uint32_t rank, std::uint32_t peer, std::u
   if (found != channels.end()) return found->second;
   const ChannelId opened = require(at(rank).open(peer, lane));
   channels[{peer, lane}] = opened;
+  ranks_.at(rank).ends[opened] = {peer, lane};
   return opened;
 }
 
@@ -132,6 +133,15 @@ Token TransportWorld::receive(std::uint32_t rank, std::uint32_t peer, std::uint6
 
 Token TransportWorld::post(std::uint32_t rank, TransportOp op) {
   op.token = outcomes_.size();
+  if (op.kind == TransportOp::Kind::send) {
+    // Every third has none.
+    op.tag = op.token % 3 == 0 ? 0 : (op.token + 1) * 0x9E37'79B9'7F4A'7C15;
+    const auto end = ranks_.at(rank).ends.find(op.channel);
+    if (end != ranks_.at(rank).ends.end()) {
+      const auto [peer, lane] = end->second;
+      tags_[{rank, peer, lane}].push_back(op.tag);
+    }
+  }
   outcomes_.push_back({.rank = rank, .op = op});
   queues_[{rank, op.channel, op.kind}].push_back(op.token);
   ranks_.at(rank).backlog.push_back(op);
@@ -188,6 +198,7 @@ void TransportWorld::complete(std::uint32_t number, const TransportCompletion& c
   outcome.bytes = completion.bytes;
   outcome.status = completion.status;
   --outstanding_;
+  if (completion.status.ok()) check_tag(outcome, completion.tag);
   if (completion.lent == nullptr) return;
   if (!outcome.op.may_lend) FAIL("a loan that nobody asked for");
   const auto& [first, rest] = std::pair(outcome.op.first, outcome.op.rest);
@@ -195,6 +206,21 @@ void TransportWorld::complete(std::uint32_t number, const TransportCompletion& c
   std::copy_n(completion.lent, head, first.data);
   std::copy_n(completion.lent + head, completion.bytes - head, rest.data);
   at(number).give_back(completion.lent);
+}
+
+void TransportWorld::check_tag(const Outcome& outcome, std::uint64_t tag) {
+  if (outcome.op.kind == TransportOp::Kind::send) {
+    if (tag != outcome.op.tag) FAIL("a send that ends with another tag");
+    return;
+  }
+  const auto end = ranks_.at(outcome.rank).ends.find(outcome.op.channel);
+  if (end == ranks_.at(outcome.rank).ends.end()) return;
+  const auto [peer, lane] = end->second;
+  const auto sent = tags_.find({peer, outcome.rank, lane});
+  if (sent == tags_.end()) return;  // by another process
+  if (sent->second.empty() || sent->second.front() != tag)
+    FAIL("a message that comes with another tag");
+  sent->second.pop_front();
 }
 
 void TransportWorld::require_success(Token token) {

@@ -117,14 +117,18 @@ class TransportWorld {
   struct Rank {
     std::unique_ptr<Transport> transport = {};
     std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId> channels = {};
-    std::vector<TransportOp> backlog = {};  // from `offered` on
+    std::map<ChannelId, std::pair<std::uint32_t, std::uint64_t>> ends = {};  // peer and lane
+    std::vector<TransportOp> backlog = {};                                   // from `offered` on
     std::size_t offered = 0;
   };
   using Order = std::tuple<std::uint32_t, ChannelId, TransportOp::Kind>;
+  using Direction = std::tuple<std::uint32_t, std::uint32_t, std::uint64_t>;  // from, to, lane
 
   bool offer(Rank& rank);
   bool poll(std::uint32_t number);
   void complete(std::uint32_t number, const TransportCompletion& completion);
+  /// Of an op that went well: that its tag is the message's.
+  void check_tag(const Outcome& outcome, std::uint64_t tag);
   [[nodiscard]] std::string pending() const;
 
   std::unique_ptr<TransportNet> net_;
@@ -132,6 +136,7 @@ class TransportWorld {
   std::vector<std::string> addresses_;
   std::deque<Outcome> outcomes_;  // by token
   std::map<Order, std::deque<Token>> queues_;
+  std::map<Direction, std::deque<std::uint64_t>> tags_;  // of what is sent, until it is received
   std::uint64_t outstanding_ = 0;
   std::size_t poll_batch_ = 64;
   std::size_t post_batch_ = 64;

@@ -64,7 +64,7 @@ class SlowTransport final : public Transport {
     if (!was_noticed) return 0;
     std::size_t count = 0;
     for (const TransportOp& op : ops_) {
-      completions[count++] = {.token = op.token, .bytes = op.bytes()};
+      completions[count++] = {.token = op.token, .bytes = op.bytes(), .tag = op.tag};
     }
     ops_.clear();
     return count;

@@ -47,7 +47,7 @@ struct Box {
   Status take_letter(std::uint32_t kind, std::uint64_t bytes, std::uint64_t number = 0) {
     const TransportOp op = letters.front();
     letters.erase(letters.begin());
-    store_little_endian(op.first.data, kind);
+    store_little_endian(op.first.data, kind | std::uint32_t{1} << 16);  // u8
     store_little_endian(op.first.data + 4, std::uint32_t{7});
     store_little_endian(op.first.data + 8, bytes);
     store_little_endian(op.first.data + 16, number);

@@ -51,6 +51,7 @@ class Sequence {
 struct BorrowedOp {
   Memory memory = {};
   std::uint64_t token = 0;
+  std::uint64_t tag = 0;    // of a receive, once its message is there
   std::uint64_t print = 0;  // of the memory, as it has to be
 };
 
@@ -78,6 +79,7 @@ struct Receive {
 /// On its way: from its send until its receive is done.
 struct Message {
   Memory source = {};  // the sender's memory, or the copy
+  std::uint64_t tag = 0;
   std::vector<std::byte> copy = {};
   bool uses_buffer = false;
   bool is_copied = false;  // it needs its sender no more

@@ -169,8 +169,9 @@ std::size_t Fabric::post(std::uint32_t rank, std::span<const TransportOp> ops) {
 }
 
 void Fabric::take(End& end, const TransportOp& op) {
-  BorrowedOp borrowed{{op.first, op.rest}, op.token, 0};
   const bool is_send = op.kind == Kind::send;
+  BorrowedOp borrowed{
+      .memory = {op.first, op.rest}, .token = op.token, .tag = is_send ? op.tag : 0};
   const std::uint64_t number = is_send ? end.sends.end() : end.receives.end();
   note(is_send ? Happening::post_send : Happening::post_recv, end, number, op.bytes());
   if (profile_.is_watching) {

@@ -11,10 +11,10 @@ namespace hocket::simulated {
 void Fabric::take_send(End& end, Send send) {
   send.failure = end.failure.ok() ? end.lost : end.failure;
   const bool is_failed = !send.failure.ok();
-  const Memory source = send.op.memory;
+  const Message message = {.source = send.op.memory, .tag = send.op.tag};
   end.sends.add(std::move(send));
   if (is_failed) return release(end);
-  send_off(end, end.sends.end() - 1, {.source = source});
+  send_off(end, end.sends.end() - 1, message);
   match(end);
 }
 
@@ -119,6 +119,7 @@ void Fabric::on_arrive(End& end, std::uint64_t number, std::uint64_t bytes) {
   if (message->is_gone || !receive->failure.ok() || is_cut(end)) return;
   if (message->source.bytes() > receive->op.memory.bytes()) {
     note(Happening::mismatch, *end.other, number, message->source.bytes());
+    receive->op.tag = message->tag;
     return shut(
         *end.other,
         Status(StatusCode::mismatch,
@@ -142,8 +143,10 @@ void Fabric::finish_receive(End& end, std::uint64_t number, std::uint64_t bytes)
     timeline_.add(now() + draw(profile_.latency),
                   {.kind = Event::Kind::sent, .end = &end, .number = number});
   }
+  Receive& receive = *end.other->receives.find(number);
+  receive.op.tag = message.tag;
+  receive.is_done = true;
   end.messages.pop();
-  end.other->receives.find(number)->is_done = true;
   note(Happening::arrive, *end.other, number, bytes);
   release(*end.other);
 }
@@ -163,9 +166,13 @@ void Fabric::release(End& end) {
     Send& send = end.sends.front();
     if (send.failure.ok() && !send.is_visible) break;
     const std::uint64_t bytes = send.failure.ok() ? send.op.memory.bytes() : 0;
-    release_one(
-        end, Kind::send,
-        {{send.op.token, bytes, nullptr, std::move(send.failure)}, send.op, end.sends.first()});
+    release_one(end, Kind::send,
+                {.completion = {.token = send.op.token,
+                                .bytes = bytes,
+                                .tag = send.op.tag,
+                                .status = std::move(send.failure)},
+                 .op = send.op,
+                 .number = end.sends.first()});
   }
   for (; !end.receives.empty(); end.receives.pop()) {
     Receive& receive = end.receives.front();
@@ -177,9 +184,14 @@ void Fabric::release(End& end) {
     }
     if (receive.lent != nullptr) note(Happening::lend, end, number, receive.arrived);
     const std::uint64_t bytes = receive.failure.ok() ? receive.arrived : 0;
-    release_one(
-        end, Kind::recv,
-        {{receive.op.token, bytes, receive.lent, std::move(receive.failure)}, receive.op, number});
+    release_one(end, Kind::recv,
+                {.completion = {.token = receive.op.token,
+                                .bytes = bytes,
+                                .tag = receive.op.tag,
+                                .lent = receive.lent,
+                                .status = std::move(receive.failure)},
+                 .op = receive.op,
+                 .number = number});
   }
 }
 

@@ -182,7 +182,7 @@ Status Bundle::hear(const Frame& frame, Rail& rail) {
   return {};
 }
 
-Status Bundle::check(const Frame& piece) const {
+Status Bundle::check(const Frame& piece) {
   if (has(piece.number)) return {};
   const bool is_possible =
       piece.bytes <= frame_bytes_max && piece.offset <= piece.length &&
@@ -190,8 +190,15 @@ Status Bundle::check(const Frame& piece) const {
       !is_complete(piece.message) && piece.message - bytes_of_messages_.begin() <= pieces_max;
   if (!is_possible) return protocol_error("a piece of a message that can't be");
   if (piece.message >= queues_.receives.end()) return {};
-  const std::uint64_t room = queues_.receives[piece.message].room();
-  return piece.length <= room ? Status() : too_long(queues_.peer, piece.length, room);
+  return check_length(piece);
+}
+
+/// Of a piece whose receive is there.
+Status Bundle::check_length(const Frame& piece) {
+  Slot& slot = queues_.receives[piece.message];
+  slot.header = make_header(piece.length, piece.tag, piece.message);
+  if (piece.length <= slot.room()) return {};
+  return too_long(queues_.peer, piece.length, slot.room());
 }
 
 void Bundle::note_arrival(std::uint64_t number) {
@@ -231,7 +238,7 @@ Status Bundle::take_kept() {
     kept_bytes_ -= piece.cost();
     if (is_complete(piece.message)) return protocol_error("a piece of a message that is complete");
     Slot& slot = queues_.receives[piece.message];
-    if (piece.length > slot.room()) return too_long(queues_.peer, piece.length, slot.room());
+    if (Status status = check_length(piece); !status.ok()) return status;
     const std::byte* from = kept.bytes.data();
     slot.visit(piece.offset, piece.offset + piece.bytes,
                [&from](std::byte* to, std::uint64_t size) {
@@ -308,6 +315,7 @@ bool Bundle::give(Rail& rail) {
     frame.message = piece.message;
     frame.offset = piece.offset;
     frame.length = queues_.sends[piece.message].bytes;
+    frame.tag = queues_.sends[piece.message].tag();
   }
   frame.arrived = arrived_.begin();
   frame.taken = taken_;

@@ -95,7 +95,8 @@ class Bundle {
   };
 
   [[nodiscard]] Status protocol_error(const char* what) const;
-  [[nodiscard]] Status check(const Frame& piece) const;
+  [[nodiscard]] Status check(const Frame& piece);
+  [[nodiscard]] Status check_length(const Frame& piece);
   void note_arrival(std::uint64_t number);
   [[nodiscard]] Status take_kept();
   [[nodiscard]] bool is_over() const;

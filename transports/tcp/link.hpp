@@ -21,7 +21,7 @@
 
 namespace hocket::tcp {
 
-inline constexpr std::uint32_t link_version = 2;  // 1 had one address a rank
+inline constexpr std::uint32_t link_version = 3;  // 2 had no tags
 inline constexpr std::size_t instance_bytes = 16;
 inline constexpr std::size_t link_hello_bytes = 52;
 inline constexpr std::size_t link_answer_bytes = 21;

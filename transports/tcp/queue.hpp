@@ -1,5 +1,5 @@
-// Queues, those of a channel's ops, and how a message looks on the wire: a header of its length (64
-// bits), its number on the channel (32 bits) and a mark (32 bits), then its bytes.
+// Queues, those of a channel's ops, and how a message looks on the wire: a header of its length and
+// its tag (64 bits each), its number on the channel and a mark (32 bits each), then its bytes.
 #pragma once
 
 #include <algorithm>
@@ -68,18 +68,33 @@ class Ring {
   std::uint64_t end_ = 0;
 };
 
-inline constexpr std::size_t header_bytes = 16;
+inline constexpr std::size_t header_bytes = 24;
 using Header = std::array<std::byte, header_bytes>;
 
 inline constexpr std::uint32_t message_mark = 0x4B'43'4F'48;
 /// In place of a length: the channel is closed, and nothing comes behind this.
 inline constexpr std::uint64_t farewell_length = ~std::uint64_t{0};
 
-inline Header make_header(std::uint64_t length, std::uint64_t number) noexcept {
+/// Its first and second field.
+inline std::uint64_t length_in(const std::byte* header) noexcept {
+  return load_little_endian<std::uint64_t>(header);
+}
+inline std::uint64_t tag_in(const std::byte* header) noexcept {
+  return load_little_endian<std::uint64_t>(header + 8);
+}
+/// The others as one.
+inline std::uint64_t mark_of(std::uint64_t number) noexcept {
+  return std::uint64_t{message_mark} << 32 | static_cast<std::uint32_t>(number);
+}
+inline std::uint64_t mark_in(const std::byte* header) noexcept {
+  return load_little_endian<std::uint64_t>(header + 16);
+}
+
+inline Header make_header(std::uint64_t length, std::uint64_t tag, std::uint64_t number) noexcept {
   Header header;
   store_little_endian(header.data(), length);
-  store_little_endian(header.data() + 8, static_cast<std::uint32_t>(number));
-  store_little_endian(header.data() + 12, message_mark);
+  store_little_endian(header.data() + 8, tag);
+  store_little_endian(header.data() + 16, mark_of(number));
   return header;
 }
 
@@ -89,10 +104,11 @@ struct Slot {
   MemoryPart rest = {};
   std::uint64_t token = 0;
   std::uint64_t bytes = 0;  // of the message; of a receive once its header is there
-  Header header = {};
+  Header header = {};       // likewise
   bool is_done = false;
 
   [[nodiscard]] std::uint64_t room() const noexcept { return first.bytes + rest.bytes; }
+  [[nodiscard]] std::uint64_t tag() const noexcept { return tag_in(header.data()); }
 
   /// Calls visit(data, bytes) for each piece of memory between two places in the message.
   template <class Visit>

@@ -33,7 +33,7 @@ Frame::Header Frame::encode() const noexcept {
   store_little_endian(header.data(), frame_mark | static_cast<std::uint32_t>(kind));
   store_little_endian(header.data() + 4, bytes);
   std::byte* to = header.data() + 8;
-  for (const std::uint64_t each : {number, arrived, taken, message, offset, length}) {
+  for (const std::uint64_t each : {number, arrived, taken, message, offset, length, tag}) {
     store_little_endian(to, each);
     to += 8;
   }
@@ -54,6 +54,7 @@ Frame Frame::decode(const Header& header) noexcept {
       .message = field(3),
       .offset = field(4),
       .length = field(5),
+      .tag = field(6),
   };
 }
 

@@ -19,10 +19,10 @@ namespace hocket::tcp {
 
 class Bundle;
 
-inline constexpr std::size_t frame_header_bytes = 56;
+inline constexpr std::size_t frame_header_bytes = 64;
 inline constexpr std::size_t frame_bytes_max = 64 << 10;
 
-/// On the wire: the mark and the kind 4, bytes 4, and the six others 8 each, in this order.
+/// On the wire: the mark and the kind 4, bytes 4, and the seven others 8 each, in this order.
 struct Frame {
   enum class Kind : std::uint8_t {
     piece,     // of a message: its bytes follow
@@ -43,6 +43,7 @@ struct Frame {
   std::uint64_t message = 0;
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  // of the message
+  std::uint64_t tag = 0;     // likewise
 
   [[nodiscard]] std::uint64_t cost() const noexcept { return frame_header_bytes + bytes; }
   [[nodiscard]] Header encode() const noexcept;

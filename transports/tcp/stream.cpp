@@ -218,16 +218,16 @@ Status Stream::consume(std::span<const std::byte> bytes, std::size_t& used) {
     if (received_ == header_bytes + slot.bytes) close_message();
   }
   const auto rest = bytes.subspan(used);
-  const bool is_farewell = received_ == 0 && rest.size() == header_bytes &&
-                           load_little_endian<std::uint64_t>(rest.data()) == farewell_length;
+  const bool is_farewell =
+      received_ == 0 && rest.size() == header_bytes && length_in(rest.data()) == farewell_length;
   return is_farewell ? farewell() : Status();
 }
 
 /// The header of the message is there.
 Status Stream::open_message() {
   Slot& slot = incoming();
-  slot.bytes = load_little_endian<std::uint64_t>(slot.header.data());
-  if (slot.header != make_header(slot.bytes, receiving_)) {
+  slot.bytes = length_in(slot.header.data());
+  if (mark_in(slot.header.data()) != mark_of(receiving_)) {
     return Status(StatusCode::protocol_error,
                   fmt::format("rank {} sent what is no message where number {} should begin",
                               queues_.peer, receiving_))
@@ -253,7 +253,7 @@ Status Stream::look_for_end() {
   if (count == 0) return lost("its connection ended");
   if (count < 0) return errno == EAGAIN ? Status() : lost("its connection broke", errno);
   const bool is_farewell = link_.tls == nullptr && count == header_bytes && received_ == 0 &&
-                           load_little_endian<std::uint64_t>(next.data()) == farewell_length;
+                           length_in(next.data()) == farewell_length;
   return is_farewell ? farewell() : Status();
 }
 
@@ -363,7 +363,7 @@ std::string_view Stream::encrypt_farewell(std::string_view words) noexcept {
 
 Fd Stream::leave(bool has_farewell) noexcept {
   if (has_farewell && sent_ == 0 && encrypted_.empty()) {
-    const Header header = make_header(farewell_length, sending_);
+    const Header header = make_header(farewell_length, 0, sending_);
     std::string_view words = as_text(header);
     if (link_.tls != nullptr) words = encrypt_farewell(words);
     // As far as it can go without waiting: who does not read it sees the end of the connection.

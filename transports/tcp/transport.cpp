@@ -186,7 +186,7 @@ Status TcpTransport::no_channel(ChannelId id) const {
   Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
   if (op.kind == TransportOp::Kind::send) {
     slot.bytes = op.bytes();
-    slot.header = make_header(slot.bytes, queue.end());
+    slot.header = make_header(slot.bytes, op.tag, queue.end());
   }
   queue.push(slot);
 }
@@ -550,11 +550,14 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
   }
   leave(channel, has_farewell);
+  // Another failure may have come in the middle of a header.
+  const bool may_have_tag = channel.failure.code() == StatusCode::mismatch;
   for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
     while (!queue->empty()) {
       const Slot slot = queue->pop();
       failures_.push({.token = slot.token,
                       .bytes = slot.is_done ? slot.bytes : 0,
+                      .tag = slot.is_done || may_have_tag ? slot.tag() : 0,
                       .status = slot.is_done ? Status() : channel.failure});
     }
   }
@@ -581,7 +584,7 @@ std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexc
     const auto take_done = [&](Ring<Slot>& queue) {
       while (count < completions.size() && !queue.empty() && queue.front().is_done) {
         const Slot slot = queue.pop();
-        completions[count++] = {.token = slot.token, .bytes = slot.bytes};
+        completions[count++] = {.token = slot.token, .bytes = slot.bytes, .tag = slot.tag()};
       }
     };
     take_done(channel.queues.sends);

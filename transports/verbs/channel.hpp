@@ -62,6 +62,7 @@ struct Place {
 struct SendOp {
   Place place = {};
   std::uint64_t token = 0;
+  std::uint64_t tag = 0;
   std::uint64_t asked = 0;    // of a large one, by the other end: from the beginning on
   std::uint64_t written = 0;  // and sent to it
   std::uint32_t pins = 0;     // pieces that the adapter still reads from its memory
@@ -77,12 +78,14 @@ struct ReceiveOp {
   std::uint32_t pins = 0;    // pieces that may still be written to its memory from afar
   Region* device = nullptr;  // in which its memory is, if that is of a device
   std::uint64_t bytes = 0;   // of the message
+  std::uint64_t tag = 0;     // likewise
   const std::byte* lent = nullptr;
 };
 
 /// A message that came, or is announced.
 struct Arrival {
   std::uint64_t bytes = 0;
+  std::uint64_t tag = 0;
   bool is_large = false;
   std::uint64_t granted = 0;  // of a large one: asked for
   std::uint64_t written = 0;  // and come

@@ -112,7 +112,7 @@ void Traffic::take(Channel& channel, const TransportOp& op) {
   ++outstanding_;
   if (*device != nullptr) Regions::pin(**device);
   if (is_send) {
-    channel.sends.push({.place = place, .token = op.token, .device = *device});
+    channel.sends.push({.place = place, .token = op.token, .tag = op.tag, .device = *device});
     note_ready(channel);
   } else {
     const bool may_lend = op.may_lend && *device == nullptr;
@@ -257,8 +257,10 @@ Status Traffic::take_arrival(Channel& channel, const Header& header, const std::
     is_kept = true;
     ++held_;
   }
-  channel.arrivals.push(
-      {.bytes = header.length, .is_large = is_large, .data = is_large ? nullptr : payload});
+  channel.arrivals.push({.bytes = header.length,
+                         .tag = header.tag,
+                         .is_large = is_large,
+                         .data = is_large ? nullptr : payload});
   match(channel);
   if (is_large || channel.has_failed() || number < channel.matched) return {};
   if (held_ <= small_in_count / 4) return {};
@@ -378,6 +380,7 @@ void Traffic::match(Channel& channel) {
 bool Traffic::meet(Channel& channel, std::uint64_t number) {
   Arrival& arrival = channel.arrivals[number];
   ReceiveOp& op = channel.receives[number];
+  op.tag = arrival.tag;
   if (arrival.bytes > op.place.bytes()) {
     // First what is before it comes in full, for which the other end must go on.
     if (channel.first_incomplete() < number) return false;
@@ -545,6 +548,7 @@ Traffic::Sent Traffic::start(Channel& channel) {
   Header header = header_of(channel, is_small ? Kind::data : Kind::announce);
   header.number = static_cast<std::uint32_t>(channel.started);
   header.length = bytes;
+  header.tag = op.tag;
   const Sent sent = send(channel.peer, header, is_small ? op.place : Place());
   if (sent != Sent::yes) {
     channel.matched_told = told;
@@ -733,6 +737,7 @@ void Traffic::finish(Channel& channel) {
     let_go(op.device);
     over_.push({.token = op.token,
                 .bytes = op.is_done ? op.place.bytes() : 0,
+                .tag = op.tag,
                 .status = op.is_done ? Status() : channel.failure});
   }
   channel.started = std::max(channel.started, sends.begin());
@@ -747,6 +752,7 @@ void Traffic::finish(Channel& channel) {
     let_go(op.device);
     over_.push({.token = op.token,
                 .bytes = op.is_done ? op.bytes : 0,
+                .tag = op.tag,
                 .lent = op.lent,
                 .status = op.is_done ? Status() : channel.failure});
   }

@@ -61,11 +61,12 @@ void Header::encode(std::byte* to) const noexcept {
   store_little_endian(to + 18, rail);
   store_little_endian(to + 20, slot);
   store_little_endian(to + 24, length);
+  store_little_endian(to + 32, tag);
+  store_little_endian(to + 40, offset);
   if (kind != Kind::grant) return;
-  store_little_endian(to + 32, offset);
-  store_little_endian(to + 40, address);
-  store_little_endian(to + 48, key);
-  store_little_endian(to + 52, std::uint32_t{0});
+  store_little_endian(to + 48, address);
+  store_little_endian(to + 56, key);
+  store_little_endian(to + 60, std::uint32_t{0});
 }
 
 Result<Header> Header::decode(const std::byte* from, std::size_t available) {
@@ -78,6 +79,8 @@ Result<Header> Header::decode(const std::byte* from, std::size_t available) {
     header.rail = load_little_endian<std::uint16_t>(from + 18);
     header.slot = load_little_endian<std::uint32_t>(from + 20);
     header.length = load_little_endian<std::uint64_t>(from + 24);
+    header.tag = load_little_endian<std::uint64_t>(from + 32);
+    header.offset = load_little_endian<std::uint64_t>(from + 40);
   }
   const bool is_known = header.kind >= Kind::data && header.kind <= Kind::close_lanes;
   const std::uint64_t payload = header.kind == Kind::data ? header.length : 0;
@@ -86,9 +89,8 @@ Result<Header> Header::decode(const std::byte* from, std::size_t available) {
                   fmt::format("a message of {} bytes can't be read", available));
   }
   if (header.kind == Kind::grant) {
-    header.offset = load_little_endian<std::uint64_t>(from + 32);
-    header.address = load_little_endian<std::uint64_t>(from + 40);
-    header.key = load_little_endian<std::uint32_t>(from + 48);
+    header.address = load_little_endian<std::uint64_t>(from + 48);
+    header.key = load_little_endian<std::uint32_t>(from + 56);
   }
   return header;
 }

@@ -15,7 +15,7 @@
 
 namespace hocket::verbs {
 
-inline constexpr std::uint32_t card_version = 3;
+inline constexpr std::uint32_t card_version = 4;
 
 /// Our end of a queue pair.
 struct End {
@@ -62,6 +62,7 @@ struct Header {
   std::uint16_t rail = 0;
   std::uint32_t slot = 0;  // by which the one who granted knows it; the immediate of the write
   std::uint64_t length = 0;
+  std::uint64_t tag = 0;  // of a message or its announcement
   // Of a grant:
   std::uint64_t offset = 0;
   std::uint64_t address = 0;
@@ -74,7 +75,7 @@ struct Header {
   /// protocol_error.
   [[nodiscard]] static Result<Header> decode(const std::byte* from, std::size_t available);
 };
-inline constexpr std::size_t header_bytes = 32;
-inline constexpr std::size_t header_bytes_max = 56;
+inline constexpr std::size_t header_bytes = 48;  // a multiple of 16, for what is lent behind it
+inline constexpr std::size_t header_bytes_max = 64;
 
 }  // namespace hocket::verbs

@@ -1,0 +1,238 @@
+// Ranks that call different operations: for each pair of calls that differ, one rank makes one and
+// all others make the other. A success must be for the data that the rank's own call asked for, and
+// soon all fail. All ranks of a world run it; it prints what is wrong, and fails then. With "all"
+// as its argument it tries each pair both ways, and large counts too.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "hocket/hocket.hpp"
+
+#include "integration/collectives/report.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using hocket::Collective;
+using hocket::CollectiveKind;
+using hocket::Communicator;
+using hocket::DataType;
+using hocket::ReduceOp;
+using hocket::Status;
+using hocket::StatusCode;
+using hocket::testing::Report;
+
+/// After it a rank gives up: where all wait for each other, no message tells that they disagree.
+constexpr auto timeout = 400ms;
+/// So many calls later everybody knows at last.
+constexpr int calls_max = 3;
+/// Room for whatever is called.
+constexpr std::size_t bytes_max = 64 << 10;
+
+struct Call {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::size_t count = 0;
+  DataType type = DataType::f32;
+  ReduceOp op = ReduceOp::sum;
+  int root = 0;
+
+  [[nodiscard]] std::string words() const {
+    return fmt::format("{}({}, {}, {}, root {})", name(kind), name(op), name(type), count, root);
+  }
+};
+
+Status failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const hocket::Error& error) {
+    return error.status();
+  }
+  return {};
+}
+
+/// What a rank gives and gets.
+struct Memory {
+  std::vector<std::byte> in = std::vector<std::byte>(bytes_max);
+  std::vector<std::byte> out = std::vector<std::byte>(bytes_max);
+
+  /// Small numbers of whichever type, not the same on any two ranks.
+  void fill(int rank) {
+    std::vector<std::uint32_t> values(bytes_max / 4);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      values[i] = static_cast<std::uint32_t>(rank * 1000 + static_cast<int>(i % 999) + 1);
+    }
+    std::memcpy(in.data(), values.data(), bytes_max);
+  }
+};
+
+Status make(Communicator& group, const Call& call, Memory& memory,
+            std::optional<std::chrono::nanoseconds> time = timeout) {
+  std::ranges::fill(memory.out, std::byte{0});
+  // What a root gives is what others get.
+  const bool is_broadcast = call.kind == CollectiveKind::broadcast;
+  if (is_broadcast) std::memcpy(memory.out.data(), memory.in.data(), bytes_max);
+  return failure_of([&] {
+    group.run({.kind = call.kind,
+               .in = is_broadcast ? memory.out.data() : memory.in.data(),
+               .out = memory.out.data(),
+               .type = call.type,
+               .count = call.count,
+               .reduction = call.op,
+               .root = call.root,
+               .options = {.timeout = time}});
+  });
+}
+
+/// Every kind, and around one call all that may differ from it.
+std::vector<Call> calls_of(std::size_t count) {
+  std::vector<Call> calls;
+  for (int i = 0; i <= static_cast<int>(CollectiveKind::exscan); ++i) {
+    calls.push_back({.kind = static_cast<CollectiveKind>(i), .count = count});
+  }
+  for (const CollectiveKind kind :
+       {CollectiveKind::all_reduce, CollectiveKind::reduce, CollectiveKind::broadcast}) {
+    calls.push_back({.kind = kind, .count = count, .op = ReduceOp::max});
+    calls.push_back({.kind = kind, .count = count, .type = DataType::i32});
+    calls.push_back({.kind = kind, .count = count / 2, .type = DataType::f64});
+    calls.push_back({.kind = kind, .count = count, .root = 1});
+    calls.push_back({.kind = kind, .count = count + 1});
+  }
+  return calls;
+}
+
+/// Whether it makes a difference, as an op does not to a broadcast.
+bool differ(const Call& one, const Call& other) {
+  const auto has_root = [](CollectiveKind kind) {
+    return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  };
+  const auto reduces = [](CollectiveKind kind) {
+    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce ||
+           kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scan ||
+           kind == CollectiveKind::exscan;
+  };
+  if (one.kind != other.kind) return true;
+  if (one.kind == CollectiveKind::barrier) return false;
+  return one.count != other.count || one.type != other.type ||
+         (reduces(one.kind) && one.op != other.op) ||
+         (has_root(one.kind) && one.root != other.root);
+}
+
+struct Outcome {
+  std::int32_t code = 0;
+  bool names_both = false;  // both calls stand in the text
+};
+
+/// What happens on this rank. `right`: what its call gives where all make it.
+Outcome disagree(Communicator& group, const Call& ours, const std::vector<std::byte>& right,
+                 Memory& memory, const std::string& what, Report& report) {
+  const std::string here = fmt::format("{}, rank {}", what, group.rank());
+  Status failure = make(group, ours, memory);
+  if (failure.ok()) report.expect(memory.out == right, here + ": success, and wrong data");
+  for (int i = 0; i < calls_max && failure.ok(); ++i) {
+    failure = failure_of([&] { group.barrier({.timeout = timeout}); });
+  }
+  report.expect(!failure.ok(), here + ": the communicator goes on");
+  const Status later = failure_of([&] { group.barrier({.timeout = timeout}); });
+  report.expect(!later.ok(), here + ": the communicator goes on behind a failure");
+  const StatusCode code = failure.code();
+  report.expect(
+      code == StatusCode::mismatch || code == StatusCode::peer_lost || code == StatusCode::timeout,
+      fmt::format("{}: {}", here, failure.to_string()));
+  return {.code = static_cast<std::int32_t>(code),
+          .names_both = failure.to_string().find(" called ") != std::string::npos};
+}
+
+struct Tally {
+  int pairs = 0;
+  int told = 0;   // some rank names both calls
+  int known = 0;  // no rank gave up waiting
+};
+
+void check_pair(Communicator& world, int odd, const Call& first, const Call& second, Memory& memory,
+                Report& report, Tally& tally) {
+  const std::string what =
+      fmt::format("{} and, on rank {} of {}, {}", first.words(), odd, world.size(), second.words());
+  const Call& ours = world.rank() == odd ? second : first;
+  std::vector<std::byte> right;
+  for (const Call* const each : {&first, &second}) {
+    const Status status = make(world, *each, memory, std::nullopt);
+    report.expect(status.ok(), what + ": " + status.to_string());
+    if (each == &ours) right = memory.out;
+  }
+  Communicator group = world.dup();
+  const Outcome outcome = disagree(group, ours, right, memory, what, report);
+  std::vector<Outcome> all(static_cast<std::size_t>(world.size()));
+  world.all_gather<std::uint8_t>(
+      std::span(reinterpret_cast<const std::uint8_t*>(&outcome), sizeof outcome),
+      std::span(reinterpret_cast<std::uint8_t*>(all.data()), all.size() * sizeof outcome));
+  const auto is_timeout = [](const Outcome& each) {
+    return each.code == static_cast<std::int32_t>(StatusCode::timeout);
+  };
+  ++tally.pairs;
+  tally.told += std::ranges::any_of(all, &Outcome::names_both) ? 1 : 0;
+  tally.known += std::ranges::none_of(all, is_timeout) ? 1 : 0;
+}
+
+/// A send and a receive of different types.
+void check_messages(Communicator& world, Report& report) {
+  for (const std::size_t count : {std::size_t{1}, std::size_t{20'000}, std::size_t{300'000}}) {
+    Communicator group = world.dup();
+    std::vector<double> values(count);
+    const Status failure = failure_of([&] {
+      if (group.rank() == 0) group.send<double>(values, 1, 7, {.timeout = timeout});
+      if (group.rank() == 1) {
+        const std::span<float> room(reinterpret_cast<float*>(values.data()), 2 * count);
+        group.recv<float>(room, 0, 7, {.timeout = timeout});
+      }
+    });
+    if (group.rank() == 1) {
+      const std::string text = failure.to_string();
+      report.expect(failure.code() == StatusCode::mismatch, "a message of another type: " + text);
+      report.expect(text.find("f64") != text.npos && text.find("f32") != text.npos,
+                    "not both types: " + text);
+    }
+    const Status later = failure_of([&] { group.barrier({.timeout = timeout}); });
+    report.expect(!later.ok(), "the communicator goes on behind a message of another type");
+    world.barrier();
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool tries_all = argc > 1 && std::string_view(argv[1]) == "all";
+  Report report;
+  Communicator world = hocket::join();
+  Memory memory;
+  memory.fill(world.rank());
+  Tally tally;
+  int odd = 0;
+  for (const std::size_t count : {std::size_t{128}, std::size_t{300'000}}) {
+    if (count > 128 && !tries_all) continue;
+    const std::vector<Call> calls = calls_of(count);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      for (std::size_t k = tries_all ? 0 : i; k < calls.size(); ++k) {
+        if (!differ(calls[i], calls[k])) continue;
+        check_pair(world, odd, calls[i], calls[k], memory, report, tally);
+        odd = (odd + 1) % world.size();
+      }
+    }
+  }
+  check_messages(world, report);
+  if (world.rank() == 0) {
+    std::printf("%d pairs of calls: both are named in %d; in %d no rank waits in vain\n",
+                tally.pairs, tally.told, tally.known);
+  }
+  return report.status();
+}
