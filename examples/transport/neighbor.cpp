@@ -64,6 +64,10 @@ struct Head {
   std::uint64_t length = 0;
   std::uint64_t tag = 0;
 };
+/// In place of a length: the channel is closed, for the reason in place of the tag.
+constexpr std::uint64_t farewell = UINT64_MAX;
+/// The answer to a hello on a lane that is over; behind it comes the reason.
+constexpr char no_more = 'n';
 
 /// One direction of a channel.
 struct Flow {
@@ -127,10 +131,7 @@ class Neighbor final : public Transport {
   void give_back(const std::byte*) noexcept override {}  // nothing is ever lent
   int descriptor() const noexcept override { return poller_.get(); }
   bool prepare_to_sleep() noexcept override { return completions_.empty() && due_.empty(); }
-  void close(ChannelId id, const Status& reason) noexcept override {
-    fail(channels_[id].out, reason);
-    fail(channels_[id].in, reason);
-  }
+  void close(ChannelId id, const Status& reason) noexcept override;
   void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
 
  private:
@@ -149,7 +150,11 @@ class Neighbor final : public Transport {
   void accept_all();
   void hear_strangers();
   void meet(Fd socket, const Hello& hello);
-  [[nodiscard]] bool is_closed(std::uint64_t lane) const;
+  /// Why a lane is over.
+  [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t lane) const;
+  /// Its end, if that is what comes next.
+  void look_for_farewell(Channel& channel);
+  void end(Channel& channel, const Status& why);
   void finish(Flow& flow);
   void fail(Flow& flow, const Status& why);
   [[nodiscard]] Status lost(std::uint32_t peer) const;
@@ -165,9 +170,14 @@ class Neighbor final : public Transport {
   std::deque<Channel> channels_;  // by id
   std::map<Key, ChannelId> ids_;
   std::vector<ChannelId> due_;
-  std::vector<Fd> strangers_;                            // who have not said hello
-  std::map<Key, Fd> early_;                              // of channels that are not open here yet
-  std::map<std::uint64_t, std::uint64_t> closed_lanes_;  // the last one of a range by its first
+  std::vector<Fd> strangers_;  // who have not said hello
+  std::map<Key, Fd> early_;    // of channels that are not open here yet
+  struct ClosedLanes {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t reason = 0;
+  };
+  std::vector<ClosedLanes> closed_lanes_;
   std::deque<TransportCompletion> completions_;
 };
 
@@ -209,7 +219,7 @@ Result<ChannelId> Neighbor::open(std::uint32_t peer, std::uint64_t lane) {
   Channel& channel = channels_.emplace_back();
   channel.peer = peer;
   channel.lane = lane;
-  if (is_closed(lane)) {
+  if (end_of(lane)) {
     close(id, Status(StatusCode::aborted, "neighbor: the lane was closed"));
     return id;
   }
@@ -222,20 +232,36 @@ Result<ChannelId> Neighbor::open(std::uint32_t peer, std::uint64_t lane) {
   return id;
 }
 
-/// Whoever waits at one of them sees the end of its connection.
+/// Says why where no message is half sent; else the other end sees its connection end.
+void Neighbor::close(ChannelId id, const Status& reason) noexcept {
+  Channel& channel = channels_[id];
+  if (channel.out.socket && channel.out.done == 0) {
+    const Head last = {.length = farewell, .tag = pack_reason(reason)};
+    ::send(channel.out.socket.get(), &last, sizeof last, MSG_NOSIGNAL);  // or it has no room
+  }
+  end(channel, reason);
+}
+
+void Neighbor::end(Channel& channel, const Status& why) {
+  fail(channel.out, why);
+  fail(channel.in, why);
+}
+
+/// Whoever waits at one of them is told, or sees the end of its connection.
 void Neighbor::close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept {
   const auto is_one = [&](std::uint64_t lane) { return first <= lane && lane <= last; };
   for (ChannelId id = 0; id < channels_.size(); ++id) {
     if (is_one(channels_[id].lane)) close(id, reason);
   }
   std::erase_if(early_, [&](const auto& each) { return is_one(each.first.second); });
-  closed_lanes_[first] = std::max(closed_lanes_[first], last);
+  closed_lanes_.push_back({.first = first, .last = last, .reason = pack_reason(reason)});
 }
 
-bool Neighbor::is_closed(std::uint64_t lane) const {
-  return std::ranges::any_of(closed_lanes_, [lane](const auto& range) {
-    return range.first <= lane && lane <= range.second;
-  });
+std::optional<std::uint64_t> Neighbor::end_of(std::uint64_t lane) const {
+  for (const ClosedLanes& each : closed_lanes_) {
+    if (each.first <= lane && lane <= each.last) return each.reason;
+  }
+  return std::nullopt;
 }
 
 std::size_t Neighbor::post(std::span<const TransportOp> ops) noexcept {
@@ -320,6 +346,9 @@ void Neighbor::pull(ChannelId id) {
     if (came <= 0) return fail(flow, lost(channel.peer));
     flow.done += static_cast<std::uint64_t>(came);
     if (flow.done < sizeof flow.head) continue;
+    if (flow.head.length == farewell) {
+      return end(channel, closed_by_peer(channel.peer, flow.head.tag));
+    }
     if (flow.head.length > flow.ops.front().bytes()) {
       return close(id, Status(StatusCode::mismatch,
                               "neighbor: rank " + std::to_string(channel.peer) + " sent " +
@@ -342,16 +371,31 @@ void Neighbor::listen_to_out(ChannelId id) {
     channel.is_welcome = true;
     return;
   }
+  std::uint64_t reason = 0;
+  if (came == 1 + sizeof reason && text[0] == no_more) {
+    std::memcpy(&reason, text.data() + 1, sizeof reason);
+    return end(channel, closed_by_peer(channel.peer, reason));
+  }
   if (came > 0) {
     return close(
         id, Status(StatusCode::mismatch, std::string(text.data(), static_cast<std::size_t>(came)))
                 .with_peer(static_cast<int>(channel.peer)));
   }
+  look_for_farewell(channel);
   fail(channel.out, lost(channel.peer));
   // What it sent before may be on its way; what it has not begun to send by now, it never will.
   accept_all();
   hear_strangers();
   if (!channel.in.socket) fail(channel.in, lost(channel.peer));
+}
+
+void Neighbor::look_for_farewell(Channel& channel) {
+  Head next;
+  if (!channel.in.socket || channel.in.done > 0) return;
+  const ssize_t came = ::recv(channel.in.socket.get(), &next, sizeof next, MSG_PEEK);
+  if (came == sizeof next && next.length == farewell) {
+    end(channel, closed_by_peer(channel.peer, next.tag));
+  }
 }
 
 void Neighbor::finish(Flow& flow) {
@@ -440,7 +484,12 @@ void Neighbor::meet(Fd socket, const Hello& hello) {
     ::send(socket.get(), why.data(), why.size(), MSG_NOSIGNAL);
     return;
   }
-  if (is_closed(hello.lane)) return;
+  if (const auto reason = end_of(hello.lane)) {
+    std::array<char, 1 + sizeof* reason> answer = {no_more};
+    std::memcpy(answer.data() + 1, &*reason, sizeof *reason);
+    ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    return;
+  }
   ::send(socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);
   const auto found = ids_.find({hello.rank, hello.lane});
   if (found == ids_.end()) {

@@ -64,10 +64,10 @@ struct TransportCompletion {
   std::uint64_t tag = 0;
   /// The message, aligned to 16 bytes, until give_back(); null: it is in the op's memory.
   const std::byte* lent = nullptr;
-  /// peer_lost: the other end is gone, or closed the channel; mismatch: a message was longer than
-  /// its receive; timeout: the peer could not be reached; whatever close() was told. A failure
-  /// names the peer, and every later op of the channel fails as well, except receives of what a
-  /// lost peer had sent before.
+  /// peer_lost: the other end is gone; mismatch: a message was longer than its receive; timeout:
+  /// the peer could not be reached; closed_by_peer(): the other end closed the channel; whatever
+  /// close() was told. A failure names the peer, or whom the peer named as the reason, and every
+  /// later op of the channel fails as well, except receives of what a lost peer had sent before.
   Status status = {};
 };
 
@@ -77,6 +77,14 @@ struct TransportCaps {
   /// Large messages are cut into pieces of so many bytes: a multiple of 16, the same on all ranks.
   std::uint64_t segment_bytes = 256 << 10;
 };
+
+/// Of a reason to close a channel what the other end gets to know: its code, the rank of the world
+/// that it names as its peer, and the step. 0 says nothing.
+[[nodiscard]] HOCKET_API std::uint64_t pack_reason(const Status& reason) noexcept;
+/// The failure of an end whose other end, at that rank, closed the channel for such a reason. Who
+/// is lost, late or called something else is its peer(), also when it is a third rank: so all ranks
+/// name the same one.
+[[nodiscard]] HOCKET_API Status closed_by_peer(std::uint32_t peer, std::uint64_t reason);
 
 /// Memory that ops will use again and again.
 struct RegisteredMemory {
@@ -131,13 +139,13 @@ class HOCKET_API Transport {
   [[nodiscard]] virtual bool prepare_to_sleep() noexcept = 0;
 
   /// No further ops on a channel. Those that are under way fail for this reason, except receives
-  /// whose message is complete and sends that are on their way; the other end's fail with
-  /// peer_lost.
+  /// whose message is complete and sends that are on their way. The reason goes to the other end,
+  /// packed (pack_reason), and what is under way there fails with closed_by_peer() of it.
   virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
 
   /// All lanes from `first` to `last`, to every peer, are over for good: as close() for channels
-  /// that are open. For lanes that this rank never opened, the peer's end fails with peer_lost as
-  /// well, whether the peer has opened it or opens it later. This rank must keep polling for that.
+  /// that are open. For lanes that this rank never opened, the peer's end fails in the same way,
+  /// whether the peer has opened it or opens it later. This rank must keep polling for that.
   /// A later open() of such a lane here returns a channel that is already closed. Callers end what
   /// belongs together by this, so that nothing need be remembered of each channel.
   virtual void close_lanes(std::uint64_t first, std::uint64_t last,

@@ -31,6 +31,7 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
       planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
                [this](const engine::Port& port) { return open(port); }) {
   group_.lanes = lanes_of(id_);
+  group_.members = members_;
 }
 
 Group::~Group() {

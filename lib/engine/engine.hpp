@@ -124,8 +124,9 @@ class Engine {
   std::mutex mutex_;                         // of all below, atomics are also read without
   Executor executor_;
   const Status world_left_ = Status(StatusCode::aborted, "the world was left");
-  const Status communicator_left_ = Status(StatusCode::aborted, "the communicator was left");
-  const Status not_a_member_ = Status(StatusCode::aborted, "this rank is no member");
+  // To other ranks, whoever leaves is lost.
+  const Status communicator_left_ = Status(StatusCode::peer_lost, "the communicator was left");
+  const Status not_a_member_ = Status(StatusCode::peer_lost, "this rank is no member");
   std::atomic<Leader> leader_ = Leader::nobody;
   Patience patience_;         // of a waiter who leads
   Patience shared_patience_;  // where it shares processors, and the operation is large

@@ -63,8 +63,11 @@ Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
         .with_step(static_cast<int>(step));
   }
   if (completion.status.ok()) return wrong_length(run, step, expected, completion.bytes);
-  // The transport counts ranks of the world.
-  return std::move(completion.status).with_peer(static_cast<int>(run.plan().steps[step].peer));
+  const plan::Plan& plan = run.plan();
+  const Group& group = *run.task.group;
+  Status why = group.in_group(std::move(completion.status), plan.rank, plan.steps[step].peer);
+  if (why.step() < 0) why = std::move(why).with_step(static_cast<int>(step));
+  return std::move(why).with_rank(static_cast<int>(plan.rank));
 }
 
 /// For which peer an operation waits.
@@ -258,9 +261,10 @@ void Executor::fail(Group& group, const Status& why) noexcept {
 
 void Executor::close(const Group& group, const Status& why) noexcept {
   has_ended_groups_ = true;
-  for (const ChannelId channel : group.channels) transport_.close(channel, why);
+  const Status reason = group.in_world(why);
+  for (const ChannelId channel : group.channels) transport_.close(channel, reason);
   if (group.lanes.first > group.lanes.last) return;
-  transport_.close_lanes(group.lanes.first, group.lanes.last, why);
+  transport_.close_lanes(group.lanes.first, group.lanes.last, reason);
 }
 
 void Executor::fail_all(const Status& why) noexcept {
@@ -486,9 +490,13 @@ class Executor::Arrival {
   const TransportCompletion& completion_;
 };
 
-void Executor::complete_mail(const TransportCompletion& completion) {
+void Executor::complete_mail(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   Group& group = *mailing_[token.slot];
+  if (!completion.status.ok()) {
+    completion.status = group.in_group(std::move(completion.status), group.mailbox->rank(),
+                                       group.mailbox->peer_of(token.step));
+  }
   const Status failure = group.mailbox->complete(token.step, completion, outgoing_);
   if (!failure.ok()) fail(group, failure);
 }

@@ -17,6 +17,7 @@
 
 #include "hocket/transport.hpp"
 
+#include "engine/group.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/op_list.hpp"
 #include "engine/run.hpp"
@@ -119,7 +120,7 @@ class Executor {
     return completion.lent != nullptr ? completion.lent : slots_.memory(slot);
   }
   void give_back(std::uint32_t slot, const TransportCompletion& completion) noexcept;
-  void complete_mail(const TransportCompletion& completion);
+  void complete_mail(TransportCompletion& completion);
   /// Whose operation or message it is of; null when that is over.
   [[nodiscard]] Group* group_of(const TransportCompletion& completion) const noexcept;
 

@@ -198,7 +198,7 @@ Status Mailbox::complete(std::uint32_t number, const TransportCompletion& comple
     if (op.kind == OpKind::credit_out) return {};  // the receives of letters tell
     if (comes) buffers_.give_back(op.buffer);
     if (!comes || op.item != none) {
-      return Status(completion.status).with_peer(static_cast<int>(op.peer));
+      return completion.status;
     }
     // That a push was lost is known to the receive that gets it: those behind it are not for that.
     if (op.kind == OpKind::push_in) kept_by(number)->op = kept_by(number)->buffer = none;
@@ -275,7 +275,7 @@ Status Mailbox::take_clear(std::uint32_t peer, const Letter& letter, OpList& out
 /// A rank that is gone is a failure for those that wait for it; others go on without it.
 Status Mailbox::lose(std::uint32_t peer, const Status& why) {
   if (!peers_[peer].lost.ok()) return {};
-  peers_[peer].lost = Status(why).with_peer(static_cast<int>(peer));
+  peers_[peer].lost = why;
   for (const Item& item : items_) {
     // What the transport has fails or succeeds by itself.
     if (!item.is_used || item.posted > 0) continue;

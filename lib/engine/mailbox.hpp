@@ -58,6 +58,9 @@ class Mailbox {
   // of the base, comes back by complete(). What throws, for want of memory, leaves the mailbox such
   // that fail() ends all that is not over.
   void attach(std::uint64_t token_base) noexcept { token_base_ = token_base; }
+  [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
+  /// With whom an op is that the transport has.
+  [[nodiscard]] std::uint32_t peer_of(std::uint32_t op) const noexcept { return ops_[op].peer; }
   [[nodiscard]] bool is_open(std::uint32_t peer) const noexcept {
     return peer == rank_ || peers_[peer].is_open;
   }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "engine/group.hpp"
+
 namespace hocket::engine {
 namespace {
 

@@ -22,7 +22,6 @@
 namespace hocket::engine {
 
 struct Group;
-class Mailbox;
 
 /// An operation to be run. What it points to is borrowed until its work is over.
 struct Task {
@@ -35,24 +34,6 @@ struct Task {
   Group* group = nullptr;
   Work* work = nullptr;
   Deadline deadline = {};  // past it the group fails
-};
-
-/// What the operations of one communicator share. They run one after the other, as issued: on one
-/// channel all messages of one come before those of the next. When one fails, so do all.
-struct Group {
-  /// All that it may ever open channels on; without them, close() can't reach peers that dial late.
-  struct Lanes {
-    std::uint64_t first = 1;
-    std::uint64_t last = 0;
-  };
-  Lanes lanes = {};
-  std::vector<ChannelId> channels = {};
-  bool is_busy = false;
-  std::vector<Task> queue = {};  // those behind the one that runs
-  std::size_t queue_head = 0;
-  Tag::Past past = {};
-  Mailbox* mailbox = nullptr;  // if its ranks send each other messages
-  Status failure = {};
 };
 
 class Run {

@@ -36,6 +36,8 @@ struct TransportSubject {
   bool crosses_processes = true;
   /// Small messages go before anybody asks for them.
   bool sends_ahead = true;
+  /// Why a channel is closed is told even when the closer has sent half a message.
+  bool tells_amid = true;
   /// A rank that can't be reached may have this address; empty when there is no such thing.
   std::string unreachable_address = {};
 };

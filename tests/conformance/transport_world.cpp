@@ -198,7 +198,7 @@ void TransportWorld::complete(std::uint32_t number, const TransportCompletion& c
   outcome.bytes = completion.bytes;
   outcome.status = completion.status;
   --outstanding_;
-  if (completion.status.ok()) check_tag(outcome, completion.tag);
+  check_tag(outcome, completion);
   if (completion.lent == nullptr) return;
   if (!outcome.op.may_lend) FAIL("a loan that nobody asked for");
   const auto& [first, rest] = std::pair(outcome.op.first, outcome.op.rest);
@@ -208,9 +208,10 @@ void TransportWorld::complete(std::uint32_t number, const TransportCompletion& c
   at(number).give_back(completion.lent);
 }
 
-void TransportWorld::check_tag(const Outcome& outcome, std::uint64_t tag) {
+void TransportWorld::check_tag(const Outcome& outcome, const TransportCompletion& completion) {
+  const bool is_ok = completion.status.ok();
   if (outcome.op.kind == TransportOp::Kind::send) {
-    if (tag != outcome.op.tag) FAIL("a send that ends with another tag");
+    if (is_ok && completion.tag != outcome.op.tag) FAIL("a send that ends with another tag");
     return;
   }
   const auto end = ranks_.at(outcome.rank).ends.find(outcome.op.channel);
@@ -218,9 +219,11 @@ void TransportWorld::check_tag(const Outcome& outcome, std::uint64_t tag) {
   const auto [peer, lane] = end->second;
   const auto sent = tags_.find({peer, outcome.rank, lane});
   if (sent == tags_.end()) return;  // by another process
-  if (sent->second.empty() || sent->second.front() != tag)
+  std::deque<std::uint64_t>& tags = sent->second;
+  if (is_ok && (tags.empty() || tags.front() != completion.tag)) {
     FAIL("a message that comes with another tag");
-  sent->second.pop_front();
+  }
+  if (!tags.empty()) tags.pop_front();
 }
 
 void TransportWorld::require_success(Token token) {

@@ -127,8 +127,8 @@ class TransportWorld {
   bool offer(Rank& rank);
   bool poll(std::uint32_t number);
   void complete(std::uint32_t number, const TransportCompletion& completion);
-  /// Of an op that went well: that its tag is the message's.
-  void check_tag(const Outcome& outcome, std::uint64_t tag);
+  /// Of an op that is over; if it went well, its tag is the message's.
+  void check_tag(const Outcome& outcome, const TransportCompletion& completion);
   [[nodiscard]] std::string pending() const;
 
   std::unique_ptr<TransportNet> net_;

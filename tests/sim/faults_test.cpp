@@ -10,11 +10,14 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// A failure that says who lost whom.
-void check_lost(const TransportCompletion& done, int rank, int peer) {
-  CHECK(done.status.code() == StatusCode::peer_lost);
+/// A failure of that rank with that peer.
+void check_end(const TransportCompletion& done, StatusCode code, int rank, int peer) {
+  CHECK(done.status.code() == code);
   CHECK(done.status.rank() == rank);
   CHECK(done.status.peer() == peer);
+}
+void check_lost(const TransportCompletion& done, int rank, int peer) {
+  check_end(done, StatusCode::peer_lost, rank, peer);
 }
 
 constexpr SimProfile unbuffered = {.buffer_bytes = 0};
@@ -184,7 +187,7 @@ TEST_CASE("a channel that stalls holds up no other") {
   CHECK((at_once > 2 && at_once < 18));
 }
 
-TEST_CASE("an end that is closed fails its ops for the reason given, the other with peer_lost") {
+TEST_CASE("an end that is closed fails its ops for the reason given, and so does the other") {
   Ranks ranks({.profile = unbuffered});
   const auto [a, b] = ranks.open(0, 1, 0);
   Bytes sent(10);
@@ -197,7 +200,7 @@ TEST_CASE("an end that is closed fails its ops for the reason given, the other w
   for (int i = 0; i < 2; ++i) CHECK(ranks.next(0).status.what() == "enough");
   ranks.post(0, send_of(a, sent, 4));
   CHECK(ranks.next(0).status.code() == StatusCode::aborted);
-  check_lost(ranks.next(1), 1, 0);
+  check_end(ranks.next(1), StatusCode::aborted, 1, 0);
   CHECK(ranks.world.violation().empty());
 }
 
@@ -214,7 +217,7 @@ TEST_CASE("what is on its way when its channel is closed arrives") {
   CHECK(ranks.next(1).status.ok());
   CHECK(received == sent);
   ranks.post(1, receive_of(b, received));
-  check_lost(ranks.next(1), 1, 0);
+  check_end(ranks.next(1), StatusCode::aborted, 1, 0);
 }
 
 TEST_CASE("a message that is too long is a mismatch, and the end of its channel") {
@@ -235,7 +238,7 @@ TEST_CASE("a message that is too long is a mismatch, and the end of its channel"
     while (true) {
       const TransportCompletion at_0 = ranks.next(0);
       if (at_0.status.ok()) continue;  // the one that was too long
-      check_lost(at_0, 0, 1);
+      check_end(at_0, StatusCode::mismatch, 0, 1);
       break;
     }
   }

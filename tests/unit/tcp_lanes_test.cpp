@@ -40,3 +40,19 @@ TEST_CASE("lanes in a row take one range, and of others the oldest are forgotten
   CHECK_FALSE(lanes.contains(19'998 << 8));
   CHECK_FALSE(lanes.contains(5 << 8));
 }
+
+TEST_CASE("lanes keep the reason for which they are over") {
+  LaneSet lanes;
+  lanes.add(0, 9, 1);
+  lanes.add(10, 19, 1);
+  lanes.add(20, 29, 2);
+  CHECK(lanes.ranges().size() == 2);
+  CHECK(lanes.find(19) == 1U);
+  CHECK(lanes.find(20) == 2U);
+  CHECK_FALSE(lanes.find(30).has_value());
+  lanes.add(22, 25, 3);  // was over before
+  CHECK(lanes.find(22) == 2U);
+  lanes.add(30, 39, 1);
+  CHECK(lanes.ranges().size() == 3);
+  CHECK(lanes.find(30) == 1U);
+}

@@ -254,7 +254,7 @@ bool Fabric::step() {
       release(*event.end);
       break;
     case Event::Kind::peer_close:
-      lose(*event.end, Loss::closed);
+      lose(*event.end, Loss::closed, event.number);
       break;
     case Event::Kind::peer_lost:
       on_peer_lost(event.rank, event.peer, static_cast<Loss>(event.number));

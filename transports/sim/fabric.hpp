@@ -148,12 +148,13 @@ class Fabric {
   void depart(std::uint32_t rank, Loss loss);
   void tell_loss(std::uint32_t rank, std::uint32_t peer, Loss loss);
   void on_peer_lost(std::uint32_t rank, std::uint32_t peer, Loss loss);
-  void lose(End& end, Loss loss);
+  /// `reason`: of a channel that the other end closed (pack_reason).
+  void lose(End& end, Loss loss, std::uint64_t reason = 0);
   void fail_sends(End& end, const Status& why);
   void fail_receives(End& end, const Status& why);
   void shut(End& end, const Status& reason);
   void shut_if_closed(End& end);
-  [[nodiscard]] static Status loss_status(const End& end, Loss loss);
+  [[nodiscard]] static Status loss_status(const End& end, Loss loss, std::uint64_t reason);
   [[nodiscard]] bool is_stranger(const End& end) const;
   [[nodiscard]] bool is_cut(const End& end) const;
 

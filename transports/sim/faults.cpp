@@ -97,17 +97,22 @@ void Fabric::stall(std::uint32_t rank, Duration duration) {
   alarm(members_[rank].stalls_until);
 }
 
-Status Fabric::loss_status(const End& end, Loss loss) {
-  const char* const what = loss == Loss::died     ? "is dead"
-                           : loss == Loss::left   ? "has left"
-                           : loss == Loss::closed ? "closed its end"
-                           : loss == Loss::cut    ? "is cut off"
-                                                  : "is of another epoch";
+Status Fabric::loss_status(const End& end, Loss loss, std::uint64_t reason) {
+  constexpr std::string_view hint = "it is a simulated world: SimWorld::story() says what happened";
+  if (loss == Loss::closed) {
+    return closed_by_peer(end.peer, reason)
+        .with_rank(static_cast<int>(end.rank))
+        .with_hint(std::string(hint));
+  }
+  const char* const what = loss == Loss::died   ? "is dead"
+                           : loss == Loss::left ? "has left"
+                           : loss == Loss::cut  ? "is cut off"
+                                                : "is of another epoch";
   return Status(StatusCode::peer_lost,
                 fmt::format("lane {} to rank {}: rank {} {}", end.lane, end.peer, end.peer, what))
       .with_rank(static_cast<int>(end.rank))
       .with_peer(static_cast<int>(end.peer))
-      .with_hint("it is a simulated world: SimWorld::story() says what happened");
+      .with_hint(std::string(hint));
 }
 
 void Fabric::on_peer_lost(std::uint32_t rank, std::uint32_t peer, Loss loss) {
@@ -122,9 +127,9 @@ void Fabric::on_peer_lost(std::uint32_t rank, std::uint32_t peer, Loss loss) {
 
 /// The other end is gone. Messages that need no sender any more still come; a dead one may take
 /// them with it, and a broken link brings nothing.
-void Fabric::lose(End& end, Loss loss) {
+void Fabric::lose(End& end, Loss loss, std::uint64_t reason) {
   if (!members_[end.rank].is_alive) return;
-  if (end.lost.ok()) end.lost = loss_status(end, loss);
+  if (end.lost.ok()) end.lost = loss_status(end, loss, reason);
   const bool is_coming = loss == Loss::died ? random_.chance(0.5) : loss < Loss::cut;
   Sequence<Message>& messages = end.other->messages;
   std::uint64_t count = messages.first();
@@ -201,7 +206,7 @@ void Fabric::shut(End& end, const Status& reason) {
   release(end);
   if (!members_[end.peer].is_alive) return;
   timeline_.add(now() + draw(profile_.latency),
-                {.kind = Event::Kind::peer_close, .end = end.other});
+                {.kind = Event::Kind::peer_close, .end = end.other, .number = pack_reason(reason)});
 }
 
 }  // namespace hocket::simulated

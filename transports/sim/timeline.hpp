@@ -17,7 +17,7 @@ struct Event {
     buffer,      // a send's message has left its memory
     arrive,      // a message's first `bytes` are at the receiver
     sent,        // the completion of a send that waited for its receive
-    peer_close,  // the end hears that its other end was closed
+    peer_close,  // the end hears that its other end was closed, for the reason in `number`
     peer_lost,   // the rank hears that the peer is gone, in the way that `number` says
     fate,        // number `number` of the world's
   };

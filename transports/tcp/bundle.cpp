@@ -86,10 +86,10 @@ bool Bundle::is_over() const {
 
 /// The other end has gone, and all that it sent has come.
 void Bundle::end() {
-  leave(Frame::Kind::left, [](Fd&&) {});
+  leave(Frame::Kind::left, 0, [](Fd&&) {});
   for (const auto& rail : rails_) rail->is_out = true;
-  end_ =
-      is_closed_ ? closed_by_peer(queues_.peer) : lost_peer(queues_.peer, "its connection ended");
+  end_ = is_closed_ ? closed_by_peer(queues_.peer, reason_)
+                    : lost_peer(queues_.peer, "its connection ended");
 }
 
 void Bundle::lose(std::size_t number, const Status& why) {
@@ -105,7 +105,7 @@ void Bundle::lose(std::size_t number, const Status& why) {
   }
   const auto left = std::ranges::count_if(rails_, [](const auto& each) { return !each->is_out; });
   if (left == 0) {
-    end_ = is_closed_ ? closed_by_peer(queues_.peer)
+    end_ = is_closed_ ? closed_by_peer(queues_.peer, reason_)
                       : lost_peer(queues_.peer, why.what(), why.system_error());
   } else if (std::ranges::none_of(rails_, [](const auto& each) { return each->is_ending; })) {
     untold_.insert(number);
@@ -172,7 +172,7 @@ Status Bundle::hear(const Frame& frame, Rail& rail) {
   if (frame.kind == Frame::Kind::piece) return check(frame);
   rail.owes_answer = rail.owes_answer || frame.kind == Frame::Kind::question;
   rail.is_ending = frame.kind == Frame::Kind::closed || frame.kind == Frame::Kind::left;
-  is_closed_ = is_closed_ || frame.kind == Frame::Kind::closed;
+  if (frame.kind == Frame::Kind::closed && !std::exchange(is_closed_, true)) reason_ = frame.tag;
   if (rail.is_ending) last_ = frame.number;
   if (frame.kind == Frame::Kind::lost && frame.number < rails_.size() &&
       rails_[frame.number]->is_linked() && rails_[frame.number].get() != &rail) {
@@ -337,8 +337,12 @@ void Bundle::send() {
   settle();
 }
 
-Frame Bundle::last_words(Frame::Kind how) const noexcept {
-  return {.kind = how, .number = pieces_.end(), .arrived = arrived_.begin(), .taken = taken_};
+Frame Bundle::last_words(Frame::Kind how, std::uint64_t reason) const noexcept {
+  return {.kind = how,
+          .number = pieces_.end(),
+          .arrived = arrived_.begin(),
+          .taken = taken_,
+          .tag = reason};
 }
 
 /// A piece that came after all may still be on its way once more, from the memory of its message.

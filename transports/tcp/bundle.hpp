@@ -51,16 +51,19 @@ class Bundle {
   void tick();
   /// Loses the rails on which the other host has not answered for so long.
   void check_answers(Instant now, Duration limit);
+  /// The other end has closed the channel, and said why.
+  [[nodiscard]] bool is_told() const noexcept { return is_closed_; }
   /// Something was sent that is not known to have come.
   [[nodiscard]] bool is_owed() const noexcept { return !pieces_.empty(); }
 
-  /// Says last words, and calls see_off(fd) for each connection.
+  /// Says last words, and calls see_off(fd) for each connection. `reason`: of a channel that is
+  /// closed (pack_reason).
   template <class SeeOff>
-  void leave(Frame::Kind how, SeeOff see_off) {
+  void leave(Frame::Kind how, std::uint64_t reason, SeeOff see_off) {
     for (const auto& rail : rails_) {
       if (!rail->is_linked()) continue;
       poller_.forget(*rail, rail->socket());
-      see_off(rail->leave(last_words(how)));
+      see_off(rail->leave(last_words(how, reason)));
     }
     is_due = false;
   }
@@ -108,7 +111,7 @@ class Bundle {
   [[nodiscard]] std::uint64_t next_piece();
   [[nodiscard]] bool give(Rail& rail);
   [[nodiscard]] bool is_last_heard(const Rail& rail) const noexcept;
-  [[nodiscard]] Frame last_words(Frame::Kind how) const noexcept;
+  [[nodiscard]] Frame last_words(Frame::Kind how, std::uint64_t reason = 0) const noexcept;
   void end();
   void settle();
   void lose(std::size_t number, const Status& why);
@@ -136,7 +139,8 @@ class Bundle {
   const Rail* last_heard_ = nullptr;
   bool owes_word_ = false;  // of what has come
   std::uint64_t kept_bytes_ = 0;
-  bool is_closed_ = false;                  // by the other end
+  bool is_closed_ = false;  // by the other end, for this reason
+  std::uint64_t reason_ = 0;
   std::uint64_t last_ = ~std::uint64_t{0};  // which has gone, and has sent so many pieces
 };
 

@@ -22,11 +22,6 @@ Status lost_peer(std::uint32_t peer, std::string_view how, int error) {
       .with_hint(hint);
 }
 
-Status closed_by_peer(std::uint32_t peer) {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", peer))
-      .with_peer(static_cast<int>(peer));
-}
-
 Status unanswered_by_peer(std::uint32_t peer) {
   return lost_peer(peer, "its connection broke", ETIMEDOUT);
 }

@@ -39,7 +39,6 @@ class Scratch {
 
 /// What a connection that ends without a farewell means.
 [[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
-[[nodiscard]] Status closed_by_peer(std::uint32_t peer);
 /// What it means when its host does not answer: the same as when the system finds that out.
 [[nodiscard]] Status unanswered_by_peer(std::uint32_t peer);
 [[nodiscard]] Status too_many_channels(std::size_t count);

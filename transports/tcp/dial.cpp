@@ -105,8 +105,10 @@ Dial::State Dial::greet(Instant now) {
 
 Dial::State Dial::try_again(Status why, Instant now) {
   const int stage = greeting_ == nullptr ? 0 : greeting_->stage();
+  is_told_ = greeting_ != nullptr && greeting_->is_closed();
   hang_up();
-  if (is_final(why, stage)) {
+  if (is_told_) return fail(std::move(why));
+  if (options_.only_asks || is_final(why, stage)) {
     const std::string what = stage == judged
                                  ? std::string(why.what())
                                  : fmt::format("rank {} can't be reached at {}: {}", options_.peer,
@@ -123,7 +125,8 @@ Dial::State Dial::try_again(Status why, Instant now) {
 
 Dial::State Dial::fail(Status why) {
   hang_up();
-  failure_ = std::move(why).with_peer(static_cast<int>(options_.peer));
+  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(options_.peer));
+  failure_ = std::move(why);
   return State::failed;
 }
 

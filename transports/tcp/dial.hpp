@@ -22,6 +22,8 @@ struct DialOptions {
   net::Address from = {};
   LinkHello hello = {};
   Duration timeout = Duration::zero();
+  /// Tried once: of a connection that was there, to hear why the other end has ended it.
+  bool only_asks = false;
 };
 
 class Dial final : public Pollee {
@@ -45,6 +47,8 @@ class Dial final : public Pollee {
   [[nodiscard]] const DialOptions& options() const noexcept { return options_; }
   /// Once failed.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
+  /// And the other end has said why: it closed the channel.
+  [[nodiscard]] bool is_told() const noexcept { return is_told_; }
 
  private:
   [[nodiscard]] State connect(Instant now);
@@ -62,6 +66,7 @@ class Dial final : public Pollee {
   Fd connecting_ = {};
   std::unique_ptr<DialGreeting> greeting_ = {};
   Status failure_ = {};
+  bool is_told_ = false;
 };
 
 }  // namespace hocket::tcp

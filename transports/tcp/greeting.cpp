@@ -139,7 +139,9 @@ Result<bool> DialGreeting::take_messages() {
   }
   const auto answer = next(link_answer_bytes);
   if (!answer) return false;
-  Status status = LinkAnswer::decode(*answer).status(hello_, peer_);
+  const LinkAnswer decoded = LinkAnswer::decode(*answer);
+  is_closed_ = decoded.verdict == LinkVerdict::closed;
+  Status status = decoded.status(hello_, peer_);
   return status.ok() ? Result<bool>(true) : Result<bool>(std::move(status));
 }
 

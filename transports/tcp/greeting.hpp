@@ -80,6 +80,9 @@ class DialGreeting final : public Greeting {
  public:
   DialGreeting(Fd socket, const Terms& terms, LinkHello hello, std::uint32_t peer);
 
+  /// It was refused because the other end has closed the channel.
+  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+
  private:
   [[nodiscard]] Result<bool> take_messages() override;
   [[nodiscard]] Status begin() override;
@@ -88,6 +91,7 @@ class DialGreeting final : public Greeting {
   const LinkHello hello_;
   const std::uint32_t peer_;
   std::optional<wire::ClientHandshake> handshake_ = {};
+  bool is_closed_ = false;
 };
 
 class ListenGreeting final : public Greeting {

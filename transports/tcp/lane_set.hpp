@@ -1,6 +1,7 @@
-// Lanes that are over. Communicators come and go, and their lanes have ever larger numbers, though
-// a rank does not see all of them, nor in order. So the set is kept as ranges, and those next to
-// each other become one. A program that all ranks run alike needs a single range, for ever.
+// Lanes that are over, and why. Communicators come and go, and their lanes have ever larger
+// numbers, though a rank does not see all of them, nor in order. So the set is kept as ranges, and
+// those next to each other that are over for one reason become one. A program that all ranks run
+// alike, and that does not fail, needs a single range, for ever.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <iterator>
 #include <map>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "base/limits.hpp"
@@ -16,32 +18,38 @@ namespace hocket::tcp {
 
 class LaneSet {
  public:
-  [[nodiscard]] bool contains(std::uint64_t lane) const noexcept {
+  [[nodiscard]] bool contains(std::uint64_t lane) const noexcept { return find(lane).has_value(); }
+  /// Why it is over (pack_reason); nothing if it is not.
+  [[nodiscard]] std::optional<std::uint64_t> find(std::uint64_t lane) const noexcept {
     const auto next = ranges_.upper_bound(lane);
-    return next != ranges_.begin() && std::prev(next)->second >= lane;
+    if (next == ranges_.begin() || std::prev(next)->second.last < lane) return std::nullopt;
+    return std::prev(next)->second.reason;
   }
 
   /// So that the next add() needs no memory.
   void make_room() {
     if (spare_) return;
-    Ranges one = {{0, 0}};
+    Ranges one = {{0, {}}};
     spare_ = one.extract(one.begin());
   }
 
-  /// All from `first` to `last`. The lowest ranges are forgotten when there are too many; without
-  /// memory, and without make_room() before, these are.
-  void add(std::uint64_t first, std::uint64_t last) noexcept {
+  /// All from `first` to `last`, for that reason; those in the set before keep theirs only where
+  /// all are. The lowest ranges are forgotten when there are too many; without memory, and without
+  /// make_room() before, these are.
+  void add(std::uint64_t first, std::uint64_t last, std::uint64_t reason = 0) noexcept {
     auto next = ranges_.upper_bound(first);
     if (next != ranges_.begin()) {
       const auto before = std::prev(next);
-      if (before->second >= last) return;
-      if (before->second >= first || before->second + 1 == first) {
+      if (before->second.last >= last) return;
+      const bool is_beside = before->second.last + 1 == first && before->second.reason == reason;
+      if (before->second.last >= first || is_beside) {
         first = before->first;
         spare_ = ranges_.extract(before);
       }
     }
-    while (next != ranges_.end() && (next->first <= last || next->first == last + 1)) {
-      if (next->second > last) last = next->second;
+    while (next != ranges_.end() &&
+           (next->first <= last || (next->first == last + 1 && next->second.reason == reason))) {
+      if (next->second.last > last) last = next->second.last;
       spare_ = ranges_.extract(next++);
     }
     try {
@@ -50,13 +58,17 @@ class LaneSet {
       return;
     }
     spare_.key() = first;
-    spare_.mapped() = last;
+    spare_.mapped() = {.last = last, .reason = reason};
     ranges_.insert(std::move(spare_));
     if (ranges_.size() > limits::closed_lane_ranges_max) ranges_.erase(ranges_.begin());
   }
 
-  using Ranges = std::map<std::uint64_t, std::uint64_t>;
-  /// The last lane of each by its first.
+  struct Range {
+    std::uint64_t last = 0;
+    std::uint64_t reason = 0;
+  };
+  using Ranges = std::map<std::uint64_t, Range>;
+  /// By the first lane of each.
   [[nodiscard]] const Ranges& ranges() const noexcept { return ranges_; }
 
  private:

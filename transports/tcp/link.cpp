@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "hocket/transport.hpp"
+
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
@@ -144,6 +146,7 @@ std::string LinkAnswer::encode() const {
   to.integer(epoch);
   to.integer(size);
   to.integer(streams);
+  to.integer(reason);
   return bytes;
 }
 
@@ -155,6 +158,7 @@ LinkAnswer LinkAnswer::decode(std::string_view bytes) {
       .epoch = from.integer<std::uint64_t>(),
       .size = from.integer<std::uint32_t>(),
       .streams = from.integer<std::uint32_t>(),
+      .reason = from.integer<std::uint64_t>(),
   };
 }
 
@@ -190,7 +194,7 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
     case LinkVerdict::later:
       return Status(StatusCode::timeout, fmt::format("rank {} asks to try again", listener));
     case LinkVerdict::closed:
-      return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", listener));
+      return closed_by_peer(listener, reason);
     case LinkVerdict::taken:
       break;
   }

@@ -3,7 +3,7 @@
 //
 //   LinkHello   dialler   version 4, epoch 8, world size 4, rank 4, lane 8, stream 4, streams 4,
 //                         instance of the one who is dialled 16
-//   LinkAnswer  listener  version 4, verdict 1, epoch 8, world size 4, streams 4
+//   LinkAnswer  listener  version 4, verdict 1, epoch 8, world size 4, streams 4, reason 8
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@
 
 namespace hocket::tcp {
 
-inline constexpr std::uint32_t link_version = 3;  // 2 had no tags
+inline constexpr std::uint32_t link_version = 3;  // 2 had no tags and reasons
 inline constexpr std::size_t instance_bytes = 16;
 inline constexpr std::size_t link_hello_bytes = 52;
-inline constexpr std::size_t link_answer_bytes = 21;
+inline constexpr std::size_t link_answer_bytes = 29;
 
 /// Where a transport listens, and which one it is: random bytes, in hexadecimal digits.
 struct Address {
@@ -83,6 +83,7 @@ struct LinkAnswer {
   std::uint64_t epoch = 0;
   std::uint32_t size = 1;
   std::uint32_t streams = 1;
+  std::uint64_t reason = 0;  // of closed (pack_reason)
 
   [[nodiscard]] std::string encode() const;
   /// Of exactly link_answer_bytes.

@@ -25,6 +25,8 @@ using namespace std::chrono_literals;
 constexpr Duration accept_pause = 100ms;
 constexpr Duration farewell_time = 5s;
 constexpr Duration other_rails_time = 5s;
+/// Who lives answers far sooner, and who is dead refuses at once.
+constexpr Duration ask_time = 500ms;
 
 /// The name of this host may have to be looked up; after that all addresses are numbers.
 Result<net::Address> resolve(const net::Endpoint& endpoint) {
@@ -34,6 +36,12 @@ Result<net::Address> resolve(const net::Endpoint& endpoint) {
   return found->front();
 }
 
+/// Of one who dials us.
+LinkKey key_of(const LinkHello& hello) noexcept {
+  return {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+}
+
+/// Of ours.
 LinkKey key_of(const Dial& dial) noexcept {
   const LinkHello& hello = dial.options().hello;
   return {.peer = dial.options().peer, .lane = hello.lane, .stream = hello.stream};
@@ -160,11 +168,10 @@ bool Links::claim(const LinkKey& key, std::optional<Link>& link) {
   return true;
 }
 
-void Links::dial(const LinkKey& key) {
-  if (entries_[key].claim != Claim::claimed || dials_.contains(key)) return;
+DialOptions Links::dial_options(const LinkKey& key) const {
   const Peer& peer = peers_[key.peer];
   const Way& way = peer.ways[key.stream % peer.ways.size()];
-  DialOptions options = {
+  return {
       .peer = key.peer,
       .to = way.theirs,
       .from = way.ours,
@@ -177,8 +184,24 @@ void Links::dial(const LinkKey& key) {
                 .instance = peer.instance},
       .timeout = connect_timeout_,
   };
+}
+
+void Links::begin_dial(const LinkKey& key, DialOptions options) {
   auto dial = std::make_unique<Dial>(std::move(options), terms_, poller_);
   advance(*(dials_[key] = std::move(dial)), monotonic_clock().now());
+}
+
+void Links::dial(const LinkKey& key) {
+  if (entries_[key].claim != Claim::claimed || dials_.contains(key)) return;
+  begin_dial(key, dial_options(key));
+}
+
+void Links::ask(const LinkKey& key) {
+  if (dials_.contains(key)) return;
+  DialOptions options = dial_options(key);
+  options.timeout = std::min(options.timeout, ask_time);
+  options.only_asks = true;
+  begin_dial(key, std::move(options));
 }
 
 void Links::hurry(std::uint32_t peer, std::uint64_t lane) {
@@ -188,9 +211,10 @@ void Links::hurry(std::uint32_t peer, std::uint64_t lane) {
   }
 }
 
-void Links::close(const LinkKey& key) noexcept {
+void Links::close(const LinkKey& key, std::uint64_t reason) noexcept {
   if (const auto found = entries_.find(key); found != entries_.end()) {
     found->second.claim = Claim::closed;
+    found->second.reason = reason;
   }
   dials_.erase(key);
 }
@@ -198,6 +222,12 @@ void Links::close(const LinkKey& key) noexcept {
 bool Links::is_closed(const LinkKey& key) const noexcept {
   const auto found = entries_.find(key);
   return is_closed(key.lane) || (found != entries_.end() && found->second.claim == Claim::closed);
+}
+
+std::uint64_t Links::reason_of(const LinkKey& key) const noexcept {
+  if (const auto reason = closed_lanes_.find(key.lane)) return *reason;
+  const auto found = entries_.find(key);
+  return found != entries_.end() ? found->second.reason : 0;
 }
 
 std::vector<LinkKey> Links::parked(std::uint64_t first, std::uint64_t last) const {
@@ -209,13 +239,13 @@ std::vector<LinkKey> Links::parked(std::uint64_t first, std::uint64_t last) cons
   return keys;
 }
 
-void Links::close_lanes(std::uint64_t first, std::uint64_t last) noexcept {
+void Links::close_lanes(std::uint64_t first, std::uint64_t last, std::uint64_t reason) noexcept {
   auto entry = entries_.lower_bound({.lane = first});
   while (entry != entries_.end() && entry->first.lane <= last) {
     if (entry->second.parked) --parked_;
     entry = entries_.erase(entry);
   }
-  closed_lanes_.add(first, last);
+  closed_lanes_.add(first, last, reason);
 }
 
 void Links::see_off(Fd socket) noexcept {
@@ -315,9 +345,8 @@ void Links::set_flooded(bool is_flooded) {
 /// counts, was on its way.
 void Links::log_drop(const Stranger& stranger, const Status& why) const {
   const bool is_member = stranger.greeting.is_member();
-  const bool has_lost_race = why.code() == StatusCode::already_exists;
-  const bool is_usual =
-      has_lost_race || why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
+  const bool is_usual = why.code() == StatusCode::already_exists ||
+                        why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
             "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
@@ -356,16 +385,16 @@ void Links::advance(Stranger& stranger) {
   }
   if (!*is_over) return;
   const LinkHello& hello = greeting.hello();
-  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
-  const LinkAnswer answer = {
-      .verdict = judge(hello), .epoch = epoch_, .size = size_, .streams = streams(hello.rank)};
+  const LinkKey key = key_of(hello);
+  const LinkAnswer answer = answer_to(hello);
   // Who hears that it is welcome must be: without memory for it, it tries again.
   if (answer.verdict == LinkVerdict::welcome) prepare_welcome(key);
   Status status = greeting.answer(answer);
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
     const bool has_lost_race = answer.verdict == LinkVerdict::taken && rank_ < hello.rank;
-    return drop(stranger, Status(has_lost_race ? StatusCode::already_exists : status.code(),
+    const bool is_usual = has_lost_race || answer.verdict == LinkVerdict::closed;
+    return drop(stranger, Status(is_usual ? StatusCode::already_exists : status.code(),
                                  fmt::format("rank {} of {}, lane {}: {}", hello.rank, hello.size,
                                              hello.lane, status.what())));
   }
@@ -373,6 +402,15 @@ void Links::advance(Stranger& stranger) {
   Link link = greeting.take();
   remove(stranger);
   welcome(key, std::move(link));
+}
+
+LinkAnswer Links::answer_to(const LinkHello& hello) const {
+  const LinkVerdict verdict = judge(hello);
+  return {.verdict = verdict,
+          .epoch = epoch_,
+          .size = size_,
+          .streams = streams(hello.rank),
+          .reason = verdict == LinkVerdict::closed ? reason_of(key_of(hello)) : 0};
 }
 
 LinkVerdict Links::judge(const LinkHello& hello) const {
@@ -387,7 +425,7 @@ LinkVerdict Links::judge(const LinkHello& hello) const {
   const std::uint32_t streams = this->streams(hello.rank);
   if (hello.streams != streams || hello.stream >= streams) return LinkVerdict::streams_differ;
   if (is_closed(hello.lane)) return LinkVerdict::closed;
-  const LinkKey key = {.peer = hello.rank, .lane = hello.lane, .stream = hello.stream};
+  const LinkKey key = key_of(hello);
   const auto found = entries_.find(key);
   const Claim claim = found == entries_.end() ? Claim::none : found->second.claim;
   switch (claim) {
@@ -427,11 +465,11 @@ void Links::advance(Dial& dial, Instant now) {
   if (state == Dial::State::going) return;
   const LinkKey key = key_of(dial);
   prepare_welcome(key);
-  if (state == Dial::State::connected) {
+  if (state == Dial::State::connected && !dial.options().only_asks) {
     poller_.forget(dial, dial.socket());
     return welcome(key, dial.take());
   }
-  news_.push_back({.key = key, .failure = dial.failure()});
+  news_.push_back({.key = key, .failure = dial.failure(), .is_told = dial.is_told()});
   dials_.erase(key);
 }
 

@@ -51,6 +51,7 @@ struct LinkNews {
   LinkKey key = {};
   Link link = {};
   Status failure = {};
+  bool is_told = false;  // by the other end, which closed the channel
 };
 
 class Links {
@@ -76,16 +77,19 @@ class Links {
   /// Makes the connection of a key that was claimed, unless it is there.
   /// Throws without memory; the key must be closed then.
   void dial(const LinkKey& key);
+  /// Asks the other end of a connection that has ended why that is; the failure comes as news,
+  /// soon. Throws without memory.
+  void ask(const LinkKey& key);
   /// One of the connections of that channel is there: the others are not tried for long any more.
   void hurry(std::uint32_t peer, std::uint64_t lane);
-  /// From now on the other end is told that it is closed.
-  void close(const LinkKey& key) noexcept;
+  /// From now on the other end is told that it is closed, and why (pack_reason).
+  void close(const LinkKey& key, std::uint64_t reason) noexcept;
   [[nodiscard]] bool is_closed(const LinkKey& key) const noexcept;
   /// From the first lane to the last, that came before this end: those to be claimed and closed.
   [[nodiscard]] std::vector<LinkKey> parked(std::uint64_t first, std::uint64_t last) const;
   /// As close() of each of their keys, to every peer, but those that it has are forgotten: all are
   /// closed by now.
-  void close_lanes(std::uint64_t first, std::uint64_t last) noexcept;
+  void close_lanes(std::uint64_t first, std::uint64_t last, std::uint64_t reason) noexcept;
   /// So that close_lanes() needs no memory.
   void make_room_for_closed_lanes() { closed_lanes_.make_room(); }
   [[nodiscard]] bool is_closed(std::uint64_t lane) const noexcept {
@@ -136,6 +140,7 @@ class Links {
   struct Entry {
     Claim claim = Claim::none;
     std::optional<Link> parked = {};  // of none: came before this end
+    std::uint64_t reason = 0;         // of closed
     bool has_starved = false;
   };
   using Strangers = std::list<std::unique_ptr<Stranger>>;
@@ -150,6 +155,11 @@ class Links {
   void log_drop(const Stranger& stranger, const Status& why) const;
   void remove(const Stranger& stranger) noexcept;
   [[nodiscard]] LinkVerdict judge(const LinkHello& hello) const;
+  [[nodiscard]] LinkAnswer answer_to(const LinkHello& hello) const;
+  /// Of a key that is closed.
+  [[nodiscard]] std::uint64_t reason_of(const LinkKey& key) const noexcept;
+  [[nodiscard]] DialOptions dial_options(const LinkKey& key) const;
+  void begin_dial(const LinkKey& key, DialOptions options);
   void prepare_welcome(const LinkKey& key);
   void welcome(const LinkKey& key, Link link) noexcept;
   void advance(Dial& dial, Instant now);

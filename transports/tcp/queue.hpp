@@ -72,7 +72,8 @@ inline constexpr std::size_t header_bytes = 24;
 using Header = std::array<std::byte, header_bytes>;
 
 inline constexpr std::uint32_t message_mark = 0x4B'43'4F'48;
-/// In place of a length: the channel is closed, and nothing comes behind this.
+/// In place of a length: the channel is closed, and nothing comes behind this. In place of the tag
+/// is the reason (pack_reason).
 inline constexpr std::uint64_t farewell_length = ~std::uint64_t{0};
 
 /// Its first and second field.

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include <linux/tcp.h>  // tcp_info in full
+#include <linux/sockios.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -161,7 +163,9 @@ double Rail::piece_time() const noexcept {
   if (::getsockopt(socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
   const double segment = info.tcpi_snd_mss;
   const double at_once = segment * info.tcpi_snd_cwnd;  // in a round trip
-  const double waiting = segment * info.tcpi_unacked + info.tcpi_notsent_bytes;
+  int unsent = 0;
+  if (::ioctl(socket(), SIOCOUTQNSD, &unsent) != 0) return 0;
+  const double waiting = segment * info.tcpi_unacked + unsent;
   return (waiting + frame_bytes_max) * info.tcpi_rtt / std::max(at_once, 1.0);
 }
 

@@ -28,7 +28,7 @@ struct Frame {
     piece,     // of a message: its bytes follow
     word,      // of what has come
     question,  // to be answered on the same connection
-    closed,    // nothing comes behind this: the channel is closed,
+    closed,    // nothing comes behind this: the channel is closed for the reason in `tag`,
     left,      // or the rank ends
     lost,      // a connection of this number is out of use
     count,

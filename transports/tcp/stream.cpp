@@ -220,7 +220,7 @@ Status Stream::consume(std::span<const std::byte> bytes, std::size_t& used) {
   const auto rest = bytes.subspan(used);
   const bool is_farewell =
       received_ == 0 && rest.size() == header_bytes && length_in(rest.data()) == farewell_length;
-  return is_farewell ? farewell() : Status();
+  return is_farewell ? farewell(rest.data()) : Status();
 }
 
 /// The header of the message is there.
@@ -234,7 +234,7 @@ Status Stream::open_message() {
         .with_peer(static_cast<int>(queues_.peer))
         .with_hint("is something between that alters the traffic? HOCKET_TLS would tell");
   }
-  if (slot.bytes == farewell_length) return farewell();
+  if (slot.bytes == farewell_length) return farewell(slot.header.data());
   if (slot.bytes <= slot.room()) return {};
   return too_long(queues_.peer, slot.bytes, slot.room());
 }
@@ -254,7 +254,7 @@ Status Stream::look_for_end() {
   if (count < 0) return errno == EAGAIN ? Status() : lost("its connection broke", errno);
   const bool is_farewell = link_.tls == nullptr && count == header_bytes && received_ == 0 &&
                            length_in(next.data()) == farewell_length;
-  return is_farewell ? farewell() : Status();
+  return is_farewell ? farewell(next.data()) : Status();
 }
 
 // --- sending ---
@@ -361,9 +361,9 @@ std::string_view Stream::encrypt_farewell(std::string_view words) noexcept {
   return status.ok() ? encrypted_ : std::string_view();
 }
 
-Fd Stream::leave(bool has_farewell) noexcept {
-  if (has_farewell && sent_ == 0 && encrypted_.empty()) {
-    const Header header = make_header(farewell_length, 0, sending_);
+Fd Stream::leave(std::optional<std::uint64_t> reason) noexcept {
+  if (reason && sent_ == 0 && encrypted_.empty()) {
+    const Header header = make_header(farewell_length, *reason, sending_);
     std::string_view words = as_text(header);
     if (link_.tls != nullptr) words = encrypt_farewell(words);
     // As far as it can go without waiting: who does not read it sees the end of the connection.

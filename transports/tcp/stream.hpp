@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,13 +69,15 @@ class Stream final : public Connection {
   /// Whether nothing will come any more, when the other end seems to have gone.
   [[nodiscard]] Status look_for_end();
 
-  /// Says farewell if no message is half sent, and gives the connection away.
-  [[nodiscard]] Fd leave(bool has_farewell) noexcept;
+  /// Says farewell and why, if no message is half sent, and gives the connection away.
+  [[nodiscard]] Fd leave(std::optional<std::uint64_t> reason) noexcept;
 
   /// The other end is gone, for this reason; nothing moves any more.
   void end(Status why) noexcept { end_ = std::move(why); }
   [[nodiscard]] bool has_end() const noexcept { return !end_.ok(); }
   [[nodiscard]] const Status& why() const noexcept { return end_; }
+  /// It has said farewell.
+  [[nodiscard]] bool is_told() const noexcept { return is_told_; }
 
   /// It has been seen that the other end goes.
   [[nodiscard]] bool is_ending() const noexcept { return is_ending_; }
@@ -94,7 +97,10 @@ class Stream final : public Connection {
   [[nodiscard]] Status lost(std::string_view how, int error = 0) const override {
     return lost_peer(queues_.peer, how, error);
   }
-  [[nodiscard]] Status farewell() const { return closed_by_peer(queues_.peer); }
+  [[nodiscard]] Status farewell(const std::byte* header) {
+    is_told_ = true;
+    return closed_by_peer(queues_.peer, tag_in(header));
+  }
 
   [[nodiscard]] Status receive_small(Scratch& scratch);
   [[nodiscard]] Status receive_scattered(Scratch& scratch);
@@ -116,6 +122,7 @@ class Stream final : public Connection {
   Queues& queues_;
   bool is_ending_ = false;  // it has been seen only now that the other end sends no more
   Status end_ = {};
+  bool is_told_ = false;
 
   std::uint64_t sending_;    // number of the message that is being sent
   std::uint64_t sent_ = 0;   // of it and its header

@@ -52,11 +52,11 @@ TcpTransport::~TcpTransport() {
     if (channel == nullptr) continue;
     for (const auto& stream : channel->streams) {
       if (!stream->is_linked()) continue;
-      const Fd socket = stream->leave(false);
+      const Fd socket = stream->leave(std::nullopt);
       static_cast<void>(discard_input(socket.get()));
     }
     if (channel->bundle == nullptr) continue;
-    channel->bundle->leave(Frame::Kind::left, [](const Fd& socket) {
+    channel->bundle->leave(Frame::Kind::left, 0, [](const Fd& socket) {
       static_cast<void>(discard_input(socket.get()));
     });
   }
@@ -283,7 +283,6 @@ void TcpTransport::close(ChannelId channel, const Status& reason) noexcept {
   if (found->is_over()) return;
   Status why = described(
       [&] { return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason; });
-  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(found->queues.peer));
   fail(channel, std::move(why), true);
 }
 
@@ -299,7 +298,7 @@ void TcpTransport::close_lanes(std::uint64_t first, std::uint64_t last,
   }
   auto each = by_lane_.lower_bound({first, 0});
   for (; each != by_lane_.end() && each->first.first <= last; ++each) close(each->second, reason);
-  links_.close_lanes(first, last);
+  links_.close_lanes(first, last, pack_reason(reason));
 }
 
 bool TcpTransport::is_listed(const Channel& channel) noexcept {
@@ -367,6 +366,9 @@ void TcpTransport::take_news() noexcept {
 
 void TcpTransport::take(LinkNews& news, ChannelId id) {
   Channel& channel = this->channel(id);
+  if (!channel.suspicion.ok()) {
+    return fail(id, news.is_told ? std::move(news.failure) : channel.suspicion, false);
+  }
   if (news.failure.ok()) {
     news.failure = adopt(channel, news.key.stream, std::move(news.link));
   } else if (channel.bundle != nullptr) {
@@ -389,7 +391,7 @@ void TcpTransport::take_turns() noexcept {
 void TcpTransport::take_turn(Stream& stream) {
   Status status = move(stream);
   finish(stream.channel);
-  if (!status.ok() && status.code() != StatusCode::peer_lost) {
+  if (!status.ok() && status.code() != StatusCode::peer_lost && !stream.is_told()) {
     return fail(stream.channel, std::move(status), true);
   }
   if (!status.ok()) {
@@ -457,8 +459,9 @@ void TcpTransport::take_turn(Bundle& bundle) {
   Status status = bundle.move(scratch_);
   finish(bundle.channel);
   if (!status.ok()) {
-    const bool is_lost = status.code() == StatusCode::peer_lost;
-    fail(bundle.channel, std::move(status), !is_lost);
+    const bool is_lost = status.code() == StatusCode::peer_lost && !bundle.is_told();
+    is_lost ? lose(bundle.channel, status)
+            : fail(bundle.channel, std::move(status), !bundle.is_told());
   }
   place(bundle);
 }
@@ -540,16 +543,28 @@ void TcpTransport::judge_end(ChannelId id) noexcept {
   }
   const bool is_waited_for = has_sends || channel.ended == channel.streams.size();
   if (next == nullptr && is_waited_for) next = last;
-  if (next != nullptr && next->has_end()) fail(id, next->why(), false);
+  if (next == nullptr || !next->has_end()) return;
+  next->is_told() ? fail(id, next->why(), false) : lose(id, next->why());
+}
+
+/// The other end seems to be gone. Who lives, but had to break its connection in the middle of a
+/// message, could not say why: so it is asked before it is blamed.
+void TcpTransport::lose(ChannelId id, const Status& why) noexcept {
+  Channel& channel = this->channel(id);
+  if (!channel.suspicion.ok()) return;
+  channel.suspicion = why;
+  guarded(id, [&] { links_.ask({.peer = channel.queues.peer, .lane = channel.lane}); });
 }
 
 void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
   Channel& channel = this->channel(id);
+  const std::uint64_t reason = pack_reason(why);
+  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.queues.peer));
   channel.failure = std::move(why);
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
-    links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i});
+    links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i}, reason);
   }
-  leave(channel, has_farewell);
+  leave(channel, has_farewell ? std::optional(reason) : std::nullopt);
   // Another failure may have come in the middle of a header.
   const bool may_have_tag = channel.failure.code() == StatusCode::mismatch;
   for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
@@ -563,18 +578,19 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
   }
 }
 
-void TcpTransport::leave(Channel& channel, bool has_farewell) noexcept {
+void TcpTransport::leave(Channel& channel, std::optional<std::uint64_t> reason) noexcept {
   const auto see_off = [&](Fd socket) {
-    if (has_farewell) links_.see_off(std::move(socket));
+    if (reason) links_.see_off(std::move(socket));
   };
   for (const auto& stream : channel.streams) {
     if (!stream->is_linked()) continue;
     poller_.forget(*stream, stream->socket());
-    see_off(stream->leave(has_farewell));
+    see_off(stream->leave(reason));
     place(*stream);  // in no list any more
   }
   if (channel.bundle == nullptr) return;
-  channel.bundle->leave(has_farewell ? Frame::Kind::closed : Frame::Kind::left, see_off);
+  channel.bundle->leave(reason ? Frame::Kind::closed : Frame::Kind::left, reason.value_or(0),
+                        see_off);
 }
 
 std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexcept {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,7 @@ class TcpTransport final : public Transport {
     bool is_finishing = false;  // in the list of those with ops that are over
     bool is_closed = false;     // by us: in the list of those that nobody needs any more
     std::size_t ended = 0;      // streams of which the other end is gone
+    Status suspicion = {};      // that the other end is gone: it is asked
     Status failure = {};        // of every op from now on
 
     [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
@@ -111,7 +113,7 @@ class TcpTransport final : public Transport {
   void take_turn(Bundle& bundle);
   void tick() noexcept;
   [[nodiscard]] Deadline next_tick() const noexcept;
-  void leave(Channel& channel, bool has_farewell) noexcept;
+  void leave(Channel& channel, std::optional<std::uint64_t> reason) noexcept;
 
   /// Finds the hosts that do not answer, when that is due again.
   void check_answers(Instant now) noexcept;
@@ -119,6 +121,7 @@ class TcpTransport final : public Transport {
 
   void finish(ChannelId id) noexcept;
   void judge_end(ChannelId id) noexcept;
+  void lose(ChannelId id, const Status& why) noexcept;
   void fail(ChannelId id, Status why, bool has_farewell) noexcept;
   [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions) noexcept;
 

@@ -25,7 +25,9 @@ class Channels {
     return peer.lanes.try_emplace(lane, peer, lane).first->second;
   }
 
-  void close_lanes(std::uint64_t first, std::uint64_t last) { closed_lanes_.add(first, last); }
+  void close_lanes(std::uint64_t first, std::uint64_t last, std::uint64_t reason) {
+    closed_lanes_.add(first, last, reason);
+  }
   /// By us.
   [[nodiscard]] const tcp::LaneSet& closed_lanes() const noexcept { return closed_lanes_; }
   /// One of its ends has said so.

@@ -37,6 +37,10 @@ Header drop_of(const Header& grant) {
   return {.lane = grant.lane, .kind = Kind::drop, .slot = grant.slot};
 }
 
+Header end_of_lanes(std::uint64_t first, std::uint64_t last, std::uint64_t reason) {
+  return {.lane = first, .kind = Kind::close_lanes, .length = last, .tag = reason};
+}
+
 /// A small message is in a slot by now, from which only a processor could take it.
 Status sent_from_host(const Peer& peer) {
   return Status(StatusCode::mismatch,
@@ -94,8 +98,8 @@ Result<ChannelId> Traffic::open(Peer& peer, std::uint64_t lane) {
          0);
   } else if (peer.is_lost()) {
     fail(channel, peer.failure, channel.arrivals.end());
-  } else if (peer.closed_lanes.contains(lane)) {
-    fail(channel, tcp::closed_by_peer(peer.rank), channel.arrivals.end());
+  } else if (const auto reason = peer.closed_lanes.find(lane)) {
+    fail(channel, closed_by_peer(peer.rank, *reason), channel.arrivals.end());
   }
   return *channel.id;
 }
@@ -135,9 +139,8 @@ void Traffic::give_back(const std::byte* lent) noexcept {
 
 void Traffic::close(Channel& channel, const Status& reason) {
   if (channel.has_failed()) return;
-  Status why = reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
-  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.peer.rank));
-  break_off(channel, std::move(why), 0);
+  break_off(channel, reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason,
+            0);
 }
 
 void Traffic::close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last,
@@ -149,14 +152,14 @@ void Traffic::close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last,
   }
   // Who is not linked yet is told by then.
   if (peer.is_linked) {
-    push_control(peer, {.lane = first, .kind = Kind::close_lanes, .length = last});
+    push_control(peer, end_of_lanes(first, last, pack_reason(reason)));
   }
 }
 
 void Traffic::link(Peer& peer) {
   peer.is_linked = true;
-  for (const auto& [first, last] : channels_.closed_lanes().ranges()) {
-    push_control(peer, {.lane = first, .kind = Kind::close_lanes, .length = last});
+  for (const auto& [first, range] : channels_.closed_lanes().ranges()) {
+    push_control(peer, end_of_lanes(first, range.last, range.reason));
   }
   wake(peer);
 }
@@ -165,6 +168,7 @@ void Traffic::link(Peer& peer) {
 void Traffic::break_off(Channel& channel, Status why, std::uint64_t ends_at) {
   Header farewell = header_of(channel, Kind::close);
   farewell.number = static_cast<std::uint32_t>(channel.sends.begin());
+  farewell.tag = pack_reason(why);
   push_control(channel.peer, farewell);
   fail(channel, std::move(why), ends_at);
 }
@@ -206,7 +210,7 @@ Status Traffic::take_message(Peer& peer, const Header& header, const std::byte* 
   if (header.kind == Kind::nothing) return {};
   if (header.kind == Kind::drop) return take_drop(peer, header.slot);
   if (header.kind == Kind::close_lanes) {
-    return take_close_lanes(peer, header.lane, header.length);
+    return take_close_lanes(peer, header);
   }
   if (!peer.lanes.contains(header.lane)) {
     if (channels_.is_over(peer, header.lane)) {
@@ -345,18 +349,21 @@ Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes
 void Traffic::take_close(Channel& channel, const Header& header) {
   if (channel.has_failed()) return;
   const std::uint64_t end = widen(header.number, channel.arrivals.end());
-  fail(channel, tcp::closed_by_peer(channel.peer.rank), std::min(end, channel.arrivals.end()));
+  fail(channel, closed_by_peer(channel.peer.rank, header.tag),
+       std::min(end, channel.arrivals.end()));
 }
 
 /// Of a lane on which the peer had anything, it has told the end before.
-Status Traffic::take_close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last) {
+Status Traffic::take_close_lanes(Peer& peer, const Header& header) {
+  const std::uint64_t first = header.lane;
+  const std::uint64_t last = header.length;
   if (last < first) return bad_message(peer, "the end of lanes that there are not");
-  peer.closed_lanes.add(first, last);
+  peer.closed_lanes.add(first, last, header.tag);
   auto lane = peer.lanes.lower_bound(first);
   for (; lane != peer.lanes.end() && lane->first <= last; ++lane) {
     Channel& channel = lane->second;
     if (channel.has_failed()) continue;
-    fail(channel, tcp::closed_by_peer(peer.rank), channel.first_incomplete());
+    fail(channel, closed_by_peer(peer.rank, header.tag), channel.first_incomplete());
   }
   return {};
 }
@@ -678,6 +685,7 @@ void Traffic::release(const Hold& hold) {
 }
 
 void Traffic::fail(Channel& channel, Status why, std::uint64_t ends_at) {
+  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.peer.rank));
   channel.failure = std::move(why);
   channel.ends_at = ends_at;
   const std::uint64_t first = std::max(ends_at, channel.arrivals.begin());

@@ -64,7 +64,9 @@ class Traffic {
   void give_back(const std::byte* lent) noexcept;
   void close(Channel& channel, const Status& reason);
   /// Those that there are, whoever opened them, and those that are still to come.
-  void close_lanes(std::uint64_t first, std::uint64_t last) { channels_.close_lanes(first, last); }
+  void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) {
+    channels_.close_lanes(first, last, pack_reason(reason));
+  }
   /// The same with one peer, which is told; behind the other.
   void close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last, const Status& reason);
   [[nodiscard]] Regions& regions() noexcept { return *regions_; }
@@ -124,7 +126,7 @@ class Traffic {
   [[nodiscard]] Status take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes);
   [[nodiscard]] Status take_drop(const Peer& peer, std::uint32_t number);
   void take_close(Channel& channel, const Header& header);
-  [[nodiscard]] Status take_close_lanes(Peer& peer, std::uint64_t first, std::uint64_t last);
+  [[nodiscard]] Status take_close_lanes(Peer& peer, const Header& header);
   void match(Channel& channel);
   /// False when the channel is broken by it, or will be when those before it are there.
   [[nodiscard]] bool meet(Channel& channel, std::uint64_t number);

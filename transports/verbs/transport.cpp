@@ -160,7 +160,7 @@ void VerbsTransport::close(ChannelId channel, const Status& reason) noexcept {
 
 void VerbsTransport::close_lanes(std::uint64_t first, std::uint64_t last,
                                  const Status& reason) noexcept {
-  traffic_.close_lanes(first, last);
+  traffic_.close_lanes(first, last, reason);
   for (const auto& each : partners_) traffic_.close_lanes(each->peer, first, last, reason);
   traffic_.serve();
 }
@@ -398,7 +398,7 @@ void VerbsTransport::end(Partner& partner, const Status& why) {
     poller_.forget(partner.contact, partner.contact.socket());
     partner.contact.end();
   }
-  links_.close(key_of(peer.rank));
+  links_.close(key_of(peer.rank), pack_reason(why));
   traffic_.lose(peer, why);
 }
 

@@ -62,7 +62,7 @@ struct Header {
   std::uint16_t rail = 0;
   std::uint32_t slot = 0;  // by which the one who granted knows it; the immediate of the write
   std::uint64_t length = 0;
-  std::uint64_t tag = 0;  // of a message or its announcement
+  std::uint64_t tag = 0;  // of a message; of an end the reason (pack_reason)
   // Of a grant:
   std::uint64_t offset = 0;
   std::uint64_t address = 0;

@@ -1,0 +1,77 @@
+// The reason for which a channel is closed, on its way to the other end.
+#include <array>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "hocket/transport.hpp"
+
+#include "base/limits.hpp"
+
+namespace hocket::inline v0 {
+namespace {
+
+// In this order from the lowest bit on. Step and rank are one more than what they say, so that 0
+// says nothing.
+constexpr unsigned code_bits = 8;
+constexpr unsigned step_bits = 24;
+
+/// In words, of whoever it is: "… as rank 2 is lost".
+struct Meaning {
+  StatusCode code;
+  std::string_view of_another;
+  std::string_view of_itself;
+  std::string_view hint;
+};
+constexpr std::array meanings{
+    Meaning{StatusCode::peer_lost, "is lost", "it leaves",
+            "see why its process has ended, or whether the network between is whole"},
+    Meaning{StatusCode::timeout, "did not take part in time", "its time was over",
+            "does that rank call the same operations in the same order?"},
+    Meaning{StatusCode::mismatch, "called another operation", "ranks called different operations",
+            "all ranks call the same operations in the same order, with the same type, op, count "
+            "and root"},
+    Meaning{StatusCode::limit_exceeded, "ran out of memory or another resource",
+            "it ran out of memory or another resource", "its own error says of what"},
+    Meaning{StatusCode::aborted, "gave up its operation", "it gave up its operation",
+            "its own error says why"},
+};
+
+/// All other codes are of one's own affairs: to the other end, that is to give up.
+const Meaning& meaning_of(std::uint64_t code) noexcept {
+  for (const Meaning& each : meanings) {
+    if (static_cast<std::uint64_t>(each.code) == code) return each;
+  }
+  return meanings.back();
+}
+
+}  // namespace
+
+std::uint64_t pack_reason(const Status& reason) noexcept {
+  if (reason.ok()) return 0;
+  const auto code = static_cast<std::uint64_t>(reason.code()) & ((1U << code_bits) - 1);
+  const auto step = static_cast<std::uint64_t>(reason.step() + 1) & ((1U << step_bits) - 1);
+  const auto rank = static_cast<std::uint64_t>(reason.peer() + 1);
+  return code | step << code_bits | rank << (code_bits + step_bits);
+}
+
+Status closed_by_peer(std::uint32_t peer, std::uint64_t reason) {
+  if (reason == 0) {
+    return Status(StatusCode::peer_lost, fmt::format("rank {} closed the channel", peer))
+        .with_peer(static_cast<int>(peer));
+  }
+  const Meaning& meaning = meaning_of(reason & ((1U << code_bits) - 1));
+  const auto step = static_cast<int>(reason >> code_bits & ((1U << step_bits) - 1)) - 1;
+  const auto rank = static_cast<std::int64_t>(reason >> (code_bits + step_bits)) - 1;
+  const bool is_another =
+      rank >= 0 && rank < limits::world_size_max && rank != static_cast<std::int64_t>(peer);
+  const std::string why = is_another ? fmt::format("rank {} {}", rank, meaning.of_another)
+                                     : std::string(meaning.of_itself);
+  return Status(meaning.code, fmt::format("rank {} closed the channel: {}", peer, why))
+      .with_peer(is_another ? static_cast<int>(rank) : static_cast<int>(peer))
+      .with_step(step)
+      .with_hint(std::string(meaning.hint));
+}
+
+}  // namespace hocket::inline v0
