@@ -125,6 +125,13 @@ class HOCKET_API Communicator {
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
+  /// Every operation and message of this communicator fails with code aborted, now and later: on
+  /// this rank with the reason, on the others as soon as they have to do with it. From any thread,
+  /// whatever others wait for; returns at once, and whoever waits is free soon after. Only the
+  /// first reason counts, and what has failed for another keeps that. In a child made by fork() it
+  /// does nothing.
+  void abort(std::string_view reason = {}) noexcept;
+
   // All ranks of this communicator call these, in the same order as its operations.
   /// The ranks that say the same color, ordered by key and then by rank. A negative color: none.
   [[nodiscard]] Communicator split(int color, int key = 0);

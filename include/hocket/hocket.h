@@ -142,6 +142,12 @@ HOCKET_API void hocket_comm_free(hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
 
+/* Every operation and message of comm fails with HOCKET_ABORTED, now and later: on this rank with
+ * the reason (NULL or "": none), on the others as soon as they have to do with it. From any thread,
+ * whatever others wait for; returns at once, and whoever waits is free soon after. Only the first
+ * reason counts. Does nothing in a child made by fork(). */
+HOCKET_API void hocket_comm_abort(hocket_comm* comm, const char* reason);
+
 /* All ranks of comm call these, in the same order as its operations. A rank that is in no new
  * communicator gets NULL. */
 HOCKET_API hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key,

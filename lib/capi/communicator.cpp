@@ -181,6 +181,10 @@ int32_t hocket_comm_size(const hocket_comm* comm) {
   return comm == nullptr ? 0 : comm->group.size();
 }
 
+void hocket_comm_abort(hocket_comm* comm, const char* reason) {
+  if (comm != nullptr) comm->group.abort(reason == nullptr ? "" : reason);
+}
+
 hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key, hocket_comm** part) {
   return guard([&] {
     given(part) = nullptr;

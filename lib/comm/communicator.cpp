@@ -77,6 +77,10 @@ Received Communicator::sendrecv(const Message& sent, const Message& received) {
   return receiving.received();
 }
 
+void Communicator::abort(std::string_view reason) noexcept {
+  if (group_ != nullptr && !group_->is_inherited()) group_->abort(reason);
+}
+
 Communicator Communicator::split(int color, int key) {
   group_->check_process();
   return Communicator(value_of(group_->split(color, key), "split"));

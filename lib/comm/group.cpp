@@ -140,6 +140,16 @@ Status Group::explain(const Operation& operation, const Status& why) const noexc
   });
 }
 
+void Group::abort(std::string_view reason) noexcept {
+  const Status why = described([&] {
+    return Status(StatusCode::aborted,
+                  reason.empty() ? "the communicator was aborted"
+                                 : fmt::format("the communicator was aborted: {}", reason))
+        .with_rank(static_cast<int>(place_.rank));
+  });
+  engine().abort(group_, why);
+}
+
 Result<std::shared_ptr<Group>> Group::split(int color, int key) {
   return guarded("split", [&] { return divide(color, key); });
 }

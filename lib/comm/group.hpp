@@ -97,6 +97,8 @@ class Group {
 
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
+  /// Any thread, also while others are at work here.
+  void abort(std::string_view reason) noexcept;
   /// Any thread.
   [[nodiscard]] StartedPool& started() noexcept { return started_; }
 

@@ -166,6 +166,35 @@ void Engine::fail(Group& group, const Status& why) noexcept {
   answer_others();
 }
 
+void Engine::abort(Group& group, const Status& why) noexcept {
+  if (!have_background().ok()) return fail(group, why);
+  try {
+    const std::lock_guard lock(aborts_mutex_);
+    aborts_.emplace_back(&group, why);
+    has_aborts_ = true;
+  } catch (...) {
+    return fail(group, why);
+  }
+  ring_for_background();
+  const std::uint64_t call = 1;
+  (void)!::write(wake_.get(), &call, sizeof call);  // it may sleep as the leader
+}
+
+/// By the thread of our own, which begins and ends without the lock.
+void Engine::serve_aborts() noexcept {
+  if (!has_aborts_) return;
+  const Entry entry(*this);
+  std::vector<std::pair<Group*, Status>> aborts;
+  {
+    const std::lock_guard lock(aborts_mutex_);
+    aborts.swap(aborts_);
+    has_aborts_ = false;
+  }
+  for (const auto& [group, why] : aborts) executor_.fail(*group, why);
+  wake_sleepers();
+  answer_others();
+}
+
 Status Engine::loss_of(const Group& group) {
   const Entry entry(*this);
   if (leader_ != Leader::waiter) {
@@ -217,6 +246,10 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 
 void Engine::close(Group& group) noexcept {
   const Entry entry(*this);
+  {
+    const std::lock_guard lock(aborts_mutex_);
+    std::erase_if(aborts_, [&](const auto& each) { return each.first == &group; });
+  }
   executor_.close(group, communicator_left_);
   executor_.detach(group, communicator_left_);
   wake_sleepers();
@@ -334,9 +367,11 @@ void Engine::wake_sleepers() {
 }
 
 Status Engine::have_background() noexcept {
-  if (background_.joinable()) return {};
+  if (has_background_) return {};
   try {
-    background_ = std::thread([this] { run_in_background(); });
+    const std::lock_guard lock(background_mutex_);
+    if (!background_.joinable()) background_ = std::thread([this] { run_in_background(); });
+    has_background_ = true;
     return {};
   } catch (...) {
     return status_of_exception();
@@ -385,6 +420,7 @@ void Engine::run_in_background() {
   bool is_alone = false;  // with what others start, and do not wait for
   while (true) {
     const bool is_wanted = wait_for_bell();
+    serve_aborts();
     for (int i = 0; i < background_delays_max && is_wanted && !is_alone && !is_ending_; ++i) {
       const std::uint32_t starts = background_starts_;
       std::this_thread::sleep_for(background_delay);
@@ -400,7 +436,9 @@ void Engine::run_in_background() {
     if (answers_others_ && !stays) executor_.progress();
     const auto is_idle = [&] { return executor_.active() == 0 && !stays; };
     const std::uint32_t starts = background_starts_;
-    const auto is_disturbed = [&] { return background_starts_ - starts > burst_starts; };
+    const auto is_disturbed = [&] {
+      return background_starts_ - starts > burst_starts || has_aborts_;
+    };
     lead(lock, Leader::background, {}, [&] { return is_ending_ || is_idle() || is_disturbed(); });
     if (executor_.has_ended_groups()) answers_others_ = true;
     is_alone = executor_.active() == 0 && !is_disturbed();

@@ -12,6 +12,8 @@
 #include <mutex>
 #include <span>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
@@ -68,6 +70,9 @@ class Engine {
   bool test(const Work& work);
 
   void fail(Group& group, const Status& why) noexcept;
+  /// The same, soon: does not wait for whoever moves operations on, not even for a custom op that
+  /// the caller may have to let go on.
+  void abort(Group& group, const Status& why) noexcept;
   /// Why the group failed, or which of the peers that mail was opened to is gone, if any. Moves
   /// things on once, if nobody else does.
   [[nodiscard]] Status loss_of(const Group& group);
@@ -109,6 +114,7 @@ class Engine {
   /// Whether there is a thread of our own; if there is none, why none can be started.
   [[nodiscard]] Status have_background() noexcept;
   void call_background();
+  void serve_aborts() noexcept;
   void answer_others() noexcept;
   void ring_for_background();
   [[nodiscard]] bool wait_for_bell();
@@ -142,7 +148,13 @@ class Engine {
   Instant last_start_ = {};  // of a message, in the background
   std::uint32_t starts_in_a_row_ = 0;
   std::atomic<bool> is_ending_ = false;
+  std::mutex background_mutex_;
   std::thread background_;  // from the first need on
+  std::atomic<bool> has_background_ = false;
+
+  std::mutex aborts_mutex_;  // the last to be taken
+  std::vector<std::pair<Group*, Status>> aborts_;
+  std::atomic<bool> has_aborts_ = false;
 };
 
 }  // namespace hocket::engine

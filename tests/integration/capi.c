@@ -255,6 +255,18 @@ static void worlds(hocket_comm* world) {
   expect(strstr(hocket_last_error(), "can't be the name of a world") != NULL, "why");
 }
 
+static void aborted(hocket_comm* world) {
+  hocket_comm* group = NULL;
+  expect(hocket_comm_dup(world, &group) == HOCKET_OK, "dup");
+  hocket_comm_abort(group, hocket_comm_rank(world) == 0 ? "enough" : NULL);
+  hocket_comm_abort(group, "too late");
+  expect(hocket_barrier(group) == HOCKET_ABORTED, "an operation after an abort");
+  expect(strstr(hocket_last_error(), "too late") == NULL, "the first reason counts");
+  hocket_comm_free(group);
+  hocket_comm_abort(NULL, NULL);
+  expect(hocket_barrier(world) == HOCKET_OK, "others go on");
+}
+
 int main(void) {
   hocket_comm* world = NULL;
   const hocket_join_options options = {.struct_size = sizeof options,
@@ -270,6 +282,7 @@ int main(void) {
   timeouts(world);
   refused(world);
   worlds(world);
+  aborted(world);
   hocket_barrier(world);
   hocket_comm_free(world);
   return failures == 0 ? 0 : 1;

@@ -48,6 +48,9 @@ bool print_outcome(Work work) {
   return true;
 }
 
+/// Long enough to tell others why it failed, who may ask: a process that is gone can't.
+void stay() { std::this_thread::sleep_for(1s); }
+
 bool is_last(const Communicator& world) { return world.rank() == world.size() - 1; }
 
 void sum(Communicator& world, std::size_t count, std::chrono::nanoseconds timeout) {
@@ -134,7 +137,7 @@ void die(Communicator& world, Report& report) {
     });
     report.expect(!print_outcome([&] { sum(world, 5, 30s); }),
                   "an operation without its last rank");
-    return;
+    return stay();
   }
   const Work work = world.start(Collective::all_reduce<float>(values, values));
   _exit(0);
@@ -148,7 +151,7 @@ void leave(Communicator& world, Report&) {
     print_outcome([&] {
       for (int i = 0; i < 4; ++i) sum(world, large, 30s);
     });
-    return;
+    return stay();
   }
   const Work work = world.start(Collective::all_reduce<float>(values, values));
   const Work more = world.start(Collective::all_reduce<float>(values, values));
@@ -164,6 +167,7 @@ void work_for_ever(Communicator& world, Report&) {
     for (std::size_t i = 0; watch.elapsed() < 60s; ++i)
       sum(world, i % 3 == 0 ? large : i % 100, 50s);
   });
+  stay();
 }
 
 /// All wait for the one that will be killed.
@@ -172,6 +176,7 @@ void wait_for_ever(Communicator& world, Report&) {
   print(fmt::format("ready: rank={} pid={}", world.rank(), getpid()));
   if (is_last(world)) std::this_thread::sleep_for(60s);
   print_outcome([&] { sum(world, 10, 50s); });
+  stay();
 }
 
 struct Trouble {
