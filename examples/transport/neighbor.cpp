@@ -5,7 +5,9 @@
 // is going to send. So nobody must find out which of two dials counts, and each end has a socket
 // that breaks when the other end goes. A message is its length, its tag and its bytes. They go
 // from the memory of the send into the socket and from there to the memory of the receive; what
-// nobody receives yet stays in the socket, and holds back its sender and no one else.
+// nobody receives yet stays in the socket, and holds back its sender and no one else. An end that
+// closes a channel sends a last head in place of a message, with the reason; the other end fails
+// with closed_by_peer().
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,8 +16,10 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -104,6 +108,13 @@ std::size_t remaining(Flow& flow, const TransportOp& op, std::uint64_t bytes, io
   return count;
 }
 
+/// To one who has said hello on a lane that is closed.
+void say_no_more(const Fd& socket, std::uint64_t reason) {
+  std::array<char, 1 + sizeof reason> answer = {no_more};
+  std::memcpy(answer.data() + 1, &reason, sizeof reason);
+  ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+}
+
 /// Processes with the same text see each other's sockets.
 std::string neighborhood() {
   std::string boot;
@@ -150,9 +161,9 @@ class Neighbor final : public Transport {
   void accept_all();
   void hear_strangers();
   void meet(Fd socket, const Hello& hello);
-  /// Why a lane is over.
-  [[nodiscard]] std::optional<std::uint64_t> end_of(std::uint64_t lane) const;
-  /// Its end, if that is what comes next.
+  /// The packed reason, if the lane is closed.
+  [[nodiscard]] std::optional<std::uint64_t> reason_closed(std::uint64_t lane) const;
+  /// Ends the channel if the next thing to read is a farewell.
   void look_for_farewell(Channel& channel);
   void end(Channel& channel, const Status& why);
   void finish(Flow& flow);
@@ -219,7 +230,7 @@ Result<ChannelId> Neighbor::open(std::uint32_t peer, std::uint64_t lane) {
   Channel& channel = channels_.emplace_back();
   channel.peer = peer;
   channel.lane = lane;
-  if (end_of(lane)) {
+  if (reason_closed(lane)) {
     close(id, Status(StatusCode::aborted, "neighbor: the lane was closed"));
     return id;
   }
@@ -237,7 +248,8 @@ void Neighbor::close(ChannelId id, const Status& reason) noexcept {
   Channel& channel = channels_[id];
   if (channel.out.socket && channel.out.done == 0) {
     const Head last = {.length = farewell, .tag = pack_reason(reason)};
-    ::send(channel.out.socket.get(), &last, sizeof last, MSG_NOSIGNAL);  // or it has no room
+    ::send(channel.out.socket.get(), &last, sizeof last,
+           MSG_NOSIGNAL);  // if it is full, the other end only sees it close
   }
   end(channel, reason);
 }
@@ -253,11 +265,15 @@ void Neighbor::close_lanes(std::uint64_t first, std::uint64_t last, const Status
   for (ChannelId id = 0; id < channels_.size(); ++id) {
     if (is_one(channels_[id].lane)) close(id, reason);
   }
-  std::erase_if(early_, [&](const auto& each) { return is_one(each.first.second); });
+  std::erase_if(early_, [&](const auto& each) {
+    if (!is_one(each.first.second)) return false;
+    say_no_more(each.second, pack_reason(reason));
+    return true;
+  });
   closed_lanes_.push_back({.first = first, .last = last, .reason = pack_reason(reason)});
 }
 
-std::optional<std::uint64_t> Neighbor::end_of(std::uint64_t lane) const {
+std::optional<std::uint64_t> Neighbor::reason_closed(std::uint64_t lane) const {
   for (const ClosedLanes& each : closed_lanes_) {
     if (each.first <= lane && lane <= each.last) return each.reason;
   }
@@ -360,20 +376,22 @@ void Neighbor::pull(ChannelId id) {
   }
 }
 
-/// From where we send to comes an answer, and in the end the end.
+/// Reads what the peer answers on the socket that we send on: welcome, a refusal, or its end.
 void Neighbor::listen_to_out(ChannelId id) {
   Channel& channel = channels_[id];
   if (!channel.out.socket) return;
   std::array<char, 256> text;
   const ssize_t came = ::recv(channel.out.socket.get(), text.data(), text.size(), 0);
   if (came < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (came == 1 && text[0] == welcome) {
+  std::string_view answer(text.data(), static_cast<std::size_t>(std::max<ssize_t>(came, 0)));
+  if (answer.starts_with(welcome)) {
     channel.is_welcome = true;
-    return;
+    answer.remove_prefix(1);
+    if (answer.empty()) return;
   }
   std::uint64_t reason = 0;
-  if (came == 1 + sizeof reason && text[0] == no_more) {
-    std::memcpy(&reason, text.data() + 1, sizeof reason);
+  if (answer.size() == 1 + sizeof reason && answer.starts_with(no_more)) {
+    std::memcpy(&reason, answer.data() + 1, sizeof reason);
     return end(channel, closed_by_peer(channel.peer, reason));
   }
   if (came > 0) {
@@ -416,7 +434,8 @@ void Neighbor::fail(Flow& flow, const Status& why) {
 
 Status Neighbor::lost(std::uint32_t peer) const {
   return Status(StatusCode::peer_lost,
-                "neighbor: rank " + std::to_string(peer) + " has ended, or closed the channel")
+                "neighbor: rank " + std::to_string(peer) +
+                    " has ended, or closed the channel in the middle of a message")
       .with_peer(static_cast<int>(peer))
       .with_hint("see why its process has ended");
 }
@@ -484,12 +503,7 @@ void Neighbor::meet(Fd socket, const Hello& hello) {
     ::send(socket.get(), why.data(), why.size(), MSG_NOSIGNAL);
     return;
   }
-  if (const auto reason = end_of(hello.lane)) {
-    std::array<char, 1 + sizeof* reason> answer = {no_more};
-    std::memcpy(answer.data() + 1, &*reason, sizeof *reason);
-    ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
-    return;
-  }
+  if (const auto reason = reason_closed(hello.lane)) return say_no_more(socket, *reason);
   ::send(socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);
   const auto found = ids_.find({hello.rank, hello.lane});
   if (found == ids_.end()) {

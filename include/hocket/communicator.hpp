@@ -125,11 +125,12 @@ class HOCKET_API Communicator {
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
-  /// Every operation and message of this communicator fails with code aborted, now and later: on
-  /// this rank with the reason, on the others as soon as they have to do with it. From any thread,
-  /// whatever others wait for; returns at once, and whoever waits is free soon after. Only the
-  /// first reason counts, and what has failed for another keeps that. In a child made by fork() it
-  /// does nothing.
+  /// Ends this communicator: operations and messages that are in flight, and all later ones, fail
+  /// with code aborted. On this rank the error has the reason; other ranks fail when they next need
+  /// something from this rank, and name it as peer(). Any thread may call this, also while others
+  /// wait. It returns at once and takes effect within about a millisecond; until then an operation
+  /// may still succeed. Only the first reason counts, and a communicator that has failed keeps its
+  /// first error. Does nothing in a child made by fork().
   void abort(std::string_view reason = {}) noexcept;
 
   // All ranks of this communicator call these, in the same order as its operations.

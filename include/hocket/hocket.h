@@ -142,10 +142,12 @@ HOCKET_API void hocket_comm_free(hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
 
-/* Every operation and message of comm fails with HOCKET_ABORTED, now and later: on this rank with
- * the reason (NULL or "": none), on the others as soon as they have to do with it. From any thread,
- * whatever others wait for; returns at once, and whoever waits is free soon after. Only the first
- * reason counts. Does nothing in a child made by fork(). */
+/* Ends comm: operations and messages that are in flight, and all later ones, fail with
+ * HOCKET_ABORTED. On this rank the error has the reason (NULL or "": none); other ranks fail when
+ * they next need something from this rank, and name it. Any thread may call this, also while others
+ * wait. It returns at once and takes effect within about a millisecond; until then an operation may
+ * still succeed. Only the first reason counts, and a comm that has failed keeps its first error.
+ * Does nothing in a child made by fork(). */
 HOCKET_API void hocket_comm_abort(hocket_comm* comm, const char* reason);
 
 /* All ranks of comm call these, in the same order as its operations. A rank that is in no new

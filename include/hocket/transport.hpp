@@ -60,14 +60,15 @@ struct TransportOp {
 struct TransportCompletion {
   std::uint64_t token = 0;
   std::uint64_t bytes = 0;  // of the message
-  /// The message's. Of a failure 0, or that of the message which was longer than its receive.
+  /// The message's. Of a failure 0, or that of the message that met the receive.
   std::uint64_t tag = 0;
   /// The message, aligned to 16 bytes, until give_back(); null: it is in the op's memory.
   const std::byte* lent = nullptr;
-  /// peer_lost: the other end is gone; mismatch: a message was longer than its receive; timeout:
-  /// the peer could not be reached; closed_by_peer(): the other end closed the channel; whatever
-  /// close() was told. A failure names the peer, or whom the peer named as the reason, and every
-  /// later op of the channel fails as well, except receives of what a lost peer had sent before.
+  /// peer_lost: the peer died or left. mismatch: a message was longer than its receive. timeout:
+  /// the peer could not be reached. What closed_by_peer() returns: the peer closed the channel.
+  /// Else the reason that close() was given. peer() is the other end, or the rank that the other
+  /// end named. Every later op of the channel fails as well, except receives of what a lost peer
+  /// had sent.
   Status status = {};
 };
 
@@ -78,12 +79,11 @@ struct TransportCaps {
   std::uint64_t segment_bytes = 256 << 10;
 };
 
-/// Of a reason to close a channel what the other end gets to know: its code, the rank of the world
-/// that it names as its peer, and the step. 0 says nothing.
+/// What the other end is told of why a channel is closed: the code, the rank of the world that
+/// caused it (the reason's peer()), and the step. 0 if the reason is a success.
 [[nodiscard]] HOCKET_API std::uint64_t pack_reason(const Status& reason) noexcept;
-/// The failure of an end whose other end, at that rank, closed the channel for such a reason. Who
-/// is lost, late or called something else is its peer(), also when it is a third rank: so all ranks
-/// name the same one.
+/// The failure of an op whose peer closed the channel with that packed reason. Its peer() is the
+/// rank that caused it, which may be a third one, so that all ranks name the same.
 [[nodiscard]] HOCKET_API Status closed_by_peer(std::uint32_t peer, std::uint64_t reason);
 
 /// Memory that ops will use again and again.
@@ -140,7 +140,8 @@ class HOCKET_API Transport {
 
   /// No further ops on a channel. Those that are under way fail for this reason, except receives
   /// whose message is complete and sends that are on their way. The reason goes to the other end,
-  /// packed (pack_reason), and what is under way there fails with closed_by_peer() of it.
+  /// packed (pack_reason), and what is under way there fails with closed_by_peer() of it; or with
+  /// peer_lost, where a message is half sent and nothing can follow it.
   virtual void close(ChannelId channel, const Status& reason) noexcept = 0;
 
   /// All lanes from `first` to `last`, to every peer, are over for good: as close() for channels

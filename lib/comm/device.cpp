@@ -94,6 +94,7 @@ Status Twin::start(const Collective& collective, std::size_t place, engine::Work
 Status Twin::loss(Instant now) {
   if (now < next_look_) return {};
   next_look_ = now + loss_interval;
+  if (Status failure = engine().failure_of(users_.engine_group()); !failure.ok()) return failure;
   Status loss = engine().loss_of(twin_->engine_group());
   if (loss.ok()) return {};
   lost_since_ = std::min(lost_since_, now);
@@ -179,6 +180,7 @@ Result<device::Operation*> Group::begin_on_device(const Collective& collective, 
     const auto reduction = make_reduction(collective, place_.size);
     if (!reduction.ok()) return refused(reduction.status());
   }
+  if (Status status = engine().failure_of(group_); !status.ok()) return refused(status);
   auto started =
       devices().start(collective, device, deadline_of(collective.options), order, is_awaited);
   if (!started.ok()) return refused(started.status());

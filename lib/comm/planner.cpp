@@ -10,7 +10,7 @@
 namespace hocket::comm {
 namespace {
 
-/// Elements, as far as all ranks have to give the same.
+/// The number of elements, where all ranks must give the same; else 0.
 std::uint64_t common_count(const Signature& signature) noexcept {
   if (signature.operation == plan::Operation::all_to_all ||
       signature.operation == plan::Operation::barrier) {
@@ -18,7 +18,7 @@ std::uint64_t common_count(const Signature& signature) noexcept {
   }
   const std::vector<std::uint64_t>& counts = signature.counts;
   if (counts.empty()) return signature.count;
-  // The same as a count is the same as a list of it.
+  // Equal parts given as a list are the same call as one count.
   const bool are_alike =
       std::ranges::all_of(counts, [&](std::uint64_t each) { return each == counts.front(); });
   return are_alike ? counts.front()

@@ -37,6 +37,7 @@ class Engine::Entry {
     engine_.entering_.fetch_add(1, std::memory_order_relaxed);
     lock_ = std::unique_lock(engine_.mutex_);
     engine_.entering_.fetch_sub(1, std::memory_order_relaxed);
+    if (engine_.has_aborts_) engine_.serve_aborts();
   }
   [[nodiscard]] std::unique_lock<std::mutex>& lock() noexcept { return lock_; }
 
@@ -167,32 +168,39 @@ void Engine::fail(Group& group, const Status& why) noexcept {
 }
 
 void Engine::abort(Group& group, const Status& why) noexcept {
-  if (!have_background().ok()) return fail(group, why);
-  try {
-    const std::lock_guard lock(aborts_mutex_);
-    aborts_.emplace_back(&group, why);
-    has_aborts_ = true;
-  } catch (...) {
-    return fail(group, why);
-  }
-  ring_for_background();
-  const std::uint64_t call = 1;
-  (void)!::write(wake_.get(), &call, sizeof call);  // it may sleep as the leader
-}
-
-/// By the thread of our own, which begins and ends without the lock.
-void Engine::serve_aborts() noexcept {
-  if (!has_aborts_) return;
-  const Entry entry(*this);
-  std::vector<std::pair<Group*, Status>> aborts;
   {
     const std::lock_guard lock(aborts_mutex_);
-    aborts.swap(aborts_);
+    if (!group.abort.ok()) return;
+    group.abort = why;
+    group.next_aborted = std::exchange(aborted_, &group);
+    has_aborts_ = true;
+  }
+  static_cast<void>(have_background());  // without it, whoever calls next does it
+  ring_for_background();
+  const std::uint64_t call = 1;
+  (void)!::write(wake_.get(), &call, sizeof call);  // who leads may sleep
+}
+
+/// With the lock.
+void Engine::serve_aborts() noexcept {
+  Group* next = nullptr;
+  {
+    const std::lock_guard lock(aborts_mutex_);
+    next = std::exchange(aborted_, nullptr);
     has_aborts_ = false;
   }
-  for (const auto& [group, why] : aborts) executor_.fail(*group, why);
+  while (next != nullptr) {
+    Group& group = *next;
+    next = group.next_aborted;
+    executor_.fail(group, group.abort);
+  }
   wake_sleepers();
   answer_others();
+}
+
+Status Engine::failure_of(const Group& group) {
+  const Entry entry(*this);
+  return group.failure;
 }
 
 Status Engine::loss_of(const Group& group) {
@@ -245,11 +253,7 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 }
 
 void Engine::close(Group& group) noexcept {
-  const Entry entry(*this);
-  {
-    const std::lock_guard lock(aborts_mutex_);
-    std::erase_if(aborts_, [&](const auto& each) { return each.first == &group; });
-  }
+  const Entry entry(*this);  // which serves an abort of it
   executor_.close(group, communicator_left_);
   executor_.detach(group, communicator_left_);
   wake_sleepers();
@@ -270,6 +274,7 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
   Wait wait;
   while (true) {
     const bool moved = executor_.progress();
+    if (has_aborts_) serve_aborts();
     if (moved) {
       if (followers_ > 0) changed_.notify_all();
       if (as == Leader::waiter && wait.looks > 0) note(wait);
@@ -420,7 +425,7 @@ void Engine::run_in_background() {
   bool is_alone = false;  // with what others start, and do not wait for
   while (true) {
     const bool is_wanted = wait_for_bell();
-    serve_aborts();
+    if (has_aborts_) const Entry entry(*this);
     for (int i = 0; i < background_delays_max && is_wanted && !is_alone && !is_ending_; ++i) {
       const std::uint32_t starts = background_starts_;
       std::this_thread::sleep_for(background_delay);
@@ -436,9 +441,7 @@ void Engine::run_in_background() {
     if (answers_others_ && !stays) executor_.progress();
     const auto is_idle = [&] { return executor_.active() == 0 && !stays; };
     const std::uint32_t starts = background_starts_;
-    const auto is_disturbed = [&] {
-      return background_starts_ - starts > burst_starts || has_aborts_;
-    };
+    const auto is_disturbed = [&] { return background_starts_ - starts > burst_starts; };
     lead(lock, Leader::background, {}, [&] { return is_ending_ || is_idle() || is_disturbed(); });
     if (executor_.has_ended_groups()) answers_others_ = true;
     is_alone = executor_.active() == 0 && !is_disturbed();

@@ -12,8 +12,6 @@
 #include <mutex>
 #include <span>
 #include <thread>
-#include <utility>
-#include <vector>
 
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
@@ -70,9 +68,12 @@ class Engine {
   bool test(const Work& work);
 
   void fail(Group& group, const Status& why) noexcept;
-  /// The same, soon: does not wait for whoever moves operations on, not even for a custom op that
-  /// the caller may have to let go on.
+  /// As fail(), but returns at once, and does not wait for the lock, which a leader may hold while
+  /// it runs a custom op that waits for this caller. Whoever leads does it, or who calls next, or
+  /// our own thread. Only the first counts.
   void abort(Group& group, const Status& why) noexcept;
+  /// Why the group failed, if it has.
+  [[nodiscard]] Status failure_of(const Group& group);
   /// Why the group failed, or which of the peers that mail was opened to is gone, if any. Moves
   /// things on once, if nobody else does.
   [[nodiscard]] Status loss_of(const Group& group);
@@ -152,8 +153,8 @@ class Engine {
   std::thread background_;  // from the first need on
   std::atomic<bool> has_background_ = false;
 
-  std::mutex aborts_mutex_;  // the last to be taken
-  std::vector<std::pair<Group*, Status>> aborts_;
+  std::mutex aborts_mutex_;  // innermost: no other is taken while it is held
+  Group* aborted_ = nullptr;
   std::atomic<bool> has_aborts_ = false;
 };
 

@@ -64,7 +64,7 @@ Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
   }
   if (completion.status.ok()) return wrong_length(run, step, expected, completion.bytes);
   const plan::Plan& plan = run.plan();
-  const Group& group = *run.task.group;
+  Group& group = *run.task.group;
   Status why = group.in_group(std::move(completion.status), plan.rank, plan.steps[step].peer);
   if (why.step() < 0) why = std::move(why).with_step(static_cast<int>(step));
   return std::move(why).with_rank(static_cast<int>(plan.rank));

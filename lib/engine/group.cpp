@@ -6,19 +6,21 @@
 namespace hocket::engine {
 
 Status Group::in_world(const Status& why) const noexcept {
-  const int peer = why.peer();
-  if (peer < 0 || static_cast<std::size_t>(peer) >= members.size()) return why;
-  return Status(why).with_peer(static_cast<int>(members[static_cast<std::size_t>(peer)]));
+  const int peer = accused >= 0 ? accused : why.peer();
+  if (peer < 0) return why;
+  const auto place = static_cast<std::size_t>(peer);
+  return Status(why).with_peer(place < members.size() ? static_cast<int>(members[place]) : peer);
 }
 
-Status Group::in_group(Status why, std::uint32_t rank, std::uint32_t peer) const noexcept {
+Status Group::in_group(Status why, std::uint32_t rank, std::uint32_t peer) noexcept {
   int other = why.peer();
   if (other >= 0 && !members.empty()) {
     const auto found = std::ranges::find(members, static_cast<std::uint32_t>(other));
     other = found == members.end() ? -1 : static_cast<int>(found - members.begin());
   }
-  const bool is_another = other >= 0 && other != static_cast<int>(rank);
-  return std::move(why).with_peer(is_another ? other : static_cast<int>(peer));
+  const bool is_self = other == static_cast<int>(rank);
+  if (is_self && failure.ok()) accused = other;
+  return std::move(why).with_peer(other >= 0 && !is_self ? other : static_cast<int>(peer));
 }
 
 }  // namespace hocket::engine

@@ -30,15 +30,21 @@ struct Group {
   bool is_busy = false;
   std::vector<Task> queue = {};  // those behind the one that runs
   std::size_t queue_head = 0;
-  Tag::Past past = {};         // those that have begun
+  Tag::History history = {};   // of the operations that have begun
   Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
+  int accused = -1;  // this rank's own number, once another rank has failed because of it
 
-  /// A failure of the group as the transport has it: its peer is a rank of the world.
+  // Of Engine::abort().
+  Status abort = {};
+  Group* next_aborted = nullptr;
+
+  /// `why` with its peer as a rank of the world, for the transport. What this rank was accused of
+  /// is passed on as it came.
   [[nodiscard]] Status in_world(const Status& why) const noexcept;
-  /// A failure of the transport, in an exchange with that rank of the group: its peer is a rank of
-  /// the group, that one where it is no other.
-  [[nodiscard]] Status in_group(Status why, std::uint32_t rank, std::uint32_t peer) const noexcept;
+  /// `why`, from the transport, with its peer as a rank of the group: `peer`, with whom the
+  /// exchange was, if `why` names this rank, nobody, or a rank outside the group.
+  [[nodiscard]] Status in_group(Status why, std::uint32_t rank, std::uint32_t peer) noexcept;
 };
 
 }  // namespace hocket::engine

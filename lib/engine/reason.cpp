@@ -8,16 +8,19 @@
 #include "hocket/transport.hpp"
 
 #include "base/limits.hpp"
+#include "engine/tag.hpp"
 
 namespace hocket::inline v0 {
 namespace {
+
+using engine::same_calls_hint;
 
 // In this order from the lowest bit on. Step and rank are one more than what they say, so that 0
 // says nothing.
 constexpr unsigned code_bits = 8;
 constexpr unsigned step_bits = 24;
 
-/// In words, of whoever it is: "… as rank 2 is lost".
+/// The words behind "rank 1 closed the channel: "; before `of_another` comes "rank 2 ".
 struct Meaning {
   StatusCode code;
   std::string_view of_another;
@@ -25,20 +28,22 @@ struct Meaning {
   std::string_view hint;
 };
 constexpr std::array meanings{
-    Meaning{StatusCode::peer_lost, "is lost", "it leaves",
-            "see why its process has ended, or whether the network between is whole"},
-    Meaning{StatusCode::timeout, "did not take part in time", "its time was over",
-            "does that rank call the same operations in the same order?"},
+    Meaning{StatusCode::peer_lost, "is lost", "it left the communicator",
+            "find out why its process ended, or whether the network between the ranks works"},
+    Meaning{StatusCode::timeout, "did not take part in time", "its deadline passed",
+            "check that the named rank calls the same operations in the same order, and is not "
+            "stopped or overloaded"},
     Meaning{StatusCode::mismatch, "called another operation", "ranks called different operations",
-            "all ranks call the same operations in the same order, with the same type, op, count "
-            "and root"},
+            same_calls_hint},
     Meaning{StatusCode::limit_exceeded, "ran out of memory or another resource",
-            "it ran out of memory or another resource", "its own error says of what"},
-    Meaning{StatusCode::aborted, "gave up its operation", "it gave up its operation",
-            "its own error says why"},
+            "it ran out of memory or another resource",
+            "see that rank's own error, which says what ran out"},
+    Meaning{StatusCode::aborted, "aborted the communicator",
+            "it aborted the communicator, or failed for a reason of its own",
+            "see that rank's own error, which says why"},
 };
 
-/// All other codes are of one's own affairs: to the other end, that is to give up.
+/// A code that is not listed concerns only the rank that closed: to the other end it is `aborted`.
 const Meaning& meaning_of(std::uint64_t code) noexcept {
   for (const Meaning& each : meanings) {
     if (static_cast<std::uint64_t>(each.code) == code) return each;

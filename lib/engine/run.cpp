@@ -36,8 +36,8 @@ void for_each_piece(const Task& task, Work work) {
 
 void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   task = new_task;
-  tag = task.tag.behind(task.group->past);
-  task.group->past.add(task.tag);
+  tag = task.tag.after(task.group->history);
+  task.group->history.add(task.tag);
   const Binding& binding = *task.binding;
   code = binding.code();
   followers_ = binding.program().followers().data();

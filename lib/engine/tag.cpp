@@ -26,7 +26,7 @@ struct Field {
 
 namespace fields {
 // Algorithm, type and op are one more than what they say, so that 0 says nothing.
-constexpr Field past{0, Tag::Past::bits};
+constexpr Field history{0, Tag::History::bits};
 constexpr Field algorithm{12, 6};  // its place in the catalog
 constexpr Field type{18, 5};
 constexpr Field op{23, 4};
@@ -51,7 +51,7 @@ std::string describe_count(std::uint64_t tag) {
 /// As a call: "all_reduce(sum, f32, 128 elements)".
 std::string describe(std::uint64_t tag) {
   const plan::Algorithm* const by = algorithm_of(tag);
-  if (by == nullptr) return fmt::format("something unknown ({:#x})", tag);
+  if (by == nullptr) return fmt::format("an operation unknown here (tag {:#x})", tag);
   std::string arguments;
   const auto add = [&](std::string_view argument) {
     if (!arguments.empty()) arguments += ", ";
@@ -66,12 +66,12 @@ std::string describe(std::uint64_t tag) {
 
 }  // namespace
 
-Tag::Tag(const plan::Algorithm& by, std::uint32_t from, std::uint64_t elements) noexcept {
-  const auto place = static_cast<std::uint64_t>(&by - plan::catalog().data());
-  const auto width = static_cast<unsigned>(std::bit_width(elements));
+Tag::Tag(const plan::Algorithm& algorithm, std::uint32_t root, std::uint64_t count) noexcept {
+  const auto place = static_cast<std::uint64_t>(&algorithm - plan::catalog().data());
+  const auto width = static_cast<unsigned>(std::bit_width(count));
   const unsigned below = width > fields::count_bits.bits ? width - fields::count_bits.bits : 0;
-  bits_ = fields::algorithm.put(place + 1) | fields::root.put(from) |
-          fields::count_bits.put(elements >> below) | fields::count_shift.put(below);
+  bits_ = fields::algorithm.put(place + 1) | fields::root.put(root) |
+          fields::count_bits.put(count >> below) | fields::count_shift.put(below);
 }
 
 Tag Tag::with(DataType of) const noexcept {
@@ -88,16 +88,14 @@ Status disagreement(std::uint64_t ours, std::uint64_t theirs, std::uint32_t rank
   const plan::Algorithm* const their_way = algorithm_of(theirs);
   std::string our_call = describe(ours);
   std::string their_call = describe(theirs);
-  std::string_view hint =
-      "all ranks call the same operations in the same order, with the same type, "
-      "op, count and root";
+  std::string_view hint = same_calls_hint;
   if (our_call == their_call && our_way != their_way) {
     our_call += fmt::format(" by {}", our_way->name);
     their_call += fmt::format(" by {}", their_way->name);
     hint = "start all ranks with the same HOCKET_ALGORITHM and HOCKET_TUNING_FILE";
   } else if (our_call == their_call) {
-    our_call += ", but behind other operations";
-    hint = "has a rank called an operation that the others have not, or in another order?";
+    our_call += ", after different earlier operations";
+    hint = "look for a rank that called one operation more or fewer, or in another order";
   }
   return Status(StatusCode::mismatch, fmt::format("rank {} called {}, and rank {} called {}", peer,
                                                   their_call, rank, our_call))

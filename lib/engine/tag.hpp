@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
@@ -12,24 +13,29 @@
 
 namespace hocket::engine {
 
-/// Operations of one group have the same tag if they are alike, and came behind the same ones.
-/// Large numbers are cut: what they are cut to says enough, as the lengths of messages must agree
-/// too.
+/// What to do where ranks call different operations.
+inline constexpr std::string_view same_calls_hint =
+    "make all ranks call the same operations in the same order, with the same type, op, count and "
+    "root";
+
+/// Two operations of a group have the same tag if they are the same call after the same earlier
+/// calls. Root and count are cut to the bits that there are; counts that differ only in the bits
+/// that are cut off give messages of different lengths.
 class Tag {
  public:
   /// Of no operation.
   constexpr Tag() noexcept = default;
-  /// Of an operation that this algorithm of the catalog carries out. `count`: elements, as far as
-  /// all ranks have to give the same.
+  /// Of an operation that this algorithm of the catalog carries out. `count`: elements, where all
+  /// ranks must give the same number of them; else 0.
   Tag(const plan::Algorithm& algorithm, std::uint32_t root, std::uint64_t count) noexcept;
   [[nodiscard]] Tag with(DataType type) const noexcept;
   [[nodiscard]] Tag with(ReduceOp op) const noexcept;
 
-  /// The operations of a group so far, in 12 bits: so ranks whose operations differed are told by
-  /// the next message between them, even if those had none.
-  class Past {
+  /// A digest of a group's earlier operations, in 12 bits. Ranks whose calls differed are told by
+  /// the next message between them, even if the calls that differed sent none.
+  class History {
    public:
-    /// One more. The same ones over and over give 4,096 different pasts.
+    /// One more. The same call over and over gives 4,096 different histories.
     void add(const Tag& tag) noexcept {
       const std::uint64_t scattered = tag.bits_ * 0x9E37'79B9'7F4A'7C15 >> (64 - bits);
       value_ = (5 * value_ + (scattered | 1)) & ((1U << bits) - 1);
@@ -41,8 +47,10 @@ class Tag {
     std::uint64_t value_ = 0;
   };
 
-  /// What comes with the messages of such an operation that is behind these.
-  [[nodiscard]] std::uint64_t behind(Past past) const noexcept { return bits_ | past.value_; }
+  /// What comes with the messages of such an operation after these.
+  [[nodiscard]] std::uint64_t after(History history) const noexcept {
+    return bits_ | history.value_;
+  }
 
  private:
   explicit constexpr Tag(std::uint64_t bits) noexcept : bits_(bits) {}

@@ -37,7 +37,7 @@ struct TransportSubject {
   /// Small messages go before anybody asks for them.
   bool sends_ahead = true;
   /// Why a channel is closed is told even when the closer has sent half a message.
-  bool tells_amid = true;
+  bool tells_reason_in_mid_message = true;
   /// A rank that can't be reached may have this address; empty when there is no such thing.
   std::string unreachable_address = {};
 };

@@ -269,7 +269,7 @@ TRANSPORT_TEST("close ends what is under way, and leaves its memory alone") {
       const Outcome& outcome = world.outcome(token);
       if (outcome.status.ok()) continue;
       INFO(outcome.status.to_string());
-      const bool is_told = outcome.rank == 0 || subject.tells_amid;
+      const bool is_told = outcome.rank == 0 || subject.tells_reason_in_mid_message;
       if (is_told || outcome.status.code() != StatusCode::peer_lost) {
         REQUIRE(outcome.status.code() == StatusCode::aborted);
       }
@@ -354,6 +354,7 @@ TRANSPORT_TEST("the reason for which a channel is closed reaches the other end")
             const Status& status = world.outcome(token).status;
             INFO(status.to_string());
             REQUIRE(status.code() == each.code);
+            REQUIRE((token == later || world.outcome(token).tag == 0));
             REQUIRE(status.peer() == each.peer);
             REQUIRE(status.step() == each.reason.step());
             REQUIRE(status.what().find("rank 1") != std::string_view::npos);

@@ -44,7 +44,7 @@ std::span<const TransportSubject> transport_subjects() {
   static const TransportSubject subjects[] = {
       {.name = "loaded",
        .make_net = []() -> std::unique_ptr<TransportNet> { return std::make_unique<LoadedNet>(); },
-       .tells_amid = false,
+       .tells_reason_in_mid_message = false,
        .unreachable_address = variable("TEST_UNREACHABLE_ADDRESS")},
   };
   return subjects;

@@ -196,6 +196,7 @@ void TransportWorld::complete(std::uint32_t number, const TransportCompletion& c
   queue.pop_front();
   outcome.is_over = true;
   outcome.bytes = completion.bytes;
+  outcome.tag = completion.tag;
   outcome.status = completion.status;
   --outstanding_;
   check_tag(outcome, completion);

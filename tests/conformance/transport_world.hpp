@@ -50,6 +50,7 @@ struct Outcome {
   TransportOp op = {};
   bool is_over = false;
   std::uint64_t bytes = 0;
+  std::uint64_t tag = 0;
   Status status = {};
 };
 

@@ -50,22 +50,29 @@ std::uint64_t between(Random& random, std::uint64_t least, std::uint64_t most) {
 }
 
 SimCase::SimCase(Random& random, std::uint32_t size)
-    : reduction_(*reduce::Reduction::make({})), ranks_(size) {
-  choose(random, size);
+    : SimCase(random, plan::catalog()[random() % plan::catalog().size()], size) {}
+
+SimCase::SimCase(Random& random, const plan::Algorithm& algorithm, std::uint32_t size)
+    : SimCase(
+          random, algorithm,
+          {.operation = algorithm.operation,
+           .size = size,
+           .root = plan::has_root(algorithm.operation) ? static_cast<std::uint32_t>(random() % size)
+                                                       : 0,
+           .pieces = static_cast<std::uint32_t>(between(random, 1, 5)),
+           .ranks_per_host = static_cast<std::uint32_t>(between(random, 1, size))}) {}
+
+SimCase::SimCase(Random& random, const plan::Algorithm& algorithm, const plan::Problem& problem)
+    : algorithm_(&algorithm),
+      problem_(problem),
+      reduction_(*reduce::Reduction::make({})),
+      ranks_(problem.size) {
+  choose(random);
   choose_sizes(random);
-  for (std::uint32_t rank = 0; rank < size; ++rank) fill(random, rank);
+  for (std::uint32_t rank = 0; rank < problem.size; ++rank) fill(random, rank);
 }
 
-void SimCase::choose(Random& random, std::uint32_t size) {
-  const auto all = plan::catalog();
-  algorithm_ = &all[random() % all.size()];
-  problem_ = {.operation = algorithm_->operation,
-              .size = size,
-              .root = plan::has_root(algorithm_->operation)
-                          ? static_cast<std::uint32_t>(random() % size)
-                          : 0,
-              .pieces = static_cast<std::uint32_t>(between(random, 1, 5)),
-              .ranks_per_host = static_cast<std::uint32_t>(between(random, 1, size))};
+void SimCase::choose(Random& random) {
   const bool is_barrier = problem_.operation == Operation::barrier;
   type_ = is_barrier ? DataType::u8 : types[random() % types.size()];
   op_ = is_barrier ? ReduceOp::max : ops[random() % ops.size()];

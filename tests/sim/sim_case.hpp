@@ -26,7 +26,9 @@ using Bytes = std::vector<std::byte>;
 
 class SimCase {
  public:
+  /// Of any algorithm.
   SimCase(Random& random, std::uint32_t size);
+  SimCase(Random& random, const plan::Algorithm& algorithm, const plan::Problem& problem);
 
   /// "all_reduce by ring, 5 ranks, …"
   [[nodiscard]] std::string to_string() const;
@@ -39,6 +41,8 @@ class SimCase {
 
   [[nodiscard]] const std::byte* in(std::uint32_t rank) const noexcept;
   [[nodiscard]] std::byte* out(std::uint32_t rank) noexcept;
+  /// All that an operation may write to.
+  [[nodiscard]] const Bytes& memory(std::uint32_t rank) const noexcept { return ranks_[rank].out; }
 
   /// What is wrong with the result of a rank; empty if nothing is.
   [[nodiscard]] std::string check(std::uint32_t rank) const;
@@ -53,7 +57,9 @@ class SimCase {
     std::uint64_t out_bytes = 0;
   };
 
-  void choose(Random& random, std::uint32_t size);
+  SimCase(Random& random, const plan::Algorithm& algorithm, std::uint32_t size);
+
+  void choose(Random& random);
   void choose_sizes(Random& random);
   void fill(Random& random, std::uint32_t rank);
   /// Of what the rank's result is made of.

@@ -41,6 +41,17 @@ TEST_CASE("lanes in a row take one range, and of others the oldest are forgotten
   CHECK_FALSE(lanes.contains(5 << 8));
 }
 
+TEST_CASE("of too many reasons the oldest are forgotten, and no lane") {
+  LaneSet lanes;
+  const std::uint64_t count = 3 * limits::closed_lane_ranges_max;
+  for (std::uint64_t id = 1; id < count; ++id) lanes.add(id << 8, (id << 8) + 255, id);
+  CHECK(lanes.ranges().size() == limits::closed_lane_ranges_max);
+  for (std::uint64_t id = 1; id < count; ++id) REQUIRE(lanes.contains(id << 8));
+  CHECK(lanes.find((count - 1) << 8) == count - 1);
+  CHECK(lanes.find(1 << 8) == 0U);
+  CHECK_FALSE(lanes.contains(255));
+}
+
 TEST_CASE("lanes keep the reason for which they are over") {
   LaneSet lanes;
   lanes.add(0, 9, 1);
@@ -55,4 +66,8 @@ TEST_CASE("lanes keep the reason for which they are over") {
   lanes.add(30, 39, 1);
   CHECK(lanes.ranges().size() == 3);
   CHECK(lanes.find(30) == 1U);
+  lanes.add(5, 15, 4);  // was over before, for another reason
+  CHECK(lanes.find(5) == 1U);
+  lanes.add(35, 45, 5);
+  CHECK(lanes.find(30) == 5U);
 }

@@ -36,6 +36,7 @@ bool Bundle::is_linked() const noexcept {
 Status Bundle::adopt(std::size_t rail, Link link) {
   if (!end_.ok()) return {};
   rails_[rail]->is_out = false;
+  was_linked_ = true;
   rails_[rail]->adopt(std::move(link));
   return poller_.add(rails_[rail]->socket(), *rails_[rail]);
 }

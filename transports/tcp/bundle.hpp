@@ -38,6 +38,7 @@ class Bundle {
   Bundle(ChannelId of, Queues& queues, std::size_t rails, Poller& poller);
 
   [[nodiscard]] bool is_linked() const noexcept;
+  [[nodiscard]] bool was_linked() const noexcept { return was_linked_; }
   [[nodiscard]] Status adopt(std::size_t rail, Link link);
   /// That rail can't be had. Success if others may be.
   [[nodiscard]] Status give_up(std::size_t rail, const Status& why);
@@ -51,8 +52,8 @@ class Bundle {
   void tick();
   /// Loses the rails on which the other host has not answered for so long.
   void check_answers(Instant now, Duration limit);
-  /// The other end has closed the channel, and said why.
-  [[nodiscard]] bool is_told() const noexcept { return is_closed_; }
+  /// The other end closed the channel and said why.
+  [[nodiscard]] bool peer_closed() const noexcept { return is_closed_; }
   /// Something was sent that is not known to have come.
   [[nodiscard]] bool is_owed() const noexcept { return !pieces_.empty(); }
 
@@ -138,6 +139,7 @@ class Bundle {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Kept> kept_ = {};  // by message and offset
   const Rail* last_heard_ = nullptr;
   bool owes_word_ = false;  // of what has come
+  bool was_linked_ = false;
   std::uint64_t kept_bytes_ = 0;
   bool is_closed_ = false;  // by the other end, for this reason
   std::uint64_t reason_ = 0;

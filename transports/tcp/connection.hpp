@@ -37,7 +37,7 @@ class Scratch {
   std::vector<std::byte> memory_;
 };
 
-/// What a connection that ends without a farewell means.
+/// The failure if the other end turns out to be gone: its connection ended without a farewell.
 [[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
 /// What it means when its host does not answer: the same as when the system finds that out.
 [[nodiscard]] Status unanswered_by_peer(std::uint32_t peer);

@@ -105,10 +105,10 @@ Dial::State Dial::greet(Instant now) {
 
 Dial::State Dial::try_again(Status why, Instant now) {
   const int stage = greeting_ == nullptr ? 0 : greeting_->stage();
-  is_told_ = greeting_ != nullptr && greeting_->is_closed();
+  peer_closed_ = greeting_ != nullptr && greeting_->is_closed();
   hang_up();
-  if (is_told_) return fail(std::move(why));
-  if (options_.only_asks || is_final(why, stage)) {
+  if (peer_closed_) return fail(std::move(why));
+  if (options_.is_inquiry || is_final(why, stage)) {
     const std::string what = stage == judged
                                  ? std::string(why.what())
                                  : fmt::format("rank {} can't be reached at {}: {}", options_.peer,

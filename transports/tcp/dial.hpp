@@ -22,8 +22,8 @@ struct DialOptions {
   net::Address from = {};
   LinkHello hello = {};
   Duration timeout = Duration::zero();
-  /// Tried once: of a connection that was there, to hear why the other end has ended it.
-  bool only_asks = false;
+  /// Dials once, after a connection has ended, only to hear why.
+  bool is_inquiry = false;
 };
 
 class Dial final : public Pollee {
@@ -47,8 +47,8 @@ class Dial final : public Pollee {
   [[nodiscard]] const DialOptions& options() const noexcept { return options_; }
   /// Once failed.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
-  /// And the other end has said why: it closed the channel.
-  [[nodiscard]] bool is_told() const noexcept { return is_told_; }
+  /// The other end closed the channel and said why.
+  [[nodiscard]] bool peer_closed() const noexcept { return peer_closed_; }
 
  private:
   [[nodiscard]] State connect(Instant now);
@@ -66,7 +66,7 @@ class Dial final : public Pollee {
   Fd connecting_ = {};
   std::unique_ptr<DialGreeting> greeting_ = {};
   Status failure_ = {};
-  bool is_told_ = false;
+  bool peer_closed_ = false;
 };
 
 }  // namespace hocket::tcp

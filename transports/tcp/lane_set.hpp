@@ -4,6 +4,7 @@
 // alike, and that does not fail, needs a single range, for ever.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -33,9 +34,10 @@ class LaneSet {
     spare_ = one.extract(one.begin());
   }
 
-  /// All from `first` to `last`, for that reason; those in the set before keep theirs only where
-  /// all are. The lowest ranges are forgotten when there are too many; without memory, and without
-  /// make_room() before, these are.
+  /// All from `first` to `last`, for that reason. If all of them are in the set already, they keep
+  /// theirs; else the whole merged range gets the new one. When there are too many
+  /// ranges, those that are beside each other lose their reasons, or the lowest are forgotten;
+  /// without memory, and without make_room() before, these are.
   void add(std::uint64_t first, std::uint64_t last, std::uint64_t reason = 0) noexcept {
     auto next = ranges_.upper_bound(first);
     if (next != ranges_.begin()) {
@@ -60,7 +62,7 @@ class LaneSet {
     spare_.key() = first;
     spare_.mapped() = {.last = last, .reason = reason};
     ranges_.insert(std::move(spare_));
-    if (ranges_.size() > limits::closed_lane_ranges_max) ranges_.erase(ranges_.begin());
+    if (ranges_.size() > limits::closed_lane_ranges_max) shrink();
   }
 
   struct Range {
@@ -72,6 +74,17 @@ class LaneSet {
   [[nodiscard]] const Ranges& ranges() const noexcept { return ranges_; }
 
  private:
+  /// Where two ranges are beside each other, they become one, of no reason; else the first is
+  /// forgotten.
+  void shrink() noexcept {
+    const auto first = std::adjacent_find(ranges_.begin(), ranges_.end(), [](auto& a, auto& b) {
+      return a.second.last + 1 == b.first;
+    });
+    if (first == ranges_.end()) return void(ranges_.erase(ranges_.begin()));
+    first->second = {.last = std::next(first)->second.last, .reason = 0};
+    ranges_.erase(std::next(first));
+  }
+
   Ranges ranges_ = {};
   Ranges::node_type spare_ = {};
 };

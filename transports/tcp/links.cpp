@@ -25,7 +25,8 @@ using namespace std::chrono_literals;
 constexpr Duration accept_pause = 100ms;
 constexpr Duration farewell_time = 5s;
 constexpr Duration other_rails_time = 5s;
-/// Who lives answers far sooner, and who is dead refuses at once.
+/// A live rank answers far sooner, and a dead process refuses at once: only a dead host takes this
+/// long.
 constexpr Duration ask_time = 500ms;
 
 /// The name of this host may have to be looked up; after that all addresses are numbers.
@@ -197,10 +198,10 @@ void Links::dial(const LinkKey& key) {
 }
 
 void Links::ask(const LinkKey& key) {
-  if (dials_.contains(key)) return;
+  dials_.erase(key);
   DialOptions options = dial_options(key);
   options.timeout = std::min(options.timeout, ask_time);
-  options.only_asks = true;
+  options.is_inquiry = true;
   begin_dial(key, std::move(options));
 }
 
@@ -341,8 +342,8 @@ void Links::set_flooded(bool is_flooded) {
 }
 
 /// Members are refused for a reason that somebody should know, but for those that pass by
-/// themselves: they try again, have been told all they need, or dialled while our dial, which
-/// counts, was on its way.
+/// themselves: they try again, have been told that the lane is closed, or dialled while our dial,
+/// which counts, was on its way.
 void Links::log_drop(const Stranger& stranger, const Status& why) const {
   const bool is_member = stranger.greeting.is_member();
   const bool is_usual = why.code() == StatusCode::already_exists ||
@@ -465,11 +466,11 @@ void Links::advance(Dial& dial, Instant now) {
   if (state == Dial::State::going) return;
   const LinkKey key = key_of(dial);
   prepare_welcome(key);
-  if (state == Dial::State::connected && !dial.options().only_asks) {
+  if (state == Dial::State::connected && !dial.options().is_inquiry) {
     poller_.forget(dial, dial.socket());
     return welcome(key, dial.take());
   }
-  news_.push_back({.key = key, .failure = dial.failure(), .is_told = dial.is_told()});
+  news_.push_back({.key = key, .failure = dial.failure(), .peer_closed = dial.peer_closed()});
   dials_.erase(key);
 }
 

@@ -51,7 +51,7 @@ struct LinkNews {
   LinkKey key = {};
   Link link = {};
   Status failure = {};
-  bool is_told = false;  // by the other end, which closed the channel
+  bool peer_closed = false;  // and said why
 };
 
 class Links {

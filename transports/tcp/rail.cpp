@@ -163,7 +163,7 @@ double Rail::piece_time() const noexcept {
   if (::getsockopt(socket(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return 0;
   const double segment = info.tcpi_snd_mss;
   const double at_once = segment * info.tcpi_snd_cwnd;  // in a round trip
-  int unsent = 0;
+  int unsent = 0;  // <netinet/tcp.h> has no tcpi_notsent_bytes, and clashes with <linux/tcp.h>
   if (::ioctl(socket(), SIOCOUTQNSD, &unsent) != 0) return 0;
   const double waiting = segment * info.tcpi_unacked + unsent;
   return (waiting + frame_bytes_max) * info.tcpi_rtt / std::max(at_once, 1.0);

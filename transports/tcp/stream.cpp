@@ -234,7 +234,11 @@ Status Stream::open_message() {
         .with_peer(static_cast<int>(queues_.peer))
         .with_hint("is something between that alters the traffic? HOCKET_TLS would tell");
   }
-  if (slot.bytes == farewell_length) return farewell(slot.header.data());
+  if (slot.bytes == farewell_length) {
+    Status why = farewell(slot.header.data());
+    slot.header = {};
+    return why;
+  }
   if (slot.bytes <= slot.room()) return {};
   return too_long(queues_.peer, slot.bytes, slot.room());
 }

@@ -76,8 +76,8 @@ class Stream final : public Connection {
   void end(Status why) noexcept { end_ = std::move(why); }
   [[nodiscard]] bool has_end() const noexcept { return !end_.ok(); }
   [[nodiscard]] const Status& why() const noexcept { return end_; }
-  /// It has said farewell.
-  [[nodiscard]] bool is_told() const noexcept { return is_told_; }
+  /// The other end closed the channel and said why.
+  [[nodiscard]] bool peer_closed() const noexcept { return peer_closed_; }
 
   /// It has been seen that the other end goes.
   [[nodiscard]] bool is_ending() const noexcept { return is_ending_; }
@@ -98,7 +98,7 @@ class Stream final : public Connection {
     return lost_peer(queues_.peer, how, error);
   }
   [[nodiscard]] Status farewell(const std::byte* header) {
-    is_told_ = true;
+    peer_closed_ = true;
     return closed_by_peer(queues_.peer, tag_in(header));
   }
 
@@ -122,7 +122,7 @@ class Stream final : public Connection {
   Queues& queues_;
   bool is_ending_ = false;  // it has been seen only now that the other end sends no more
   Status end_ = {};
-  bool is_told_ = false;
+  bool peer_closed_ = false;
 
   std::uint64_t sending_;    // number of the message that is being sent
   std::uint64_t sent_ = 0;   // of it and its header

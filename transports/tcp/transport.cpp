@@ -268,7 +268,8 @@ bool TcpTransport::prepare_to_sleep() noexcept {
     bundle->is_in_turn = bundle->is_ready();
     return !bundle->is_in_turn;
   });
-  if (!turns_.empty() || !due_.empty() || !finishing_.empty() || !failures_.empty()) return false;
+  const bool has_work = !turns_.empty() || !due_.empty() || !finishing_.empty();
+  if (has_work || !failures_.empty() || links_.has_news()) return false;
   const Deadline next = next_tick();
   if (next.passed(now)) return false;  // its alarm may be over
   const Deadline check = outstanding_ > 0 ? check_at_ : Deadline::never();
@@ -367,12 +368,15 @@ void TcpTransport::take_news() noexcept {
 void TcpTransport::take(LinkNews& news, ChannelId id) {
   Channel& channel = this->channel(id);
   if (!channel.suspicion.ok()) {
-    return fail(id, news.is_told ? std::move(news.failure) : channel.suspicion, false);
+    if (!news.peer_closed && news.key.stream != 0) return;  // that was not asked
+    return fail(id, news.peer_closed ? std::move(news.failure) : channel.suspicion, false);
   }
   if (news.failure.ok()) {
     news.failure = adopt(channel, news.key.stream, std::move(news.link));
   } else if (channel.bundle != nullptr) {
     news.failure = channel.bundle->give_up(news.key.stream, news.failure);
+    const bool was_there = channel.bundle->was_linked() && !news.peer_closed;
+    if (!news.failure.ok() && was_there) return lose(id, news.failure);
   }
   if (!news.failure.ok()) return fail(id, std::move(news.failure), false);
   if (channel.bundle != nullptr) return place(*channel.bundle);
@@ -391,7 +395,7 @@ void TcpTransport::take_turns() noexcept {
 void TcpTransport::take_turn(Stream& stream) {
   Status status = move(stream);
   finish(stream.channel);
-  if (!status.ok() && status.code() != StatusCode::peer_lost && !stream.is_told()) {
+  if (!status.ok() && status.code() != StatusCode::peer_lost && !stream.peer_closed()) {
     return fail(stream.channel, std::move(status), true);
   }
   if (!status.ok()) {
@@ -459,9 +463,9 @@ void TcpTransport::take_turn(Bundle& bundle) {
   Status status = bundle.move(scratch_);
   finish(bundle.channel);
   if (!status.ok()) {
-    const bool is_lost = status.code() == StatusCode::peer_lost && !bundle.is_told();
+    const bool is_lost = status.code() == StatusCode::peer_lost && !bundle.peer_closed();
     is_lost ? lose(bundle.channel, status)
-            : fail(bundle.channel, std::move(status), !bundle.is_told());
+            : fail(bundle.channel, std::move(status), !bundle.peer_closed());
   }
   place(bundle);
 }
@@ -544,11 +548,11 @@ void TcpTransport::judge_end(ChannelId id) noexcept {
   const bool is_waited_for = has_sends || channel.ended == channel.streams.size();
   if (next == nullptr && is_waited_for) next = last;
   if (next == nullptr || !next->has_end()) return;
-  next->is_told() ? fail(id, next->why(), false) : lose(id, next->why());
+  next->peer_closed() ? fail(id, next->why(), false) : lose(id, next->why());
 }
 
-/// The other end seems to be gone. Who lives, but had to break its connection in the middle of a
-/// message, could not say why: so it is asked before it is blamed.
+/// The other end seems to be gone. A live rank that broke off in the middle of a message could not
+/// say why, so it is asked before it is reported as lost.
 void TcpTransport::lose(ChannelId id, const Status& why) noexcept {
   Channel& channel = this->channel(id);
   if (!channel.suspicion.ok()) return;
@@ -565,8 +569,9 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
     links_.close({.peer = channel.queues.peer, .lane = channel.lane, .stream = i}, reason);
   }
   leave(channel, has_farewell ? std::optional(reason) : std::nullopt);
-  // Another failure may have come in the middle of a header.
-  const bool may_have_tag = channel.failure.code() == StatusCode::mismatch;
+  // Only a message that was too long for its receive keeps its tag. What the other end told, or a
+  // header that came in part, is none.
+  const bool may_have_tag = has_farewell && channel.failure.code() == StatusCode::mismatch;
   for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
     while (!queue->empty()) {
       const Slot slot = queue->pop();

@@ -62,7 +62,7 @@ class TcpTransport final : public Transport {
     bool is_finishing = false;  // in the list of those with ops that are over
     bool is_closed = false;     // by us: in the list of those that nobody needs any more
     std::size_t ended = 0;      // streams of which the other end is gone
-    Status suspicion = {};      // that the other end is gone: it is asked
+    Status suspicion = {};      // why the other end seems gone, while it is being asked
     Status failure = {};        // of every op from now on
 
     [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
