@@ -498,7 +498,8 @@ void Executor::complete_mail(TransportCompletion& completion) {
                                        group.mailbox->peer_of(token.step));
   }
   const Status failure = group.mailbox->complete(token.step, completion, outgoing_);
-  if (!failure.ok()) fail(group, failure);
+  if (!failure.ok()) return fail(group, failure);
+  if (group.failure.ok()) group.accused = -1;  // it goes on without that peer
 }
 
 [[gnu::always_inline]] inline void Executor::complete(TransportCompletion& completion) {
