@@ -1,5 +1,6 @@
 // Queues, those of a channel's ops, and how a message looks on the wire: a header of its length and
-// its tag (64 bits each), its number on the channel and a mark (32 bits each), then its bytes.
+// its tag (64 bits each), its number on the channel and a mark (32 bits each), 64 bits of nothing,
+// and then its bytes.
 #pragma once
 
 #include <algorithm>
@@ -68,7 +69,9 @@ class Ring {
   std::uint64_t end_ = 0;
 };
 
-inline constexpr std::size_t header_bytes = 24;
+/// A multiple of 16: with 24, which would be enough, an all_reduce of 256 KiB took 1.37 times as
+/// long, because the system copies messages from and to places that are aligned differently.
+inline constexpr std::size_t header_bytes = 32;
 using Header = std::array<std::byte, header_bytes>;
 
 inline constexpr std::uint32_t message_mark = 0x4B'43'4F'48;
@@ -96,6 +99,7 @@ inline Header make_header(std::uint64_t length, std::uint64_t tag, std::uint64_t
   store_little_endian(header.data(), length);
   store_little_endian(header.data() + 8, tag);
   store_little_endian(header.data() + 16, mark_of(number));
+  store_little_endian(header.data() + 24, std::uint64_t{0});
   return header;
 }
 
