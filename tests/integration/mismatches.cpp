@@ -36,8 +36,6 @@ using hocket::testing::Report;
 constexpr auto timeout = 400ms;
 /// So many calls later everybody knows at last.
 constexpr int calls_max = 3;
-/// Room for whatever is called.
-constexpr std::size_t bytes_max = 64 << 10;
 
 struct Call {
   CollectiveKind kind = CollectiveKind::all_reduce;
@@ -62,16 +60,22 @@ Status failure_of(const std::function<void()>& call) {
 
 /// What a rank gives and gets.
 struct Memory {
-  std::vector<std::byte> in = std::vector<std::byte>(bytes_max);
-  std::vector<std::byte> out = std::vector<std::byte>(bytes_max);
+  std::vector<std::byte> in;
+  std::vector<std::byte> out;
+
+  /// For whatever is called with so many elements, or one more.
+  Memory(const Communicator& world, std::size_t count)
+      : in(8 * (count + 1) * static_cast<std::size_t>(world.size())), out(in.size()) {
+    fill(world.rank());
+  }
 
   /// Small numbers of whichever type, not the same on any two ranks.
   void fill(int rank) {
-    std::vector<std::uint32_t> values(bytes_max / 4);
+    std::vector<std::uint32_t> values(in.size() / 4);
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = static_cast<std::uint32_t>(rank * 1000 + static_cast<int>(i % 999) + 1);
     }
-    std::memcpy(in.data(), values.data(), bytes_max);
+    std::memcpy(in.data(), values.data(), in.size());
   }
 };
 
@@ -80,7 +84,7 @@ Status make(Communicator& group, const Call& call, Memory& memory,
   std::ranges::fill(memory.out, std::byte{0});
   // What a root gives is what others get.
   const bool is_broadcast = call.kind == CollectiveKind::broadcast;
-  if (is_broadcast) std::memcpy(memory.out.data(), memory.in.data(), bytes_max);
+  if (is_broadcast) std::memcpy(memory.out.data(), memory.in.data(), memory.in.size());
   return failure_of([&] {
     group.run({.kind = call.kind,
                .in = is_broadcast ? memory.out.data() : memory.in.data(),
@@ -213,12 +217,11 @@ int main(int argc, char** argv) {
   const bool tries_all = argc > 1 && std::string_view(argv[1]) == "all";
   Report report;
   Communicator world = hocket::join();
-  Memory memory;
-  memory.fill(world.rank());
   Tally tally;
   int odd = 0;
   for (const std::size_t count : {std::size_t{128}, std::size_t{300'000}}) {
     if (count > 128 && !tries_all) continue;
+    Memory memory(world, count);
     const std::vector<Call> calls = calls_of(count);
     for (std::size_t i = 0; i < calls.size(); ++i) {
       for (std::size_t k = tries_all ? 0 : i; k < calls.size(); ++k) {
