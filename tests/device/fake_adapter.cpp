@@ -20,6 +20,7 @@
 
 #include "base/environment.hpp"
 #include "fake_device.hpp"
+#include "support/forwarding_transport.hpp"
 #include "transports/tcp/transport.hpp"
 
 namespace hocket::fake {
@@ -27,9 +28,9 @@ namespace {
 
 bool is_wished(std::string_view name) { return process_environment().get("FAKE_ADAPTER") == name; }
 
-class Adapter final : public Transport {
+class Adapter final : public testing::ForwardingTransport {
  public:
-  explicit Adapter(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  using ForwardingTransport::ForwardingTransport;
   ~Adapter() override {
     if (!is_wished("log")) return;
     std::fprintf(stderr, "fake adapter registered=%zu left=%zu sent=%llu received=%llu\n",
@@ -37,36 +38,12 @@ class Adapter final : public Transport {
                  static_cast<unsigned long long>(received_));
   }
 
-  [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_->caps(); }
-  [[nodiscard]] std::string address() const override { return inner_->address(); }
-  [[nodiscard]] Status connect(std::span<const std::string> addresses) override {
-    return inner_->connect(addresses);
-  }
-  [[nodiscard]] Status can_reach(std::uint32_t peer) const override {
-    return inner_->can_reach(peer);
-  }
-  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override {
-    return inner_->open(peer, lane);
-  }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
     translated_.assign(ops.begin(), ops.end());
     for (TransportOp& op : translated_) {
       for (MemoryPart* const part : {&op.first, &op.rest}) reach(op, *part);
     }
     return inner_->post(translated_);
-  }
-  [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
-    return inner_->poll(completions);
-  }
-  void give_back(const std::byte* lent) noexcept override { inner_->give_back(lent); }
-  [[nodiscard]] int descriptor() const noexcept override { return inner_->descriptor(); }
-  [[nodiscard]] bool prepare_to_sleep() noexcept override { return inner_->prepare_to_sleep(); }
-  void close(ChannelId channel, const Status& reason) noexcept override {
-    inner_->close(channel, reason);
-  }
-  void close_lanes(std::uint64_t first, std::uint64_t last,
-                   const Status& reason) noexcept override {
-    inner_->close_lanes(first, last, reason);
   }
   void deregister_memory(const RegisteredMemory& memory) noexcept override {
     const auto found = std::ranges::find(regions_, memory);
@@ -101,7 +78,6 @@ class Adapter final : public Transport {
     part.data = as_device(part.data);
   }
 
-  std::unique_ptr<Transport> inner_;
   std::vector<RegisteredMemory> regions_ = {};
   std::vector<TransportOp> translated_ = {};
   std::size_t registrations_ = 0;

@@ -3,7 +3,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "hocket/hocket.hpp"
 
 #include "integration/collectives/report.hpp"
+#include "support/failure_of.hpp"
 #include "support/stopwatch.hpp"
 
 namespace {
@@ -28,21 +28,13 @@ using hocket::Message;
 using hocket::Status;
 using hocket::StatusCode;
 using hocket::Work;
+using hocket::testing::failure_of;
 using hocket::testing::Report;
 using hocket::testing::Stopwatch;
 
 constexpr std::string_view reason = "the user has had enough";
 constexpr auto timeout = 100s;
 constexpr auto soon = 20s;  // far less, also where other tests take the processors
-
-Status failure_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const hocket::Error& error) {
-    return error.status();
-  }
-  return {};
-}
 
 /// The failure of the rank that aborts.
 void expect_reason(const Status& status, const std::string& what, Report& report) {

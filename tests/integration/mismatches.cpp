@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -19,6 +18,7 @@
 #include "hocket/hocket.hpp"
 
 #include "integration/collectives/report.hpp"
+#include "support/failure_of.hpp"
 
 namespace {
 
@@ -30,6 +30,7 @@ using hocket::DataType;
 using hocket::ReduceOp;
 using hocket::Status;
 using hocket::StatusCode;
+using hocket::testing::failure_of;
 using hocket::testing::Report;
 
 /// After it a rank gives up: where all wait for each other, no message tells that they disagree.
@@ -48,15 +49,6 @@ struct Call {
     return fmt::format("{}({}, {}, {}, root {})", name(kind), name(op), name(type), count, root);
   }
 };
-
-Status failure_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const hocket::Error& error) {
-    return error.status();
-  }
-  return {};
-}
 
 /// What a rank gives and gets.
 struct Memory {

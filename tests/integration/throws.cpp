@@ -5,7 +5,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "hocket/hocket.hpp"
 
 #include "integration/collectives/report.hpp"
+#include "support/failure_of.hpp"
 #include "support/stopwatch.hpp"
 
 namespace {
@@ -26,6 +26,7 @@ using hocket::Collective;
 using hocket::Communicator;
 using hocket::StatusCode;
 using hocket::Work;
+using hocket::testing::failure_of;
 using hocket::testing::Report;
 using hocket::testing::Stopwatch;
 
@@ -90,16 +91,6 @@ constexpr Way ways[] = {
        prepared.start().wait();
      }},
 };
-
-/// The failure that a call ends with; success for none.
-hocket::Status failure_of(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const hocket::Error& error) {
-    return error.status();
-  }
-  return {};
-}
 
 void check_op(Communicator& world, Report& report, const Way& way, std::size_t count,
               bool is_unknown) {

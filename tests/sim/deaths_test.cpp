@@ -15,6 +15,7 @@
 #include "engine/executor.hpp"
 #include "sim/sim_case.hpp"
 #include "support/catch.hpp"
+#include "support/forwarding_transport.hpp"
 #include "support/seeds.hpp"
 #include "transports/sim/world.hpp"
 
@@ -36,26 +37,14 @@ struct Moment {
 };
 
 /// A rank's transport, which dies at that moment.
-class Mortal final : public Transport {
+class Mortal final : public ForwardingTransport {
  public:
-  Mortal(SimWorld& world, std::uint32_t rank) : world_(world), rank_(rank) {
-    inner_ = world.transport(rank);
-  }
+  Mortal(SimWorld& world, std::uint32_t rank)
+      : ForwardingTransport(world.transport(rank)), world_(world), rank_(rank) {}
   void die_at(const Moment& moment) { moment_ = moment; }
   [[nodiscard]] std::uint64_t posted() const noexcept { return posted_; }
   [[nodiscard]] std::uint64_t completed() const noexcept { return completed_; }
 
-  [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_->caps(); }
-  [[nodiscard]] std::string address() const override { return inner_->address(); }
-  [[nodiscard]] Status connect(std::span<const std::string> addresses) override {
-    return inner_->connect(addresses);
-  }
-  [[nodiscard]] Status can_reach(std::uint32_t peer) const override {
-    return inner_->can_reach(peer);
-  }
-  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override {
-    return inner_->open(peer, lane);
-  }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
     std::size_t count = 0;
     for (; count < ops.size(); ++count) {
@@ -75,21 +64,10 @@ class Mortal final : public Transport {
     completed_ += count;
     return count;
   }
-  void give_back(const std::byte* lent) noexcept override { inner_->give_back(lent); }
-  [[nodiscard]] int descriptor() const noexcept override { return -1; }
-  [[nodiscard]] bool prepare_to_sleep() noexcept override { return false; }
-  void close(ChannelId channel, const Status& reason) noexcept override {
-    inner_->close(channel, reason);
-  }
-  void close_lanes(std::uint64_t first, std::uint64_t last,
-                   const Status& reason) noexcept override {
-    inner_->close_lanes(first, last, reason);
-  }
 
  private:
   SimWorld& world_;
   const std::uint32_t rank_;
-  std::unique_ptr<Transport> inner_;
   Moment moment_ = {};
   std::uint64_t posted_ = 0;
   std::uint64_t completed_ = 0;

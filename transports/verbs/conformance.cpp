@@ -12,6 +12,7 @@
 
 #include "base/environment.hpp"
 #include "conformance/transport_conformance.hpp"
+#include "support/forwarding_transport.hpp"
 #include "transports/verbs/transport.hpp"
 
 namespace hocket::testing {
@@ -22,22 +23,11 @@ enum class Memory { copied, registered, of_device };
 
 /// Registers the memory of each op until the op is over, so that large messages go straight; as
 /// memory of a device, so that all do.
-class Registering final : public Transport {
+class Registering final : public ForwardingTransport {
  public:
   Registering(std::unique_ptr<Transport> inner, Memory memory)
-      : inner_(std::move(inner)), memory_(memory) {}
+      : ForwardingTransport(std::move(inner)), memory_(memory) {}
 
-  [[nodiscard]] const TransportCaps& caps() const noexcept override { return inner_->caps(); }
-  [[nodiscard]] std::string address() const override { return inner_->address(); }
-  [[nodiscard]] Status connect(std::span<const std::string> addresses) override {
-    return inner_->connect(addresses);
-  }
-  [[nodiscard]] Status can_reach(std::uint32_t peer) const override {
-    return inner_->can_reach(peer);
-  }
-  [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override {
-    return inner_->open(peer, lane);
-  }
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override {
     std::size_t known = 0;
     while (known < ops.size() && add(ops[known])) ++known;
@@ -49,16 +39,6 @@ class Registering final : public Transport {
     const std::size_t count = inner_->poll(completions);
     for (std::size_t i = 0; i < count; ++i) drop(completions[i].token);
     return count;
-  }
-  void give_back(const std::byte* lent) noexcept override { inner_->give_back(lent); }
-  [[nodiscard]] int descriptor() const noexcept override { return inner_->descriptor(); }
-  [[nodiscard]] bool prepare_to_sleep() noexcept override { return inner_->prepare_to_sleep(); }
-  void close(ChannelId channel, const Status& reason) noexcept override {
-    inner_->close(channel, reason);
-  }
-  void close_lanes(std::uint64_t first, std::uint64_t last,
-                   const Status& reason) noexcept override {
-    inner_->close_lanes(first, last, reason);
   }
 
  private:
@@ -94,7 +74,6 @@ class Registering final : public Transport {
     registered_.erase(begin, end);
   }
 
-  std::unique_ptr<Transport> inner_;
   const Memory memory_;
   std::multimap<std::uint64_t, RegisteredMemory> registered_ = {};  // by token
 };
