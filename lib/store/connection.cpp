@@ -129,15 +129,19 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectOptions& optio
   const Deadline deadline = Deadline::after(monotonic_clock(), options.timeout);
   auto tls = make_tls(options);
   if (!tls.ok()) return refused(options, tls.status());
+  Status failure;
   for (Duration pause = 1ms;; pause = std::min(2 * pause, pause_max)) {
     auto channel = try_once(options, tls->get(), deadline);
     if (channel.ok()) {
       return std::unique_ptr<Connection>(
           new Connection(std::move(*tls), std::move(*channel), options.server.to_string()));
     }
-    Status failure = channel.status();
+    const Duration left = deadline.remaining(monotonic_clock().now());
+    // That the time ended in the midst of an attempt says less than what an earlier one was told.
+    const bool was_cut_off = left <= Duration::zero();
+    if (failure.ok() || !was_cut_off) failure = channel.status();
     if (is_final(failure.code())) return refused(options, failure);
-    if (deadline.remaining(monotonic_clock().now()) <= pause) {
+    if (left <= pause) {
       return not_there(options, std::move(failure));
     }
     std::this_thread::sleep_for(pause);

@@ -23,6 +23,7 @@ import launcher
 from launcher import SOON, Case, Job, wait_until
 
 LOCAL = "127.0.0.1:0"
+JOIN = ""  # a program that joins a world and ends
 SHELL = r"""#!/bin/sh
 host=$1; shift
 [ -d "$HOSTS/down-$host" ] && { echo "no route to $host" >&2; exit 255; }
@@ -326,6 +327,17 @@ class Nodes(Case):
                          [[str(rank).encode(), str(rank // 2).encode(), b"6"] for rank in range(6)])
         self.assertEqual(len({tuple(line[3:]) for line in lines}), 1)
 
+    def test_a_job_hears_nothing_of_the_one_before_it_at_the_same_place(self) -> None:
+        master = f"127.0.0.1:{free_port()}"
+        script = f"""for job in $(seq 100); do
+                       {launcher.HOCKET} run --nnodes 2 --node-rank $0 --master {master} {JOIN} || exit
+                     done"""
+        shells = [subprocess.Popen(["sh", "-c", script, str(node)], stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT) for node in range(2)]
+        for shell in shells:
+            told, _ = shell.communicate(timeout=launcher.PATIENCE)
+            self.assertEqual(shell.returncode, 0, told[-2000:])
+
     def test_a_failure_anywhere_ends_all(self) -> None:
         for rank in (0, 3):
             jobs = self.nodes("-n", "2", "sh", "-c", f"[ $RANK = {rank} ] && exit 5; exec sleep 600")
@@ -538,4 +550,5 @@ class Namespaces(Case):
 
 if __name__ == "__main__":
     launcher.HOCKET = sys.argv.pop(1)
+    JOIN = sys.argv.pop(1)
     unittest.main(verbosity=2)  # with the reasons of what is skipped

@@ -381,11 +381,10 @@ TEST_CASE("a server that is full says so to clients that speak TLS") {
   if (!has_tls()) return;
   const auto server = serve({.credentials = our_job, .tls = by_secret, .connections_max = 1});
   const auto store = connect_to(*server);
-  const Status status = TcpStore::connect({.server = server->endpoint(),
-                                           .credentials = our_job,
-                                           .tls = by_secret,
-                                           .timeout = 300ms})
-                            .status();
+  const Status status =
+      TcpStore::connect(
+          {.server = server->endpoint(), .credentials = our_job, .tls = by_secret, .timeout = 1s})
+          .status();
   REQUIRE(status.code() == StatusCode::timeout);
   REQUIRE_THAT(status.to_string(), Contains("as many connections as it takes"));
   REQUIRE(store->ping().ok());

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "store/tcp_store.hpp"
@@ -16,7 +17,9 @@ namespace hocket::run {
 
 class Absences {
  public:
-  Absences() = default;
+  /// `store`: the ranks', where there is a connection to it already; it can't be another job's that
+  /// came to the same place later. Else one is made when it is needed.
+  explicit Absences(std::shared_ptr<store::TcpStore> store) : store_(std::move(store)) {}
   Absences(const Absences&) = delete;
   Absences& operator=(const Absences&) = delete;
   /// Gives up what has not been told yet.
@@ -48,7 +51,7 @@ class Absences {
   bool is_over_ = false;
 
   // Of the thread.
-  std::unique_ptr<store::TcpStore> store_;
+  std::shared_ptr<store::TcpStore> store_;
 };
 
 }  // namespace hocket::run

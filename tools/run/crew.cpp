@@ -89,7 +89,7 @@ struct Crew::Member {
 };
 
 Crew::Crew(Loop& loop, NodeListener& listener, CrewOptions options)
-    : loop_(loop), listener_(listener), options_(std::move(options)) {
+    : loop_(loop), listener_(listener), options_(std::move(options)), absences_(options_.store) {
   loop_.add(*this);
 }
 

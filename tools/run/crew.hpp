@@ -17,10 +17,11 @@
 namespace hocket::run {
 
 struct CrewOptions {
-  int node = 0;                          // the name under which it reports
-  std::vector<std::string> environment;  // "NAME=value" of every rank
-  Dispositions dispositions = {};        // of signals, for the ranks
-  int input = -1;                        // stdin of rank 0; -1 for /dev/null
+  int node = 0;                                 // the name under which it reports
+  std::vector<std::string> environment;         // "NAME=value" of every rank
+  Dispositions dispositions = {};               // of signals, for the ranks
+  int input = -1;                               // stdin of rank 0; -1 for /dev/null
+  std::shared_ptr<store::TcpStore> store = {};  // of the job, where there is a connection already
 };
 
 class Crew final : public Node, private Watcher {

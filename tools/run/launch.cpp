@@ -160,7 +160,9 @@ Result<int> Launcher::run_with_others() {
   if (!meeting.ok()) return give_up(meeting.status());
   conductor_->set_hosts(meeting->hosts);
   conductor_->set_meeting_point(plan_.store.to_string(), plan_.store.host, meeting->master_port);
-  Peers peers(loop_, *conductor_, *meeting, options_.node, crew());
+  CrewOptions ours = crew();
+  ours.store = meeting->store;
+  Peers peers(loop_, *conductor_, *meeting, options_.node, std::move(ours));
   conductor_->add(peers);
   return conductor_->run();
 }

@@ -52,7 +52,7 @@ Reason from_json(std::string_view text) {
 
 }  // namespace
 
-Mail::Mail(Loop& loop, MailListener& listener, std::unique_ptr<store::TcpStore> store, int node,
+Mail::Mail(Loop& loop, MailListener& listener, std::shared_ptr<store::TcpStore> store, int node,
            int nodes)
     : loop_(loop),
       listener_(listener),

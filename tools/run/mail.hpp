@@ -50,7 +50,7 @@ class MailListener {
 
 class Mail final : private Watcher {
  public:
-  Mail(Loop& loop, MailListener& listener, std::unique_ptr<store::TcpStore> store, int node,
+  Mail(Loop& loop, MailListener& listener, std::shared_ptr<store::TcpStore> store, int node,
        int nodes);
   /// What was posted has a moment yet to go out.
   ~Mail() override;
@@ -98,7 +98,7 @@ class Mail final : private Watcher {
 
   Loop& loop_;
   MailListener& listener_;
-  const std::unique_ptr<store::TcpStore> store_;
+  const std::shared_ptr<store::TcpStore> store_;
   const int node_;
   const int nodes_;
   int attempt_ = -1;

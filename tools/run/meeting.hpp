@@ -26,7 +26,7 @@ namespace hocket::run {
 
 /// Where the launchers meet, and all that they know of each other then.
 struct Meeting {
-  std::unique_ptr<store::TcpStore> store = {};
+  std::shared_ptr<store::TcpStore> store = {};
   std::vector<std::string> hosts = {};  // of each node
   std::uint16_t master_port = 0;        // of node 0
 };

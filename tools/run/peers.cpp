@@ -8,11 +8,11 @@
 
 namespace hocket::run {
 
-Peers::Peers(Loop& loop, NodeListener& listener, Meeting& meeting, int node, CrewOptions crew)
+Peers::Peers(Loop& loop, NodeListener& listener, const Meeting& meeting, int node, CrewOptions crew)
     : listener_(listener),
       node_(node),
       crew_(loop, *this, std::move(crew)),
-      mail_(loop, *this, std::move(meeting.store), node, static_cast<int>(meeting.hosts.size())) {}
+      mail_(loop, *this, meeting.store, node, static_cast<int>(meeting.hosts.size())) {}
 
 void Peers::start(const Orders& orders) {
   is_told_ = false;

@@ -16,8 +16,8 @@ namespace hocket::run {
 
 class Peers final : public Node, private NodeListener, private MailListener {
  public:
-  /// `crew`: of this host's ranks. Takes the meeting's store.
-  Peers(Loop& loop, NodeListener& listener, Meeting& meeting, int node, CrewOptions crew);
+  /// `crew`: of this host's ranks.
+  Peers(Loop& loop, NodeListener& listener, const Meeting& meeting, int node, CrewOptions crew);
 
   void start(const Orders& orders) override;
   void signal(int signal) override;
