@@ -25,9 +25,9 @@
 
 #include "base/exception.hpp"
 #include "base/log.hpp"
+#include "link/asio_files.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
-#include "store/asio_files.hpp"
 #include "store/attendance.hpp"
 #include "store/keyspace.hpp"
 #include "store/session.hpp"
@@ -235,9 +235,9 @@ class Server::Hub final : public SessionHost {
   ServerOptions options_;
   const std::unique_ptr<wire::TlsContext> tls_;  // before all that may hold a session
   asio::io_context io_{1};
-  OwnedSocket<asio::ip::tcp::acceptor> acceptor_;
+  link::OwnedSocket<asio::ip::tcp::acceptor> acceptor_;
   bool awaits_clients_ = false;  // now, or after a pause
-  const ReactorFiles reactor_files_{acceptor_->native_handle()};
+  const link::ReactorFiles reactor_files_{acceptor_->native_handle()};
   asio::steady_timer timer_{io_};
   Deadline timer_at_;  // never: it is not set
   asio::steady_timer accept_timer_{io_};

@@ -21,7 +21,7 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
-#include "store/asio_files.hpp"
+#include "link/asio_files.hpp"
 #include "store/keyspace.hpp"
 #include "store/message.hpp"
 #include "store/outbox.hpp"
@@ -104,7 +104,7 @@ class Session : public std::enable_shared_from_this<Session> {
   template <class Action>
   void guarded(Action action) noexcept;
 
-  OwnedSocket<asio::ip::tcp::socket> socket_;
+  link::OwnedSocket<asio::ip::tcp::socket> socket_;
   const std::uint64_t serial_;
   SessionHost& host_;
   bool is_closed_ = false;

@@ -25,7 +25,7 @@ GOOD = {
     "lib/plan/ring.hpp": HEADER + '\n#include "hocket/types.hpp"\n',
     "lib/plan/ring.cpp": '#include "plan/ring.hpp"\n\n'
     '// std::function\n/*\n#include <thread>\n*/\nconst char* text = "std::future, rand()";\n',
-    "transports/tcp/lane.cpp": '#include <asio.hpp>\n\n#include "base/clock.hpp"\n',
+    "lib/link/lane.cpp": '#include <asio.hpp>\n\n#include "base/clock.hpp"\n',
     "transports/tcp/conformance.cpp": "#include <catch2/catch.hpp>\n\n"
     '#include "tests/support/world.hpp"\n',
     "tests/support/world.hpp": HEADER + '\n#include "base/clock.hpp"\n',

@@ -18,12 +18,12 @@
 #include <fmt/format.h>
 
 #include "base/log.hpp"
+#include "link/sockets.hpp"
 #include "net/socket.hpp"
 #include "support/require.hpp"
 #include "transports/tcp/bundle.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/rail.hpp"
-#include "transports/tcp/sockets.hpp"
 #include "transports/tcp/transport.hpp"
 
 namespace hocket::testing {
@@ -47,7 +47,7 @@ struct Fate {
 class Relay {
  public:
   Relay(const std::string& host, net::Address to, Fate fate)
-      : to_(to), fate_(fate), listener_(require(tcp::listen_at(numbers(host)))) {
+      : to_(to), fate_(fate), listener_(require(link::listen_at(numbers(host)))) {
     thread_ = std::thread([this] { run(); });
   }
   Relay(const Relay&) = delete;
@@ -69,7 +69,7 @@ class Relay {
         for (const Fd& end : pair) entries.push_back({end.get(), POLLIN, 0});
       }
       ::poll(entries.data(), entries.size(), 5);
-      if (Fd caller = tcp::accept_next(listener_.get())) connect(std::move(caller));
+      if (Fd caller = link::accept_next(listener_.get())) connect(std::move(caller));
       std::erase_if(pairs_, [this](auto& pair) { return !pass(pair[0], pair[1]); });
     }
   }
@@ -352,7 +352,7 @@ TEST_CASE("what a silent connection swallowed is sent over the other, and it is 
 
 TEST_CASE("an address where nobody listens costs its connection, not the channel") {
   for (const std::size_t rail : {0U, 1U}) {
-    Fd listener = require(tcp::listen_at(numbers(rail == 0 ? "127.0.0.2" : "127.0.1.2")));
+    Fd listener = require(link::listen_at(numbers(rail == 0 ? "127.0.0.2" : "127.0.1.2")));
     const std::string nobody = net::local_address(listener.get()).endpoint().to_string();
     listener.reset();
     const Log log;
@@ -416,7 +416,7 @@ namespace {
 /// Both ends of two connections; the other side's frames are written by hand.
 struct ByHand {
   ByHand() {
-    const Fd listener = require(tcp::listen_at(numbers("127.0.0.1")));
+    const Fd listener = require(link::listen_at(numbers("127.0.0.1")));
     require(poller.open());
     const net::Address address = net::local_address(listener.get());
     for (std::size_t i = 0; i < 2; ++i) {

@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire store world reduce plan sim engine device comm capi"
+LIB = "base net wire link store world reduce plan sim engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -30,19 +30,21 @@ ARROWS = {
     "plan": f"{COMMON} base",
     "sim": f"{COMMON} base plan",
     "net": f"{COMMON} base",
-    "store": f"{COMMON} base net wire",
+    # A connection until it is through its handshake, and the thread on which it is watched.
+    "link": f"{COMMON} base net wire",
+    "store": f"{COMMON} base net wire link",
     "world": f"{COMMON} base net wire store",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
-    "comm": "hocket/* base net wire store world reduce plan sim engine device",
+    "comm": "hocket/* base net wire link store world reduce plan sim engine device",
     "capi": "hocket/* base net wire store world reduce plan engine device comm",
-    "transports/*": f"{COMMON} base net wire hocket/transport.hpp",
+    "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
-    "transports/verbs": f"{COMMON} base net wire hocket/transport.hpp transports/tcp",
+    "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/tcp",
     # No carrier of messages, but an offload of whole collectives (decision 0013).
     "transports/nccl": f"{COMMON} base device hocket/device.hpp hocket/collective.hpp",
     "devices": "device/table.hpp",  # modules, which share nothing with the library but that
-    "transports/*/conformance.cpp": "hocket/* base net wire own tests",
+    "transports/*/conformance.cpp": "hocket/* base net wire link own tests",
     "transports": "hocket/* base engine transports/*",  # the table of those that are built in
     "bench": f"hocket/* {LIB} transports/nccl tools/program tools/simulator",
     "tools": f"hocket/* {LIB} tools/*",
@@ -56,7 +58,7 @@ ARROWS = {
 
 # Third party: its headers, and the rooms they belong to.
 THIRD_PARTY = {
-    "Asio": ("asio.hpp asio/*", "store transports/tcp"),
+    "Asio": ("asio.hpp asio/*", "link store"),
     "verbs": ("infiniband/* rdma/*", "transports/verbs"),
     "CUDA": ("cuda.h cuda_* nccl.h nvml.h", "devices tests"),
     "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/* tests"),

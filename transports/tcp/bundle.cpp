@@ -33,7 +33,7 @@ bool Bundle::is_linked() const noexcept {
   return std::ranges::any_of(rails_, [](const auto& rail) { return rail->is_linked(); });
 }
 
-Status Bundle::adopt(std::size_t rail, Link link) {
+Status Bundle::adopt(std::size_t rail, link::Link link) {
   if (!end_.ok()) return {};
   rails_[rail]->is_out = false;
   was_linked_ = true;

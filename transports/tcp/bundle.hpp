@@ -39,7 +39,7 @@ class Bundle {
 
   [[nodiscard]] bool is_linked() const noexcept;
   [[nodiscard]] bool was_linked() const noexcept { return was_linked_; }
-  [[nodiscard]] Status adopt(std::size_t rail, Link link);
+  [[nodiscard]] Status adopt(std::size_t rail, link::Link link);
   /// That rail can't be had. Success if others may be.
   [[nodiscard]] Status give_up(std::size_t rail, const Status& why);
 

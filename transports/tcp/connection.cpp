@@ -45,7 +45,7 @@ void Connection::note(const Event& event) noexcept {
   if (event.is_ending()) has_ended_ = true;
 }
 
-void Connection::adopt_link(Link link) {
+void Connection::adopt_link(link::Link link) {
   link_ = std::move(link);
   is_readable_ = true;
   is_writable_ = true;

@@ -12,8 +12,8 @@
 
 #include "hocket/status.hpp"
 
+#include "link/greeting.hpp"
 #include "net/silence.hpp"
-#include "transports/tcp/greeting.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
 
@@ -67,13 +67,13 @@ class Connection : public Pollee {
   /// What was read, in order.
   [[nodiscard]] virtual Status take(std::span<const std::byte> bytes) = 0;
 
-  void adopt_link(Link link);
+  void adopt_link(link::Link link);
   /// Of a read that asked for so many bytes and gave `count`.
   [[nodiscard]] Status note_read(ssize_t count, std::size_t asked);
   /// Once, with TLS.
   [[nodiscard]] Status receive_encrypted(Scratch& scratch);
 
-  Link link_ = {};
+  link::Link link_ = {};
   bool is_readable_ = false;  // as far as we know
   bool is_writable_ = false;
   bool has_ended_ = false;      // the other end sends no more, beyond what there is to read

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "transports/tcp/sockets.hpp"
+#include "link/sockets.hpp"
 
 namespace hocket::tcp {
 namespace {
@@ -44,7 +44,7 @@ bool is_final(const Status& why, int stage) noexcept {
 
 }  // namespace
 
-Dial::Dial(DialOptions options, const Terms& terms, Poller& poller)
+Dial::Dial(DialOptions options, const link::Terms& terms, Poller& poller)
     : Pollee(Role::dial),
       options_(std::move(options)),
       terms_(terms),
@@ -77,7 +77,7 @@ Dial::State Dial::advance(Instant now) {
 }
 
 Dial::State Dial::connect(Instant now) {
-  auto socket = begin_connecting(options_.to, options_.from);
+  auto socket = link::begin_connecting(options_.to, options_.from);
   if (!socket.ok()) return try_again(socket.status(), now);
   connecting_ = std::move(*socket);
   Status status = poller_.add(connecting_.get(), *this);
@@ -87,7 +87,7 @@ Dial::State Dial::connect(Instant now) {
 Dial::State Dial::greet(Instant now) {
   if (greeting_ == nullptr) {
     if (!is_connected(connecting_.get())) return State::going;
-    if (const int error = connect_error(connecting_.get(), options_.to); error != 0) {
+    if (const int error = link::connect_error(connecting_.get(), options_.to); error != 0) {
       const bool is_refused = error == ECONNREFUSED;
       return try_again(Status(is_refused ? StatusCode::peer_lost : StatusCode::system_error,
                               is_refused ? "nobody listens there" : "can't connect")
@@ -95,17 +95,24 @@ Dial::State Dial::greet(Instant now) {
                            .with_hint("see why its process has ended"),
                        now);
     }
-    greeting_ = std::make_unique<DialGreeting>(std::move(connecting_), terms_, options_.hello,
-                                               options_.peer);
+    greeting_ = std::make_unique<link::DialGreeting>(std::move(connecting_), terms_, link_words,
+                                                     options_.hello.encode());
   }
   const auto is_over = greeting_->advance();
   if (!is_over.ok()) return try_again(is_over.status(), now);
-  return *is_over ? State::connected : State::going;
+  return *is_over ? conclude(now) : State::going;
+}
+
+Dial::State Dial::conclude(Instant now) {
+  const LinkAnswer answer = LinkAnswer::decode(greeting_->answer());
+  Status status = answer.status(options_.hello, options_.peer);
+  if (status.ok()) return State::connected;
+  peer_closed_ = answer.verdict == LinkVerdict::closed;
+  return try_again(std::move(status), now);
 }
 
 Dial::State Dial::try_again(Status why, Instant now) {
   const int stage = greeting_ == nullptr ? 0 : greeting_->stage();
-  peer_closed_ = greeting_ != nullptr && greeting_->is_closed();
   hang_up();
   if (peer_closed_) return fail(std::move(why));
   if (options_.is_inquiry || is_final(why, stage)) {

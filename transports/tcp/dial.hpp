@@ -9,8 +9,8 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "link/greeting.hpp"
 #include "net/socket.hpp"
-#include "transports/tcp/greeting.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/poller.hpp"
 
@@ -31,7 +31,7 @@ class Dial final : public Pollee {
   enum class State : std::uint8_t { going, connected, failed };
 
   /// Borrows the terms and the poller.
-  Dial(DialOptions options, const Terms& terms, Poller& poller);
+  Dial(DialOptions options, const link::Terms& terms, Poller& poller);
   Dial(const Dial&) = delete;
   Dial& operator=(const Dial&) = delete;
   ~Dial() { hang_up(); }
@@ -43,7 +43,7 @@ class Dial final : public Pollee {
   void hurry(Deadline by) noexcept { give_up_ = give_up_.or_sooner(by); }
   /// Once connected.
   [[nodiscard]] int socket() const noexcept { return greeting_->socket(); }
-  [[nodiscard]] Link take() noexcept { return greeting_->take(); }
+  [[nodiscard]] link::Link take() noexcept { return greeting_->take(); }
   [[nodiscard]] const DialOptions& options() const noexcept { return options_; }
   /// Once failed.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
@@ -54,17 +54,19 @@ class Dial final : public Pollee {
   [[nodiscard]] State connect(Instant now);
   [[nodiscard]] State greet(Instant now);
   [[nodiscard]] State try_again(Status why, Instant now);
+  /// What the other end has answered.
+  [[nodiscard]] State conclude(Instant now);
   [[nodiscard]] State fail(Status why);
   void hang_up() noexcept;
 
   const DialOptions options_;
-  const Terms& terms_;
+  const link::Terms& terms_;
   Poller& poller_;
   Deadline give_up_;
   Deadline next_try_ = Deadline(Instant());
   Duration pause_;
   Fd connecting_ = {};
-  std::unique_ptr<DialGreeting> greeting_ = {};
+  std::unique_ptr<link::DialGreeting> greeting_ = {};
   Status failure_ = {};
   bool peer_closed_ = false;
 };

@@ -16,6 +16,7 @@
 
 #include "hocket/status.hpp"
 
+#include "link/greeting.hpp"
 #include "net/endpoint.hpp"
 #include "net/socket.hpp"
 
@@ -25,6 +26,9 @@ inline constexpr std::uint32_t link_version = 3;  // 2 had no tags and reasons
 inline constexpr std::size_t instance_bytes = 16;
 inline constexpr std::size_t link_hello_bytes = 52;
 inline constexpr std::size_t link_answer_bytes = 29;
+inline constexpr link::Words link_words = {.purpose = wire::Purpose::data_link,
+                                           .hello_bytes = link_hello_bytes,
+                                           .answer_bytes = link_answer_bytes};
 
 /// Where a transport listens, and which one it is: random bytes, in hexadecimal digits.
 struct Address {

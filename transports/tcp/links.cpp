@@ -14,8 +14,8 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "link/sockets.hpp"
 #include "net/interfaces.hpp"
-#include "transports/tcp/sockets.hpp"
 
 namespace hocket::tcp {
 namespace {
@@ -63,31 +63,23 @@ std::string name_of(int socket) {
 
 }  // namespace
 
-Links::Stranger::Stranger(Fd socket, const Terms& terms, Instant now)
+Links::Stranger::Stranger(Fd socket, const link::Terms& terms, Instant now)
     : Pollee(Role::stranger),
-      greeting(std::move(socket), terms),
+      greeting(std::move(socket), terms, link_words),
       expiry(Deadline(now + limits::handshake_timeout)) {}
 
 // --- before the first connection ---
 
 Status Links::make_terms(const TransportOptions& options) {
-  terms_.credentials = {.job = options.job, .secret = options.secret};
   const auto mode = tls_mode(options.tls);
   if (!mode.ok()) return mode.status();
-  if (*mode == wire::TlsMode::off) return {};
-  const wire::TlsOptions tls = {
-      .mode = *mode,
-      .certificate_file = options.tls_certificate_file,
-      .key_file = options.tls_key_file,
-      .ca_file = options.tls_ca_file,
-  };
-  for (const auto& [role, context] : {std::pair(wire::TlsContext::Role::client, &terms_.dialling),
-                                      {wire::TlsContext::Role::server, &terms_.listening}}) {
-    auto made = wire::TlsContext::make(role, tls, terms_.credentials);
-    if (!made.ok()) return made.status();
-    *context = std::move(*made);
-  }
-  return {};
+  auto terms = link::Terms::make({.job = options.job, .secret = options.secret},
+                                 {.mode = *mode,
+                                  .certificate_file = options.tls_certificate_file,
+                                  .key_file = options.tls_key_file,
+                                  .ca_file = options.tls_ca_file});
+  if (terms.ok()) terms_ = std::move(*terms);
+  return terms.status();
 }
 
 Status Links::open(const TransportOptions& options, std::uint32_t streams,
@@ -114,7 +106,7 @@ Status Links::listen(const std::string& host, bool has_secret) {
                   fmt::format("without a secret, everybody could connect to {}", host))
         .with_hint("set HOCKET_SECRET, or HOCKET_ALLOW_WITHOUT_SECRET=1 if that is meant");
   }
-  auto listener = listen_at(*local);
+  auto listener = link::listen_at(*local);
   if (!listener.ok()) return listener.status();
   Door& door = doors_.emplace_back(std::move(*listener));
   here_.endpoints.push_back(door.address.endpoint());
@@ -160,7 +152,7 @@ Status Links::can_reach(std::uint32_t peer) const {
 
 // --- what the transport wants ---
 
-bool Links::claim(const LinkKey& key, std::optional<Link>& link) {
+bool Links::claim(const LinkKey& key, std::optional<link::Link>& link) {
   Entry& entry = entries_[key];
   if (entry.claim != Claim::none) return false;
   link = std::exchange(entry.parked, std::nullopt);
@@ -309,7 +301,7 @@ void Links::accept_from(const Door& door, Instant now) {
       accepts_at_ = Deadline(tokens_.when(limits::strangers_together, now));
       return;
     }
-    Fd socket = accept_next(door.listener.get());
+    Fd socket = link::accept_next(door.listener.get());
     if (!socket) break;
     if (strangers_.size() >= limits::data_strangers_max) {
       drop(*strangers_.front(), Status(StatusCode::limit_exceeded, "too many strangers are here"));
@@ -375,7 +367,7 @@ void Links::advance_or_end(Stranger& stranger) noexcept {
 }
 
 void Links::advance(Stranger& stranger) {
-  ListenGreeting& greeting = stranger.greeting;
+  link::ListenGreeting& greeting = stranger.greeting;
   const auto is_over = greeting.advance();
   if (!is_over.ok()) return drop(stranger, is_over.status());
   if (greeting.stage() != stranger.stage) {
@@ -385,12 +377,12 @@ void Links::advance(Stranger& stranger) {
     stranger.expiry = Deadline::after(monotonic_clock(), limits::handshake_timeout);
   }
   if (!*is_over) return;
-  const LinkHello& hello = greeting.hello();
+  const LinkHello hello = LinkHello::decode(greeting.hello());
   const LinkKey key = key_of(hello);
   const LinkAnswer answer = answer_to(hello);
   // Who hears that it is welcome must be: without memory for it, it tries again.
   if (answer.verdict == LinkVerdict::welcome) prepare_welcome(key);
-  Status status = greeting.answer(answer);
+  Status status = greeting.answer(answer.encode());
   if (status.ok()) status = answer.status(hello, rank_);
   if (!status.ok()) {
     const bool has_lost_race = answer.verdict == LinkVerdict::taken && rank_ < hello.rank;
@@ -400,7 +392,7 @@ void Links::advance(Stranger& stranger) {
                                              hello.lane, status.what())));
   }
   poller_.forget(stranger, greeting.socket());
-  Link link = greeting.take();
+  link::Link link = greeting.take();
   remove(stranger);
   welcome(key, std::move(link));
 }
@@ -449,7 +441,7 @@ void Links::prepare_welcome(const LinkKey& key) {
   news_.pop_back();
 }
 
-void Links::welcome(const LinkKey& key, Link link) noexcept {
+void Links::welcome(const LinkKey& key, link::Link link) noexcept {
   dials_.erase(key);
   Entry& entry = entries_.find(key)->second;
   if (entry.claim == Claim::none) {
@@ -485,7 +477,7 @@ void Links::advance_or_end(Dial& dial, Instant now) noexcept {
 }
 
 void Links::send_off(Leaver& leaver) {
-  if (discard_input(leaver.socket.get())) return;
+  if (link::discard_input(leaver.socket.get())) return;
   poller_.forget(leaver, leaver.socket.get());
   leavers_.remove_if([&](const Leaver& each) { return &each == &leaver; });
 }

@@ -25,10 +25,10 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 #include "base/limits.hpp"
+#include "link/greeting.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
 #include "transports/tcp/dial.hpp"
-#include "transports/tcp/greeting.hpp"
 #include "transports/tcp/lane_set.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/poller.hpp"
@@ -49,7 +49,7 @@ struct LinkKey {
 /// A connection that has been made, or a failure that is final.
 struct LinkNews {
   LinkKey key = {};
-  Link link = {};
+  link::Link link = {};
   Status failure = {};
   bool peer_closed = false;  // and said why
 };
@@ -73,7 +73,7 @@ class Links {
 
   /// This end is there from now on. Gives the connection if the other has dialled already. False
   /// when it has been claimed before.
-  [[nodiscard]] bool claim(const LinkKey& key, std::optional<Link>& link);
+  [[nodiscard]] bool claim(const LinkKey& key, std::optional<link::Link>& link);
   /// Makes the connection of a key that was claimed, unless it is there.
   /// Throws without memory; the key must be closed then.
   void dial(const LinkKey& key);
@@ -125,8 +125,8 @@ class Links {
     net::Address address = net::local_address(listener.get());
   };
   struct Stranger : Pollee {
-    Stranger(Fd socket, const Terms& terms, Instant now);
-    ListenGreeting greeting;
+    Stranger(Fd socket, const link::Terms& terms, Instant now);
+    link::ListenGreeting greeting;
     Deadline expiry;
     int stage = 0;
     bool is_member = false;  // and gave its token back
@@ -139,8 +139,8 @@ class Links {
   enum class Claim : std::uint8_t { none, claimed, linked, closed };
   struct Entry {
     Claim claim = Claim::none;
-    std::optional<Link> parked = {};  // of none: came before this end
-    std::uint64_t reason = 0;         // of closed
+    std::optional<link::Link> parked = {};  // of none: came before this end
+    std::uint64_t reason = 0;               // of closed
     bool has_starved = false;
   };
   using Strangers = std::list<std::unique_ptr<Stranger>>;
@@ -161,7 +161,7 @@ class Links {
   [[nodiscard]] DialOptions dial_options(const LinkKey& key) const;
   void begin_dial(const LinkKey& key, DialOptions options);
   void prepare_welcome(const LinkKey& key);
-  void welcome(const LinkKey& key, Link link) noexcept;
+  void welcome(const LinkKey& key, link::Link link) noexcept;
   void advance(Dial& dial, Instant now);
   /// What throws for want of memory is the end of it.
   void advance_or_end(Stranger& stranger) noexcept;
@@ -169,7 +169,7 @@ class Links {
   void send_off(Leaver& leaver);
 
   Poller& poller_;
-  Terms terms_ = {};
+  link::Terms terms_ = {};
   std::uint32_t rank_ = 0;
   std::uint32_t size_ = 1;
   std::uint64_t epoch_ = 0;

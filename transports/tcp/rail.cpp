@@ -60,7 +60,7 @@ Frame Frame::decode(const Header& header) noexcept {
   };
 }
 
-void Rail::adopt(Link link) {
+void Rail::adopt(link::Link link) {
   adopt_link(std::move(link));
   static_cast<void>(::setsockopt(socket(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent_bytes_max,
                                  sizeof unsent_bytes_max));

@@ -55,7 +55,7 @@ class Rail final : public Connection {
  public:
   Rail(Bundle& of, Queues& queues) : Connection(Role::rail), bundle(of), queues_(queues) {}
 
-  void adopt(Link link);
+  void adopt(link::Link link);
   /// Both ends' addresses.
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
 

@@ -79,7 +79,7 @@ struct Stream::Reach {
   std::array<std::uint64_t, pieces_max> stretches;  // of each message's bytes, in place
 };
 
-void Stream::adopt(Link link) {
+void Stream::adopt(link::Link link) {
   const auto bytes = std::as_bytes(std::span(link.surplus));
   surplus_.assign(bytes.begin(), bytes.end());
   sealed_ = sending_;

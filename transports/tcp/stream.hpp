@@ -37,7 +37,7 @@ class Stream final : public Connection {
         sending_(index),
         receiving_(index) {}
 
-  void adopt(Link link);
+  void adopt(link::Link link);
   void note(const Event& event) noexcept;
   /// Reads at the next turn, whether or not there was an event.
   void try_to_read() noexcept { is_readable_ = true; }

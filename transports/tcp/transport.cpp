@@ -10,9 +10,9 @@
 #include "base/exception.hpp"
 #include "base/fd.hpp"
 #include "base/limits.hpp"
+#include "link/sockets.hpp"
 #include "net/interfaces.hpp"
 #include "net/silence.hpp"
-#include "transports/tcp/sockets.hpp"
 
 namespace hocket::tcp {
 namespace {
@@ -53,11 +53,11 @@ TcpTransport::~TcpTransport() {
     for (const auto& stream : channel->streams) {
       if (!stream->is_linked()) continue;
       const Fd socket = stream->leave(std::nullopt);
-      static_cast<void>(discard_input(socket.get()));
+      static_cast<void>(link::discard_input(socket.get()));
     }
     if (channel->bundle == nullptr) continue;
     channel->bundle->leave(Frame::Kind::left, 0, [](const Fd& socket) {
-      static_cast<void>(discard_input(socket.get()));
+      static_cast<void>(link::discard_input(socket.get()));
     });
   }
 }
@@ -122,7 +122,7 @@ void TcpTransport::make_room(std::size_t streams) {
 
 Status TcpTransport::claim(Channel& channel) {
   for (std::uint32_t i = 0; i < channel.queues.streams; ++i) {
-    std::optional<Link> link;
+    std::optional<link::Link> link;
     static_cast<void>(
         links_.claim({.peer = channel.queues.peer, .lane = channel.lane, .stream = i}, link));
     if (!link) continue;
@@ -131,7 +131,7 @@ Status TcpTransport::claim(Channel& channel) {
   return {};
 }
 
-Status TcpTransport::adopt(Channel& channel, std::uint32_t number, Link link) {
+Status TcpTransport::adopt(Channel& channel, std::uint32_t number, link::Link link) {
   if (channel.bundle != nullptr) {
     links_.hurry(channel.queues.peer, channel.lane);
     return channel.bundle->adopt(number, std::move(link));

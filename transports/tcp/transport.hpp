@@ -98,7 +98,7 @@ class TcpTransport final : public Transport {
 
   /// Asks the system what has happened; true when there may be more to ask for.
   bool look() noexcept;
-  [[nodiscard]] Status adopt(Channel& channel, std::uint32_t number, Link link);
+  [[nodiscard]] Status adopt(Channel& channel, std::uint32_t number, link::Link link);
   [[nodiscard]] bool should_look() noexcept;
   void take_news() noexcept;
   void take(LinkNews& news, ChannelId id);

@@ -12,7 +12,7 @@
 
 namespace hocket::verbs {
 
-Status Contact::begin(tcp::Link link, const Card& ours, Deadline give_up) {
+Status Contact::begin(link::Link link, const Card& ours, Deadline give_up) {
   link_ = std::move(link);
   said_ = std::move(link_.surplus);
   give_up_ = give_up;

@@ -9,7 +9,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
-#include "transports/tcp/greeting.hpp"
+#include "link/greeting.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/verbs/wire.hpp"
 
@@ -34,7 +34,7 @@ class Contact final : public Watch {
   [[nodiscard]] Deadline give_up() const noexcept { return give_up_; }
 
   /// Tells our card.
-  [[nodiscard]] Status begin(tcp::Link link, const Card& ours, Deadline give_up);
+  [[nodiscard]] Status begin(link::Link link, const Card& ours, Deadline give_up);
   /// Reads what has come. True when it is worth to go on: the other's card is there, or its word
   /// that it can receive. Fails with peer_lost when the connection has ended.
   [[nodiscard]] Result<bool> look();
@@ -49,7 +49,7 @@ class Contact final : public Watch {
  private:
   [[nodiscard]] Status say(const std::string& words);
 
-  tcp::Link link_ = {};
+  link::Link link_ = {};
   std::string said_ = {};  // by the other end
   State state_ = State::none;
   Deadline give_up_ = Deadline::never();

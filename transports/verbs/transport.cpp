@@ -90,7 +90,7 @@ Status VerbsTransport::connect(std::span<const std::string> addresses) {
   for (std::uint32_t i = 0; i < addresses.size(); ++i) {
     partners_.push_back(std::make_unique<Partner>(i));
     if (i == rank_ || addresses[i].empty()) continue;
-    std::optional<tcp::Link> link;
+    std::optional<link::Link> link;
     static_cast<void>(links_.claim(key_of(i), link));
     if (!link) continue;
     if (Status status = meet(partner(i), *std::move(link)); !status.ok()) {
@@ -250,7 +250,7 @@ void VerbsTransport::take_news() {
   }
 }
 
-Status VerbsTransport::meet(Partner& partner, tcp::Link link) {
+Status VerbsTransport::meet(Partner& partner, link::Link link) {
   Card card = {.rails = static_cast<std::uint32_t>(rails_.size())};
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     auto pair = QueuePair::make(*rails_[i], partner.peer.rank);

@@ -79,7 +79,7 @@ class VerbsTransport final : public Transport {
   void take_news();
   void expire();
   void dial(Partner& partner);
-  [[nodiscard]] Status meet(Partner& partner, tcp::Link link);
+  [[nodiscard]] Status meet(Partner& partner, link::Link link);
   /// Goes on with a connection that something happened to.
   [[nodiscard]] Status advance(Partner& partner);
   [[nodiscard]] Status connect_pairs(Partner& partner);

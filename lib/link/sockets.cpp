@@ -1,4 +1,4 @@
-#include "transports/tcp/sockets.hpp"
+#include "link/sockets.hpp"
 
 #include <array>
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-namespace hocket::tcp {
+namespace hocket::link {
 namespace {
 
 constexpr int socket_type = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
@@ -130,4 +130,4 @@ bool discard_input(int socket) noexcept {
   }
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::link

@@ -1,4 +1,4 @@
-// How connections of the TCP transport are set up.
+// How connections are set up.
 #include <array>
 #include <string>
 
@@ -7,11 +7,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include "link/sockets.hpp"
 #include "support/catch.hpp"
-#include "transports/tcp/sockets.hpp"
 
 using namespace hocket;
-using namespace hocket::tcp;
+using namespace hocket::link;
 
 namespace {
 

@@ -14,7 +14,7 @@
 #include "base/fd.hpp"
 #include "net/socket.hpp"
 
-namespace hocket::store {
+namespace hocket::link {
 
 /// A socket that Asio works on and an Fd owns.
 /// `Socket` is asio::ip::tcp::socket or asio::ip::tcp::acceptor.
@@ -60,4 +60,4 @@ class ReactorFiles {
   std::vector<int> files_;
 };
 
-}  // namespace hocket::store
+}  // namespace hocket::link

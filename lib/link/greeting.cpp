@@ -1,4 +1,4 @@
-#include "transports/tcp/greeting.hpp"
+#include "link/greeting.hpp"
 
 #include <array>
 #include <cerrno>
@@ -8,7 +8,7 @@
 
 #include "base/rng.hpp"
 
-namespace hocket::tcp {
+namespace hocket::link {
 namespace {
 
 wire::Nonce fresh_nonce() {
@@ -22,6 +22,18 @@ Status broken(int error) {
 }
 
 }  // namespace
+
+Result<Terms> Terms::make(wire::Credentials credentials, const wire::TlsOptions& tls) {
+  Terms terms = {.credentials = std::move(credentials)};
+  if (tls.mode == wire::TlsMode::off) return terms;
+  for (const auto& [role, context] : {std::pair(wire::TlsContext::Role::client, &terms.dialling),
+                                      {wire::TlsContext::Role::server, &terms.listening}}) {
+    auto made = wire::TlsContext::make(role, tls, terms.credentials);
+    if (!made.ok()) return made.status();
+    *context = std::move(*made);
+  }
+  return terms;
+}
 
 // --- both sides ---
 
@@ -109,16 +121,16 @@ std::optional<std::string> Greeting::next(std::size_t bytes) {
 
 // --- who dials ---
 
-DialGreeting::DialGreeting(Fd socket, const Terms& terms, LinkHello hello, std::uint32_t peer)
+DialGreeting::DialGreeting(Fd socket, const Terms& terms, const Words& words, std::string hello)
     : Greeting(std::move(socket), terms.dialling.get()),
       terms_(terms),
-      hello_(std::move(hello)),
-      peer_(peer) {}
+      words_(words),
+      hello_(std::move(hello)) {}
 
 Status DialGreeting::begin() {
   const auto channel = binding();
   if (!channel.ok()) return channel.status();
-  handshake_.emplace(terms_.credentials, wire::Purpose::data_link, fresh_nonce(), *channel);
+  handshake_.emplace(terms_.credentials, words_.purpose, fresh_nonce(), *channel);
   return say(handshake_->hello());
 }
 
@@ -135,25 +147,23 @@ Result<bool> DialGreeting::take_messages() {
     const auto answer = next(wire::answer_bytes);
     if (!answer) return false;
     if (Status status = handshake_->on_answer(*answer); !status.ok()) return status;
-    if (Status status = say(hello_.encode()); !status.ok()) return status;
+    if (Status status = say(hello_); !status.ok()) return status;
   }
-  const auto answer = next(link_answer_bytes);
+  auto answer = next(words_.answer_bytes);
   if (!answer) return false;
-  const LinkAnswer decoded = LinkAnswer::decode(*answer);
-  is_closed_ = decoded.verdict == LinkVerdict::closed;
-  Status status = decoded.status(hello_, peer_);
-  return status.ok() ? Result<bool>(true) : Result<bool>(std::move(status));
+  answer_ = std::move(*answer);
+  return true;
 }
 
 // --- who listens ---
 
-ListenGreeting::ListenGreeting(Fd socket, const Terms& terms)
-    : Greeting(std::move(socket), terms.listening.get()), terms_(terms) {}
+ListenGreeting::ListenGreeting(Fd socket, const Terms& terms, const Words& words)
+    : Greeting(std::move(socket), terms.listening.get()), terms_(terms), words_(words) {}
 
 Status ListenGreeting::begin() {
   const auto channel = binding();
   if (!channel.ok()) return channel.status();
-  handshake_.emplace(terms_.credentials, wire::Purpose::data_link, fresh_nonce(), *channel);
+  handshake_.emplace(terms_.credentials, words_.purpose, fresh_nonce(), *channel);
   return {};
 }
 
@@ -177,10 +187,10 @@ Result<bool> ListenGreeting::take_messages() {
     if (Status status = reply(handshake_->on_proof(*proof)); !status.ok()) return status;
     is_member_ = true;
   }
-  const auto hello = next(link_hello_bytes);
+  auto hello = next(words_.hello_bytes);
   if (!hello) return false;
-  hello_ = LinkHello::decode(*hello);
+  hello_ = std::move(*hello);
   return true;
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::link

@@ -1,4 +1,4 @@
-#include "store/asio_files.hpp"
+#include "link/asio_files.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 #include "base/fd.hpp"
 #include "base/text.hpp"
 
-namespace hocket::store {
+namespace hocket::link {
 namespace {
 
 std::string read_file(const std::string& path) {
@@ -84,4 +84,4 @@ ReactorFiles::~ReactorFiles() {
   for (const int each : files_) pause.remove(each);
 }
 
-}  // namespace hocket::store
+}  // namespace hocket::link

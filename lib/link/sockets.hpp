@@ -11,7 +11,7 @@
 #include "base/fd.hpp"
 #include "net/socket.hpp"
 
-namespace hocket::tcp {
+namespace hocket::link {
 
 /// Listens on a port that is free.
 [[nodiscard]] Result<Fd> listen_at(const net::Address& address);
@@ -28,4 +28,4 @@ namespace hocket::tcp {
 /// Drops what has come. False when nothing comes any more.
 [[nodiscard]] bool discard_input(int socket) noexcept;
 
-}  // namespace hocket::tcp
+}  // namespace hocket::link

@@ -1,5 +1,6 @@
-// A new connection before it is part of a channel: TLS if asked for, the handshake of lib/wire,
-// then who dials whom and for what. Never waits: it goes on when there is something to read.
+// A new connection before anything else goes over it: TLS if asked for, the handshake of lib/wire,
+// then one message each way, of a fixed size, by which the two sides find out what it is for. Never
+// waits: it goes on when there is something to read.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,11 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
-#include "transports/tcp/link.hpp"
 #include "wire/credentials.hpp"
 #include "wire/handshake.hpp"
 #include "wire/tls.hpp"
 
-namespace hocket::tcp {
+namespace hocket::link {
 
 /// A connection that is ready for messages.
 struct Link {
@@ -28,6 +28,10 @@ struct Link {
 
 /// Borrowed by greetings.
 struct Terms {
+  /// Fails as TlsContext::make() does.
+  [[nodiscard]] static Result<Terms> make(wire::Credentials credentials,
+                                          const wire::TlsOptions& tls);
+
   wire::Credentials credentials = {};
   std::unique_ptr<wire::TlsContext> dialling = {};  // null without TLS
   std::unique_ptr<wire::TlsContext> listening = {};
@@ -76,33 +80,40 @@ class Greeting {
   bool has_begun_ = false;
 };
 
+/// What is said once both sides have proved who they are.
+struct Words {
+  wire::Purpose purpose = wire::Purpose::data_link;
+  std::size_t hello_bytes = 0;
+  std::size_t answer_bytes = 0;
+};
+
 class DialGreeting final : public Greeting {
  public:
-  DialGreeting(Fd socket, const Terms& terms, LinkHello hello, std::uint32_t peer);
+  DialGreeting(Fd socket, const Terms& terms, const Words& words, std::string hello);
 
-  /// It was refused because the other end has closed the channel.
-  [[nodiscard]] bool is_closed() const noexcept { return is_closed_; }
+  /// After the end.
+  [[nodiscard]] const std::string& answer() const noexcept { return answer_; }
 
  private:
   [[nodiscard]] Result<bool> take_messages() override;
   [[nodiscard]] Status begin() override;
 
   const Terms& terms_;
-  const LinkHello hello_;
-  const std::uint32_t peer_;
+  const Words words_;
+  const std::string hello_;
   std::optional<wire::ClientHandshake> handshake_ = {};
-  bool is_closed_ = false;
+  std::string answer_ = {};
 };
 
 class ListenGreeting final : public Greeting {
  public:
-  ListenGreeting(Fd socket, const Terms& terms);
+  ListenGreeting(Fd socket, const Terms& terms, const Words& words);
 
   /// The other side has proved who it is.
   [[nodiscard]] bool is_member() const noexcept { return is_member_; }
   /// What the dialler wants; after the end.
-  [[nodiscard]] const LinkHello& hello() const noexcept { return hello_; }
-  [[nodiscard]] Status answer(const LinkAnswer& answer) { return say(answer.encode()); }
+  [[nodiscard]] const std::string& hello() const noexcept { return hello_; }
+  [[nodiscard]] Status answer(std::string_view words) { return say(words); }
 
  private:
   [[nodiscard]] Result<bool> take_messages() override;
@@ -110,9 +121,10 @@ class ListenGreeting final : public Greeting {
   [[nodiscard]] Status reply(const wire::ServerHandshake::Step& step);
 
   const Terms& terms_;
+  const Words words_;
   std::optional<wire::ServerHandshake> handshake_ = {};
   bool is_member_ = false;
-  LinkHello hello_ = {};
+  std::string hello_ = {};
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::link
