@@ -164,6 +164,12 @@ inline constexpr Variable<Duration> host_timeout{{
     .help = "how long another host may leave unanswered what is sent to it before its ranks count "
             "as lost, at least 1500ms; a rank that is late on a host that answers never does",
 }};
+inline constexpr Variable<Duration> failure_timeout{{
+    .name = "HOCKET_FAILURE_TIMEOUT",
+    .fallback = "2s",
+    .help = "after how long without a sign of life a rank counts as lost, at least 250ms; 0 waits "
+            "for ever, as when a debugger holds a rank",
+}};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",
     .fallback = "1",

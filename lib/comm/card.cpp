@@ -33,6 +33,8 @@ std::string encode(const Card& card) {
   fields.text(card.machine);
   fields.text(card.processors);
   fields.text(card.tuning);
+  fields.text(card.monitor);
+  fields.text(card.process);
   return text;
 }
 
@@ -49,6 +51,8 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   card.machine = fields.text();
   card.processors = fields.text();
   card.tuning = fields.text();
+  card.monitor = fields.text();
+  card.process = fields.text();
   if (fields.ended_well()) return card;
   return Status(StatusCode::protocol_error,
                 fmt::format("what rank {} says of itself can't be read", rank))

@@ -24,6 +24,8 @@ struct Card {
   std::string machine = {};     // the same, of all hosts that share its processors
   std::string processors = {};  // that it may run on: a bit for each
   std::string tuning = {};      // by which algorithms are chosen
+  std::string monitor = {};     // the address of what watches over it
+  std::string process = {};     // for people: "pid 7 on node1"
 
   friend bool operator==(const Card&, const Card&) = default;
 };

@@ -20,6 +20,7 @@
 #include "engine/transports.hpp"
 #include "sim/parameters.hpp"
 #include "world/entry.hpp"
+#include "world/tls_settings.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -60,17 +61,49 @@ std::string describe(const sim::Tuning& tuning) {
   return text;
 }
 
+/// At least so long, if at all: who was paused or got no processor for a moment is not lost.
+constexpr Duration failure_timeout_min = std::chrono::milliseconds(250);
+
+Result<std::unique_ptr<health::Monitor>> open_monitor(const world::World& world,
+                                                      const Config& config) {
+  if (world.size == 1) return std::unique_ptr<health::Monitor>();
+  auto tls = world::read_tls_settings(config);
+  if (!tls.ok()) return tls.status();
+  const Duration timeout = config.get(variables::failure_timeout);
+  return health::Monitor::open(
+      {.rank = static_cast<std::uint32_t>(world.rank),
+       .size = static_cast<std::uint32_t>(world.size),
+       .epoch = world::epoch_of(world.id),
+       .host = world.address,
+       .credentials = {.job = world.job, .secret = world.credentials.secret},
+       .tls = std::move(*tls),
+       .allow_without_secret = config.get(variables::allow_without_secret),
+       .failure_timeout =
+           timeout <= Duration::zero() ? timeout : std::max(timeout, failure_timeout_min)});
+}
+
+Status connect(health::Monitor& monitor, const std::vector<Card>& cards) {
+  std::vector<health::Monitor::Contact> contacts;
+  for (const Card& card : cards) {
+    contacts.push_back({.address = card.monitor, .process = card.process});
+  }
+  return monitor.connect(contacts);
+}
+
 Card card_of(const engine::MadeTransport& made, const world::World& world,
-             const sim::Tuning& tuning) {
+             const sim::Tuning& tuning, const health::Monitor* monitor) {
+  world::Entry process = world::describe_process();
   return {.transport = made.name(),
           .address = made.address(),
           .segment_bytes = made.transport->caps().segment_bytes,
           .local_rank = static_cast<std::uint32_t>(world.local_rank),
           .local_size = static_cast<std::uint32_t>(world.local_size),
-          .host = world::describe_process().host,
+          .host = std::move(process.host),
           .machine = own_machine(),
           .processors = own_processors(),
-          .tuning = describe(tuning)};
+          .tuning = describe(tuning),
+          .monitor = monitor == nullptr ? std::string() : monitor->address(),
+          .process = std::move(process.process)};
 }
 
 /// Every rank's, or where they don't fit together.
@@ -104,7 +137,9 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!tuning.ok()) return decline(*world, tuning.status());
   auto made = make_transport(config, transport_options(*world, config));
   if (!made.ok()) return decline(*world, made.status());
-  const auto cards = meet(*world, card_of(*made, *world, *tuning));
+  auto monitor = open_monitor(*world, config);
+  if (!monitor.ok()) return decline(*world, monitor.status());
+  const auto cards = meet(*world, card_of(*made, *world, *tuning, monitor->get()));
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
   for (const Card& card : *cards) addresses.push_back(card.address);
@@ -122,9 +157,12 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     }
   }
   tuning->network.ranks_per_host = per_host;
-  auto context = std::make_shared<Context>(std::move(*world), made->name(), per_host,
-                                           sim::Selector(tuning->network, std::move(tuning->rules)),
-                                           std::move(*engine));
+  if (*monitor != nullptr) {
+    if (Status status = connect(**monitor, *cards); !status.ok()) return status;
+  }
+  auto context = std::make_shared<Context>(
+      std::move(*world), std::move(*monitor), made->name(), per_host,
+      sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   return context;
 }

@@ -11,6 +11,7 @@
 
 #include "device/runtime.hpp"
 #include "engine/engine.hpp"
+#include "health/monitor.hpp"
 #include "sim/selector.hpp"
 #include "world/rendezvous.hpp"
 
@@ -18,17 +19,20 @@ namespace hocket::comm {
 
 /// In the order in which they are made; the engine goes before the store that others may serve.
 struct Context {
-  Context(world::World its_world, std::string its_transport, std::uint32_t per_host,
-          sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
+  Context(world::World its_world, std::unique_ptr<health::Monitor> its_monitor,
+          std::string its_transport, std::uint32_t per_host, sim::Selector its_selector,
+          std::unique_ptr<engine::Engine> its_engine)
       : world(std::move(its_world)),
+        monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
         ranks_per_host(per_host),
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
 
   world::World world;
-  std::string transport;         // its name, or several
-  std::uint32_t ranks_per_host;  // 1 where hosts are not alike
+  std::unique_ptr<health::Monitor> monitor;  // null where there is nobody else
+  std::string transport;                     // its name, or several
+  std::uint32_t ranks_per_host;              // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices

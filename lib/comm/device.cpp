@@ -205,7 +205,8 @@ Status Group::run_on_device(const Collective& collective, int device) {
   return status;
 }
 
-Status Group::explain(const device::Operation& operation, const Status& why) const noexcept {
+Status Group::explain(const device::Operation& operation, const Status& first) const noexcept {
+  const Status why = cause_of(first);
   return explained(why, [&] {
     const std::string_view kind = name(operation.collective.kind);
     return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,

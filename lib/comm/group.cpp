@@ -32,10 +32,18 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
                [this](const engine::Port& port) { return open(port); }) {
   group_.lanes = lanes_of(id_);
   group_.members = members_;
+  if (context_->monitor == nullptr) return;
+  group_.observer = this;
+  ward_ = std::make_unique<health::Ward>();
+  ward_->id = id_;
+  ward_->members = members_;
+  ward_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
+  context_->monitor->wards().add(*ward_);
 }
 
 Group::~Group() {
   devices_ = nullptr;
+  if (ward_ != nullptr) context_->monitor->wards().remove(*ward_);
   engine().close(group_);
 }
 
@@ -99,6 +107,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
 
 void Group::number(const Collective& collective, Operation& operation) {
   operation.number = ++operations_;
+  operation.task.number = operation.number;
   operation.task.deadline = deadline_of(collective.options);
 }
 
@@ -126,7 +135,31 @@ Status Group::run(const Collective& collective, Operation& operation) {
   return work.status().ok() ? Status() : explain(operation, work.status());
 }
 
-Status Group::explain(const Operation& operation, const Status& why) const noexcept {
+/// Under the engine's lock.
+void Group::on_failure(const engine::Failure& failure) noexcept {
+  std::string operation;
+  static_cast<void>(described([&] {
+    if (failure.tag != 0) operation = engine::describe_call(failure.tag);
+    if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
+    return Status();
+  }));
+  context_->monitor->report(*ward_, group_.in_world(failure.why), operation);
+}
+
+Status Group::in_group(Status why) const noexcept {
+  const auto found = std::ranges::find(members_, static_cast<std::uint32_t>(why.peer()));
+  if (why.peer() < 0 || found == members_.end()) return why;
+  return std::move(why).with_peer(static_cast<int>(found - members_.begin()));
+}
+
+Status Group::cause_of(const Status& why) const noexcept {
+  if (ward_ == nullptr) return why;
+  Status cause = context_->monitor->cause_of(*ward_);
+  return cause.ok() ? why : in_group(std::move(cause));
+}
+
+Status Group::explain(const Operation& operation, const Status& first) const noexcept {
+  const Status why = cause_of(first);
   return explained(why, [&] {
     const std::string_view kind = plan::name(operation.plan->signature.operation);
     return Status(why.code(),
@@ -147,6 +180,8 @@ void Group::abort(std::string_view reason) noexcept {
                                  : fmt::format("the communicator was aborted: {}", reason))
         .with_rank(static_cast<int>(place_.rank));
   });
+  // First, so that those who wait here need not find out what happened.
+  if (ward_ != nullptr) context_->monitor->wards().conclude(*ward_, why);
   engine().abort(group_, why);
 }
 

@@ -28,7 +28,7 @@ struct Devices;
 
 /// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where
 /// memory or threads run out, the communicator fails.
-class Group {
+class Group final : private engine::FailureObserver {
  public:
   /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two
   /// communicators that share a process have one id.
@@ -103,6 +103,13 @@ class Group {
   [[nodiscard]] StartedPool& started() noexcept { return started_; }
 
  private:
+  void on_failure(const engine::Failure& failure) noexcept override;
+  /// With a peer of the world as a rank of this communicator.
+  [[nodiscard]] Status in_group(Status why) const noexcept;
+  /// Why the communicator failed, as all its ranks are told; `why` itself if that is not found out
+  /// in a moment, or if it has not failed.
+  [[nodiscard]] Status cause_of(const Status& why) const noexcept;
+
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
@@ -144,7 +151,8 @@ class Group {
   std::uint64_t operations_ = 0;              // begun
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;
-  std::byte token_[2] = {};  // what ranks tell each other at a barrier: nothing
+  std::unique_ptr<health::Ward> ward_;  // of the monitor, if there is one
+  std::byte token_[2] = {};             // what ranks tell each other at a barrier: nothing
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane
   Planner planner_;
   StartedPool started_;

@@ -121,7 +121,8 @@ Received received_of(const Message& message, const engine::Received& received) n
           received.bytes / size_of(message.type)};
 }
 
-Status Group::explain(const Message& message, const Status& why) const noexcept {
+Status Group::explain(const Message& message, const Status& first) const noexcept {
+  const Status why = cause_of(first);
   return explained(why, [&] {
     return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
                                           place_.rank, place_.size))

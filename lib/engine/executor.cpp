@@ -70,22 +70,33 @@ Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
   return std::move(why).with_rank(static_cast<int>(plan.rank));
 }
 
-/// For which peer an operation waits.
-Status too_late(const Run& run) {
+/// The step for whose peer an operation waits; -1 if it waits for nobody.
+int awaited_step(const Run& run) {
   const plan::Plan& plan = run.plan();
-  Status status(StatusCode::timeout, "the operation was not over in time");
+  int awaited = -1;
   for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
     if (!run.is_posted(i)) continue;
-    const Step& step = plan.steps[i];
-    status = Status(StatusCode::timeout,
-                    fmt::format("rank {} has not {} in time", step.peer,
-                                step.sends() ? "taken what was sent to it" : "sent what it owes"))
-                 .with_peer(static_cast<int>(step.peer))
-                 .with_step(static_cast<int>(i))
-                 .with_hint("does that rank call the same operations in the same order?");
-    if (step.receives()) break;  // what was sent may lie in a buffer for long
+    awaited = static_cast<int>(i);
+    if (plan.steps[i].receives()) break;  // what was sent may lie in a buffer for long
   }
-  return std::move(status).with_rank(static_cast<int>(plan.rank));
+  return awaited;
+}
+
+Status too_late(const Run& run) {
+  const plan::Plan& plan = run.plan();
+  const int awaited = awaited_step(run);
+  if (awaited < 0) {
+    return Status(StatusCode::timeout, "the operation was not over in time")
+        .with_rank(static_cast<int>(plan.rank));
+  }
+  const Step& step = plan.steps[static_cast<std::size_t>(awaited)];
+  return Status(StatusCode::timeout,
+                fmt::format("rank {} has not {} in time", step.peer,
+                            step.sends() ? "taken what was sent to it" : "sent what it owes"))
+      .with_rank(static_cast<int>(plan.rank))
+      .with_peer(static_cast<int>(step.peer))
+      .with_step(awaited)
+      .with_hint("does that rank call the same operations in the same order?");
 }
 
 }  // namespace
@@ -246,6 +257,7 @@ std::size_t Executor::active() const noexcept {
 void Executor::fail(Group& group, const Status& why) noexcept {
   if (!group.failure.ok()) return;
   group.failure = why;
+  tell_observer(group);
   close(group, why);
   for (const auto& run : runs_) {
     if (run->task.group != &group) continue;
@@ -257,6 +269,19 @@ void Executor::fail(Group& group, const Status& why) noexcept {
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
+}
+
+/// Before anything of it has ended: so it can still be seen what it was doing.
+void Executor::tell_observer(const Group& group) const noexcept {
+  if (group.observer == nullptr) return;
+  const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
+    return each->task.group == &group && each->task.work != nullptr;
+  });
+  if (run == runs_.end()) return group.observer->on_failure({.why = group.failure});
+  const bool knows_step = group.failure.step() >= 0;
+  const Status why =
+      knows_step ? group.failure : Status(group.failure).with_step(awaited_step(**run));
+  group.observer->on_failure({.why = why, .tag = (*run)->tag, .number = (*run)->task.number});
 }
 
 void Executor::close(const Group& group, const Status& why) noexcept {

@@ -95,6 +95,7 @@ class Executor {
   void finish_if_over(Run& run) noexcept;
   void finish(Run& run) noexcept;
   void drop_unposted(Run& run) noexcept;
+  void tell_observer(const Group& group) const noexcept;
 
   // These may throw; their run's group must be failed then.
 

@@ -15,6 +15,22 @@ namespace hocket::engine {
 
 class Mailbox;
 
+/// What a group has failed of, and what it was doing.
+struct Failure {
+  const Status& why;         // with ranks of the group; the step, where one is known
+  std::uint64_t tag = 0;     // of the operation under way; 0: none
+  std::uint64_t number = 0;  // of that operation, if its caller has numbered it
+};
+
+class FailureObserver {
+ public:
+  /// Once. Under the engine's lock: it waits for nothing.
+  virtual void on_failure(const Failure& failure) noexcept = 0;
+
+ protected:
+  ~FailureObserver() = default;
+};
+
 /// They run one after the other, as issued: on one channel all messages of one come before those of
 /// the next. When one fails, so do all.
 struct Group {
@@ -33,6 +49,7 @@ struct Group {
   Tag::History history = {};   // of the operations that have begun
   Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
+  FailureObserver* observer = nullptr;
   int accused = -1;  // this rank's own number, once another rank has failed because of it
 
   // Of Engine::abort().

@@ -31,6 +31,7 @@ struct Task {
   std::span<const Piece> pieces = {};               // in place of both, one behind the other
   std::optional<reduce::Reduction> reduction = {};  // of operations that reduce
   Tag tag = {};
+  std::uint64_t number = 0;  // for people, among those of its communicator
   Group* group = nullptr;
   Work* work = nullptr;
   Deadline deadline = {};  // past it the group fails

@@ -48,8 +48,9 @@ std::string describe_count(std::uint64_t tag) {
                      count == 1 ? "" : "s");
 }
 
-/// As a call: "all_reduce(sum, f32, 128 elements)".
-std::string describe(std::uint64_t tag) {
+}  // namespace
+
+std::string describe_call(std::uint64_t tag) {
   const plan::Algorithm* const by = algorithm_of(tag);
   if (by == nullptr) return fmt::format("an operation unknown here (tag {:#x})", tag);
   std::string arguments;
@@ -63,8 +64,6 @@ std::string describe(std::uint64_t tag) {
   if (plan::has_root(by->operation)) add(fmt::format("root {}", fields::root.of(tag)));
   return fmt::format("{}({})", plan::name(by->operation), arguments);
 }
-
-}  // namespace
 
 Tag::Tag(const plan::Algorithm& algorithm, std::uint32_t root, std::uint64_t count) noexcept {
   const auto place = static_cast<std::uint64_t>(&algorithm - plan::catalog().data());
@@ -86,8 +85,8 @@ Status disagreement(std::uint64_t ours, std::uint64_t theirs, std::uint32_t rank
                     std::uint32_t peer) {
   const plan::Algorithm* const our_way = algorithm_of(ours);
   const plan::Algorithm* const their_way = algorithm_of(theirs);
-  std::string our_call = describe(ours);
-  std::string their_call = describe(theirs);
+  std::string our_call = describe_call(ours);
+  std::string their_call = describe_call(theirs);
   std::string_view hint = same_calls_hint;
   if (our_call == their_call && our_way != their_way) {
     our_call += fmt::format(" by {}", our_way->name);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "hocket/status.hpp"
@@ -57,6 +58,9 @@ class Tag {
 
   std::uint64_t bits_ = 0;
 };
+
+/// An operation as a call: "all_reduce(sum, f32, 128 elements)".
+[[nodiscard]] std::string describe_call(std::uint64_t tag);
 
 /// The failure of ranks whose messages have different tags: mismatch, with both calls in words.
 [[nodiscard]] Status disagreement(std::uint64_t ours, std::uint64_t theirs, std::uint32_t rank,

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <exception>
 #include <map>
 #include <system_error>
@@ -25,6 +24,7 @@
 
 #include "base/exception.hpp"
 #include "base/log.hpp"
+#include "base/signals.hpp"
 #include "link/asio_files.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
@@ -155,22 +155,6 @@ Result<Fd> listen_on(const ServerOptions& options) {
   }
   return listen_failure(options.listen, error);
 }
-
-/// Signals are for the program's own threads.
-class SignalsBlocked {
- public:
-  SignalsBlocked() noexcept {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 

@@ -45,7 +45,7 @@ inline constexpr std::size_t answer_bytes = 33;
 using Nonce = std::array<std::byte, nonce_bytes>;
 
 /// What a connection is for: a proof for one is none for the other.
-enum class Purpose : std::uint8_t { store = 1, data_link = 2 };
+enum class Purpose : std::uint8_t { store = 1, data_link = 2, control = 3 };
 
 enum class Verdict : std::uint8_t {
   go_on = 0,

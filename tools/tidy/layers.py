@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire link store world reduce plan sim engine device comm capi"
+LIB = "base net wire link store world health reduce plan sim engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -34,9 +34,11 @@ ARROWS = {
     "link": f"{COMMON} base net wire",
     "store": f"{COMMON} base net wire link",
     "world": f"{COMMON} base net wire store",
+    # Who is alive, and the one story of what happened; told to whoever asks to be.
+    "health": f"{COMMON} base net wire link",
     "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
-    "comm": "hocket/* base net wire link store world reduce plan sim engine device",
+    "comm": "hocket/* base net wire link store world health reduce plan sim engine device",
     "capi": "hocket/* base net wire store world reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
@@ -58,7 +60,7 @@ ARROWS = {
 
 # Third party: its headers, and the rooms they belong to.
 THIRD_PARTY = {
-    "Asio": ("asio.hpp asio/*", "link store"),
+    "Asio": ("asio.hpp asio/*", "link store health"),
     "verbs": ("infiniband/* rdma/*", "transports/verbs"),
     "CUDA": ("cuda.h cuda_* nccl.h nvml.h", "devices tests"),
     "fmt": ("fmt/*", f"{LIB} transports/* bench tools tools/* tests"),

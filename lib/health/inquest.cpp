@@ -1,0 +1,131 @@
+#include "health/inquest.hpp"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace hocket::health {
+
+Inquest::Subject Inquest::subject_of(const Notice& notice) noexcept {
+  if (notice.finding == Finding::failure) return {.communicator = notice.communicator};
+  return {.rank = notice.culprit};
+}
+
+/// Of two on the same subject: the surer, else that which knows an operation, else the earlier.
+bool Inquest::is_better(const Notice& a, const Notice& b) noexcept {
+  const auto key = [](const Notice& each) {
+    const bool is_doubtful = each.finding == Finding::silence;
+    const bool is_vague = each.code != StatusCode::mismatch;
+    return std::tuple(is_doubtful, is_vague, each.operation.empty(), each.time, each.origin);
+  };
+  return key(a) < key(b);
+}
+
+bool Inquest::is_settled(const Subject& subject) const {
+  return std::ranges::any_of(causes_,
+                             [&](const Notice& each) { return subject_of(each) == subject; });
+}
+
+bool Inquest::add(const Notice& notice, Instant now) {
+  const Subject subject = subject_of(notice);
+  const bool is_known =
+      is_settled(subject) || (notice.culprit != nobody && is_gone(notice.culprit));
+  if (is_known) return false;
+  if (cases_.empty()) due_ = Deadline(now + settling_time);
+  const auto [found, is_first] = cases_.try_emplace(subject, Case{notice, notice.time});
+  if (is_first) return true;
+  Case& known = found->second;
+  const bool is_earlier = notice.time < known.time;
+  const bool is_better_told = is_better(notice, known.best);
+  known.time = std::min(known.time, notice.time);
+  if (is_better_told) known.best = notice;
+  return is_earlier || is_better_told;
+}
+
+/// Who hears nobody calls everybody silent.
+void Inquest::drop_accusations_of_the_deaf() {
+  std::erase_if(cases_, [&](const auto& each) {
+    const Notice& accusation = each.second.best;
+    if (accusation.finding != Finding::silence) return false;
+    const auto accuser = cases_.find({.rank = accusation.origin});
+    return accuser != cases_.end() && accuser->second.best.finding == Finding::deafness;
+  });
+}
+
+/// A death is noticed by connections, which know of no operation; a failure that names the dead
+/// rank does.
+void Inquest::complete_deaths() {
+  for (auto& [subject, each] : cases_) {
+    if (subject.rank == nobody) continue;
+    const Notice* told = nullptr;
+    for (const auto& [other, failure] : cases_) {
+      const bool names_it = other.rank == nobody && failure.best.culprit == subject.rank;
+      if (!names_it) continue;
+      each.time = std::min(each.time, failure.time);
+      if (told == nullptr || is_better(failure.best, *told)) told = &failure.best;
+    }
+    if (told == nullptr || !each.best.operation.empty()) continue;
+    each.best.operation = told->operation;
+    each.best.step = told->step;
+    each.best.origin = told->origin;
+  }
+}
+
+std::vector<Notice> Inquest::close() {
+  drop_accusations_of_the_deaf();
+  complete_deaths();
+  std::vector<Case> found;
+  for (auto& [subject, each] : cases_) {
+    // The death says what the failure was.
+    const bool is_explained = subject.rank == nobody && each.best.culprit != nobody &&
+                              cases_.contains({.rank = each.best.culprit});
+    if (!is_explained) found.push_back(each);
+  }
+  std::ranges::stable_sort(found, {}, &Case::time);
+  std::vector<Notice> causes;
+  for (Case& each : found) {
+    each.best.time = each.time;
+    causes.push_back(std::move(each.best));
+  }
+  causes_.insert(causes_.end(), causes.begin(), causes.end());
+  cases_.clear();
+  due_ = Deadline::never();
+  return causes;
+}
+
+void Inquest::settle(const Notice& notice) {
+  cases_.erase(subject_of(notice));
+  if (cases_.empty()) due_ = Deadline::never();
+  if (!is_settled(subject_of(notice))) causes_.push_back(notice);
+}
+
+bool Inquest::concerns(std::uint64_t communicator, std::span<const std::uint32_t> members) const {
+  std::vector<Notice> all = causes_;
+  for (const auto& [subject, each] : cases_) all.push_back(each.best);
+  return first_for(all, communicator, members) != nullptr;
+}
+
+const Notice* Inquest::first_for(std::span<const Notice> causes, std::uint64_t communicator,
+                                 std::span<const std::uint32_t> members) {
+  const auto found = std::ranges::find_if(causes, [&](const Notice& each) {
+    if (each.finding == Finding::failure) return each.communicator == communicator;
+    return std::ranges::find(members, each.culprit) != members.end();
+  });
+  return found == causes.end() ? nullptr : &*found;
+}
+
+bool Inquest::is_gone(std::uint32_t rank) const {
+  return std::ranges::any_of(causes_, [&](const Notice& each) {
+    return each.finding != Finding::failure && each.culprit == rank;
+  });
+}
+
+void Inquest::forget(std::uint64_t communicator) {
+  std::erase_if(causes_, [&](const Notice& each) {
+    return each.finding == Finding::failure && each.communicator == communicator;
+  });
+  cases_.erase({.communicator = communicator});
+  if (cases_.empty()) due_ = Deadline::never();
+}
+
+}  // namespace hocket::health

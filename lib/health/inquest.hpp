@@ -1,0 +1,71 @@
+// What the first cause was, when many ranks notice many things at nearly the same time. A state
+// machine without clock, thread or socket.
+//
+// Each rank passes on what it hears, and waits a moment for the rest, so that all know the same
+// when they decide; then all decide alike. What is found out stays.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "health/notice.hpp"
+
+namespace hocket::health {
+
+class Inquest {
+ public:
+  /// For all notices of one event to have reached all ranks.
+  static constexpr Duration settling_time = std::chrono::milliseconds(20);
+
+  /// True if it says something new: it is to be passed on.
+  bool add(const Notice& notice, Instant now);
+  /// When to decide.
+  [[nodiscard]] Deadline due() const noexcept { return due_; }
+  /// Decides. What was found out now, the first cause first.
+  std::vector<Notice> close();
+  /// Without a doubt, from others who have decided.
+  void settle(const Notice& notice);
+
+  /// Whether it is known, or about to be, that something ended a communicator of these members.
+  [[nodiscard]] bool concerns(std::uint64_t communicator,
+                              std::span<const std::uint32_t> members) const;
+  /// The first of these that does; null if none does.
+  [[nodiscard]] static const Notice* first_for(std::span<const Notice> causes,
+                                               std::uint64_t communicator,
+                                               std::span<const std::uint32_t> members);
+  /// All that was found out.
+  [[nodiscard]] std::span<const Notice> causes() const noexcept { return causes_; }
+  [[nodiscard]] bool is_gone(std::uint32_t rank) const;
+  /// Nobody will ask for this communicator any more.
+  void forget(std::uint64_t communicator);
+
+ private:
+  /// Who or what has ended.
+  struct Subject {
+    std::uint32_t rank = nobody;
+    std::uint64_t communicator = 0;
+
+    friend auto operator<=>(const Subject&, const Subject&) = default;
+  };
+  struct Case {
+    Notice best = {};
+    std::int64_t time = 0;  // of the first notice
+  };
+
+  [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
+  [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
+  [[nodiscard]] bool is_settled(const Subject& subject) const;
+  void drop_accusations_of_the_deaf();
+  void complete_deaths();
+
+  std::map<Subject, Case> cases_;
+  std::vector<Notice> causes_;
+  Deadline due_;
+};
+
+}  // namespace hocket::health

@@ -1,0 +1,186 @@
+#include "health/monitor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/exception.hpp"
+#include "base/limits.hpp"
+#include "base/rng.hpp"
+#include "base/text.hpp"
+#include "health/hello.hpp"
+#include "health/watch.hpp"
+#include "link/sockets.hpp"
+#include "net/endpoint.hpp"
+#include "net/socket.hpp"
+
+namespace hocket::health {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// To find out what happened; beyond it a rank tells its own side.
+constexpr Duration story_patience = 100ms;
+constexpr Duration farewell_patience = 200ms;
+constexpr Duration retry_pause = 1ms;  // while there is no memory
+
+/// Those that say good-bye when the process ends without having left its worlds: to others it would
+/// have died.
+class Living {
+ public:
+  void add(Monitor& monitor) {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(is_watched_, true)) std::atexit([] { of_process().leave(); });
+    monitors_.push_back(&monitor);
+  }
+  void remove(Monitor& monitor) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase(monitors_, &monitor);
+  }
+  [[nodiscard]] static Living& of_process() {
+    static ProcessWide<Living> living;
+    return living.get();
+  }
+
+ private:
+  void leave() noexcept {
+    const std::lock_guard lock(mutex_);
+    const Deadline deadline = Deadline::after(monotonic_clock(), farewell_patience);
+    for (Monitor* const each : monitors_) each->leave(deadline);
+  }
+
+  std::mutex mutex_;
+  bool is_watched_ = false;
+  std::vector<Monitor*> monitors_;
+};
+
+Result<Watch::Peer> peer_of(const Monitor::Contact& contact, std::size_t rank) {
+  std::string_view rest = contact.address;
+  const auto endpoint = net::parse_endpoint(take_until(rest, " "));
+  if (!endpoint.ok() || rest.size() != instance_bytes) {
+    return Status(StatusCode::protocol_error,
+                  fmt::format("rank {} can't be watched: {} is no address", rank,
+                              quote(contact.address)))
+        .with_peer(static_cast<int>(rank));
+  }
+  const auto addresses =
+      net::resolve(*endpoint, Deadline::after(monotonic_clock(), limits::handshake_timeout));
+  if (!addresses.ok()) return addresses.status();
+  return Watch::Peer{
+      .address = addresses->front(), .instance = std::string(rest), .process = contact.process};
+}
+
+Result<Fd> listen(const MonitorOptions& options) {
+  const auto here = net::resolve({.host = options.host, .port = 0},
+                                 Deadline::after(monotonic_clock(), limits::handshake_timeout));
+  if (!here.ok()) return here.status();
+  if (options.credentials.secret.empty() && !here->front().is_loopback() &&
+      !options.allow_without_secret) {
+    return Status(StatusCode::permission_denied,
+                  fmt::format("without a secret, everybody could connect to {}", options.host))
+        .with_hint("set HOCKET_SECRET, or HOCKET_ALLOW_WITHOUT_SECRET=1 if that is meant");
+  }
+  return link::listen_at(here->front());
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Monitor>> Monitor::open(MonitorOptions options) {
+  auto terms = link::Terms::make(options.credentials, options.tls);
+  if (!terms.ok()) return terms.status();
+  auto reactor = link::Reactor::of_process();
+  if (!reactor.ok()) return reactor.status();
+  auto listener = listen(options);
+  if (!listener.ok()) return listener.status();
+  std::unique_ptr<Monitor> monitor(new Monitor(std::move(options), std::move(*reactor),
+                                               std::move(*terms), std::move(*listener)));
+  Living::of_process().add(*monitor);
+  return monitor;
+}
+
+Monitor::Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,
+                 Fd listener)
+    : options_(std::move(options)), reactor_(std::move(reactor)), terms_(std::move(terms)) {
+  const std::string instance = random_hex(instance_bytes / 2);
+  address_ =
+      fmt::format("{} {}", net::local_address(listener.get()).endpoint().to_string(), instance);
+  watch_ =
+      std::make_shared<Watch>(options_, *reactor_, terms_, wards_, instance, std::move(listener));
+  reactor_->post([watch = watch_] { watch->open(); });
+}
+
+Monitor::~Monitor() {
+  Living::of_process().remove(*this);
+  leave(Deadline::never());  // what the thread borrows of this must outlast its use
+}
+
+Status Monitor::connect(const std::vector<Contact>& contacts) {
+  std::vector<Watch::Peer> peers(options_.size);
+  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
+    if (rank == options_.rank) continue;
+    auto peer = peer_of(contacts[rank], rank);
+    if (!peer.ok()) return peer.status();
+    peers[rank] = std::move(*peer);
+  }
+  reactor_->post(
+      [watch = watch_, peers = std::move(peers)]() mutable { watch->connect(std::move(peers)); });
+  return {};
+}
+
+void Monitor::leave(Deadline deadline) noexcept {
+  struct Farewell {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool is_over = false;
+  };
+  std::shared_ptr<Farewell> farewell;
+  while (farewell == nullptr && !deadline.passed(monotonic_clock().now())) {
+    try {
+      auto made = std::make_shared<Farewell>();
+      reactor_->post([watch = watch_, made] {
+        watch->close();
+        const std::lock_guard lock(made->mutex);
+        made->is_over = true;
+        made->changed.notify_all();
+      });
+      farewell = std::move(made);
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(retry_pause);
+    }
+  }
+  if (farewell == nullptr) return;
+  std::unique_lock lock(farewell->mutex);
+  const auto is_over = [&] { return farewell->is_over; };
+  if (deadline.is_never()) return farewell->changed.wait(lock, is_over);
+  farewell->changed.wait_until(lock, deadline.at(), is_over);
+}
+
+void Monitor::report(Ward& ward, const Status& why, std::string_view operation) noexcept {
+  wards_.note_failure(ward);
+  // Without memory for it the others are not told by this rank, nor is this rank.
+  static_cast<void>(described([&] {
+    Notice notice = {.finding = Finding::failure,
+                     .origin = options_.rank,
+                     .culprit = why.peer() < 0 ? nobody : static_cast<std::uint32_t>(why.peer()),
+                     .communicator = ward.id,
+                     .code = why.code(),
+                     .time = time_of_day(),
+                     .what = std::string(why.what()),
+                     .hint = std::string(why.hint()),
+                     .operation = std::string(operation),
+                     .step = why.step()};
+    reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
+    return Status();
+  }));
+}
+
+Status Monitor::cause_of(Ward& ward) noexcept { return wards_.cause_of(ward, story_patience); }
+
+}  // namespace hocket::health

@@ -1,0 +1,85 @@
+// Keeps watch over a world: notices when a rank dies or falls silent, tells all ranks, and gives
+// all of them the same story of what happened.
+//
+// Ranks whose numbers differ by a power of two have a line to each other, so that a word reaches
+// everybody in a few steps, whoever has died. Neighbours tell each other several times within
+// HOCKET_FAILURE_TIMEOUT that they live; so each rank is watched by two. A line that ends without a
+// farewell means that the process at its other end has died.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "health/ward.hpp"
+#include "link/greeting.hpp"
+#include "link/reactor.hpp"
+#include "wire/credentials.hpp"
+#include "wire/tls.hpp"
+
+namespace hocket::health {
+
+class Watch;
+
+struct MonitorOptions {
+  std::uint32_t rank = 0;
+  std::uint32_t size = 1;
+  std::uint64_t epoch = 0;  // of the world
+  std::string host = {};    // an address of ours, on which others can reach us
+  wire::Credentials credentials = {};
+  wire::TlsOptions tls = {};
+  bool allow_without_secret = false;
+  /// After so long without a sign of life a rank counts as lost; zero: never.
+  Duration failure_timeout = std::chrono::seconds(2);
+};
+
+/// Any thread.
+class Monitor {
+ public:
+  /// What to know of another rank.
+  struct Contact {
+    std::string address = {};  // as address() gives it
+    std::string process = {};  // for people: "pid 7 on node1"
+  };
+
+  [[nodiscard]] static Result<std::unique_ptr<Monitor>> open(MonitorOptions options);
+  Monitor(const Monitor&) = delete;
+  Monitor& operator=(const Monitor&) = delete;
+  /// Says good-bye to the others.
+  ~Monitor();
+
+  /// By which others reach this one.
+  [[nodiscard]] const std::string& address() const noexcept { return address_; }
+  /// Of all ranks. Returns at once.
+  [[nodiscard]] Status connect(const std::vector<Contact>& contacts);
+  /// Says good-bye, and watches no more. Waits for that until the deadline.
+  void leave(Deadline deadline) noexcept;
+
+  [[nodiscard]] Wards& wards() noexcept { return wards_; }
+  /// What has ended a communicator here, with ranks of the world; `operation` was under way. Never
+  /// waits.
+  void report(Ward& ward, const Status& why, std::string_view operation) noexcept;
+  /// Why the communicator failed, as all its ranks are told. Waits a moment until that is found
+  /// out. Success if it is not known.
+  [[nodiscard]] Status cause_of(Ward& ward) noexcept;
+
+ private:
+  Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,
+          Fd listener);
+
+  const MonitorOptions options_;
+  const std::shared_ptr<link::Reactor> reactor_;
+  const link::Terms terms_;
+  std::string address_;
+  Wards wards_;
+  std::shared_ptr<Watch> watch_;
+};
+
+}  // namespace hocket::health

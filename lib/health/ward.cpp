@@ -1,0 +1,69 @@
+#include "health/ward.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "health/inquest.hpp"
+
+namespace hocket::health {
+
+void Wards::add(Ward& ward) {
+  const std::lock_guard lock(mutex_);
+  wards_.push_back(&ward);
+  const Notice* const cause = Inquest::first_for(deaths_, ward.id, ward.members);
+  if (cause == nullptr) return;
+  ward.cause = cause->status();
+  ward.is_failing = true;
+  ward.fail(ward.cause);
+}
+
+void Wards::remove(Ward& ward) noexcept {
+  const std::lock_guard lock(mutex_);
+  std::erase(wards_, &ward);
+}
+
+void Wards::note_failure(Ward& ward) noexcept {
+  const std::lock_guard lock(mutex_);
+  ward.is_failing = true;
+}
+
+void Wards::alarm(const Notice& notice) {
+  const std::lock_guard lock(mutex_);
+  for (Ward* const ward : wards_) {
+    if (ward->is_failing || !Inquest::first_for({&notice, 1}, ward->id, ward->members)) continue;
+    ward->is_failing = true;
+    ward->fail(notice.status());
+  }
+}
+
+void Wards::settle(std::span<const Notice> causes) {
+  const std::lock_guard lock(mutex_);
+  for (const Notice& each : causes) {
+    if (each.finding != Finding::failure) deaths_.push_back(each);
+  }
+  for (Ward* const ward : wards_) {
+    const Notice* const cause = Inquest::first_for(causes, ward->id, ward->members);
+    if (cause == nullptr || !ward->cause.ok()) continue;
+    ward->cause = cause->status();
+    if (ward->is_failing) continue;
+    ward->is_failing = true;
+    ward->fail(ward->cause);
+  }
+  changed_.notify_all();
+}
+
+void Wards::conclude(Ward& ward, const Status& why) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(ward.is_failing, true)) return;  // an earlier cause is being found out
+  ward.cause = why;
+  changed_.notify_all();
+}
+
+Status Wards::cause_of(Ward& ward, Duration patience) noexcept {
+  std::unique_lock lock(mutex_);
+  if (!ward.is_failing) return {};
+  changed_.wait_for(lock, patience, [&] { return !ward.cause.ok(); });
+  return ward.cause;
+}
+
+}  // namespace hocket::health

@@ -1,0 +1,57 @@
+// Communicators, as they are told what has ended them.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "health/notice.hpp"
+
+namespace hocket::health {
+
+/// One of them.
+struct Ward {
+  std::uint64_t id = 0;  // the same on all its ranks
+  /// As ranks of the world.
+  std::span<const std::uint32_t> members = {};
+  /// Ends what is under way, for this reason. Waits for nothing.
+  std::function<void(const Status&)> fail = {};
+
+  // Of Wards.
+  bool is_failing = false;  // it has failed; why is being found out
+  Status cause = {};        // why, once that is known; with ranks of the world
+};
+
+/// Any thread.
+class Wards {
+ public:
+  /// Borrowed until it is removed. It may be told at once that it can't be.
+  void add(Ward& ward);
+  void remove(Ward& ward) noexcept;
+
+  /// It has failed by itself.
+  void note_failure(Ward& ward) noexcept;
+  /// Something has ended, which is being looked into: those that it concerns fail.
+  void alarm(const Notice& notice);
+  /// What was found out, the first cause first.
+  void settle(std::span<const Notice> causes);
+  /// What ended it is known here beyond doubt.
+  void conclude(Ward& ward, const Status& why) noexcept;
+
+  /// Why it failed. Waits for that, at most so long. Success if it is not known.
+  [[nodiscard]] Status cause_of(Ward& ward, Duration patience) noexcept;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Ward*> wards_;
+  std::vector<Notice> deaths_;  // so far, for communicators of later
+};
+
+}  // namespace hocket::health

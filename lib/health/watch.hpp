@@ -1,0 +1,114 @@
+// The monitor's part that lives on the reactor's thread: the lines to other ranks, what is heard
+// over them, and what follows from it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <asio/steady_timer.hpp>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "base/fd.hpp"
+#include "health/inquest.hpp"
+#include "health/monitor.hpp"
+#include "health/silence.hpp"
+#include "health/ward.hpp"
+#include "link/door.hpp"
+#include "link/line.hpp"
+#include "link/reactor.hpp"
+#include "net/socket.hpp"
+
+namespace hocket::health {
+
+/// Borrows what it is made of. Everything but the constructor and the destructor on the reactor's
+/// thread; the destructor behind close(), when nothing that was posted before can follow.
+class Watch final : public link::LineHost {
+ public:
+  struct Peer {
+    net::Address address = {};
+    std::string instance = {};
+    std::string process = {};
+  };
+
+  Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
+        Wards& wards, std::string instance, Fd listener);
+
+  void open() { door_.open(); }
+  /// Begins to dial the others.
+  void connect(std::vector<Peer> peers);
+  /// This rank has found it out.
+  void note(Notice notice) { take_notice(notice, nullptr); }
+  /// With a farewell.
+  void close();
+
+ private:
+  enum class State : std::uint8_t {
+    apart,    // no line, and this rank does not dial
+    resting,  // until the next attempt
+    dialling,
+    ready,
+    left,
+    lost,
+  };
+  struct Contact {
+    Peer peer = {};
+    State state = State::apart;
+    std::shared_ptr<link::Line> line = {};
+    Instant next_dial = {};
+    Duration pause = {};
+    std::optional<Silence> silence = {};
+  };
+
+  [[nodiscard]] Result<std::string> on_hello(link::Line& line, std::string_view hello) override;
+  [[nodiscard]] Status on_answer(link::Line& line, std::string_view answer) override;
+  void on_message(link::Line& line, std::string_view message) override;
+  void on_end(link::Line& line, const Status& why) override;
+
+  [[nodiscard]] bool has_line_to(std::uint32_t other) const noexcept;
+  [[nodiscard]] bool dials(std::uint32_t other) const noexcept;
+  /// The nearest with a line on either side.
+  [[nodiscard]] std::vector<std::uint32_t> neighbours() const;
+  [[nodiscard]] std::optional<std::uint32_t> rank_of(const link::Line& line) const;
+  [[nodiscard]] std::string name_of(std::uint32_t rank) const;
+
+  void dial(std::uint32_t rank, Instant now);
+  void dial_again(std::uint32_t rank, const Status& why);
+  void make_ready(std::uint32_t rank);
+  void tick();
+  void arm_ticks(Instant next);
+  void send_beats();
+  [[nodiscard]] Instant listen_for_silence(Instant now);
+
+  [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
+  void note_silence(std::uint32_t rank, Duration lasted);
+  void note_death(std::uint32_t rank, const Status& why);
+  void take_notice(const Notice& notice, const link::Line* from);
+  void take_verdict(const Notice& notice);
+  void spread(const Notice& notice, const link::Line* except);
+  void arm_inquest();
+  void close_inquest();
+  void part_from(const Notice& cause);
+
+  const MonitorOptions& options_;
+  link::Reactor& reactor_;
+  const link::Terms& terms_;
+  Wards& wards_;
+  const std::string instance_;
+  const Duration beat_;
+  std::vector<Contact> contacts_;  // by rank
+  link::Door door_;
+  asio::steady_timer tick_timer_;
+  asio::steady_timer inquest_timer_;
+  Instant next_beat_ = {};
+  Inquest inquest_;
+  bool is_connected_ = false;
+  bool is_closed_ = false;
+};
+
+}  // namespace hocket::health
