@@ -143,7 +143,10 @@ void Group::on_failure(const engine::Failure& failure) noexcept {
     if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
     return Status();
   }));
-  context_->monitor->report(*ward_, group_.in_world(failure.why), operation);
+  const int awaited = failure.awaited < 0
+                          ? -1
+                          : static_cast<int>(members_[static_cast<std::size_t>(failure.awaited)]);
+  context_->monitor->report(*ward_, group_.in_world(failure.why), operation, awaited);
 }
 
 Status Group::in_group(Status why) const noexcept {

@@ -278,10 +278,16 @@ void Executor::tell_observer(const Group& group) const noexcept {
     return each->task.group == &group && each->task.work != nullptr;
   });
   if (run == runs_.end()) return group.observer->on_failure({.why = group.failure});
+  const int awaited = awaited_step(**run);
   const bool knows_step = group.failure.step() >= 0;
-  const Status why =
-      knows_step ? group.failure : Status(group.failure).with_step(awaited_step(**run));
-  group.observer->on_failure({.why = why, .tag = (*run)->tag, .number = (*run)->task.number});
+  const Status why = knows_step ? group.failure : Status(group.failure).with_step(awaited);
+  const auto& steps = (*run)->plan().steps;
+  group.observer->on_failure(
+      {.why = why,
+       .tag = (*run)->tag,
+       .number = (*run)->task.number,
+       .awaited =
+           awaited < 0 ? -1 : static_cast<int>(steps[static_cast<std::size_t>(awaited)].peer)});
 }
 
 void Executor::close(const Group& group, const Status& why) noexcept {

@@ -20,6 +20,7 @@ struct Failure {
   const Status& why;         // with ranks of the group; the step, where one is known
   std::uint64_t tag = 0;     // of the operation under way; 0: none
   std::uint64_t number = 0;  // of that operation, if its caller has numbered it
+  int awaited = -1;          // for which rank of the group it was waiting
 };
 
 class FailureObserver {

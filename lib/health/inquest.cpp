@@ -4,6 +4,8 @@
 #include <tuple>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace hocket::health {
 
 Inquest::Subject Inquest::subject_of(const Notice& notice) noexcept {
@@ -32,14 +34,14 @@ bool Inquest::add(const Notice& notice, Instant now) {
       is_settled(subject) || (notice.culprit != nobody && is_gone(notice.culprit));
   if (is_known) return false;
   if (cases_.empty()) due_ = Deadline(now + settling_time);
-  const auto [found, is_first] = cases_.try_emplace(subject, Case{notice, notice.time});
-  if (is_first) return true;
+  const auto [found, is_new] = cases_.try_emplace(subject);
   Case& known = found->second;
-  const bool is_earlier = notice.time < known.time;
-  const bool is_better_told = is_better(notice, known.best);
-  known.time = std::min(known.time, notice.time);
-  if (is_better_told) known.best = notice;
-  return is_earlier || is_better_told;
+  const auto [own, is_first] = known.told.try_emplace(notice.origin, notice);
+  const bool tells_better = !is_first && is_better(notice, own->second);
+  if (tells_better) own->second = notice;
+  if (is_new || is_better(notice, known.best)) known.best = notice;
+  known.time = is_new ? notice.time : std::min(known.time, notice.time);
+  return is_first || tells_better;
 }
 
 /// Who hears nobody calls everybody silent.
@@ -52,6 +54,26 @@ void Inquest::drop_accusations_of_the_deaf() {
   });
 }
 
+/// Who waits for one that waits himself may know no better; who waits for nobody holds them all up.
+void Inquest::find_who_is_late() {
+  for (auto& [subject, each] : cases_) {
+    if (each.best.code != StatusCode::timeout) continue;
+    const Notice* last = &each.best;
+    for (std::size_t hops = 0; hops < each.told.size(); ++hops) {
+      const auto next = each.told.find(last->awaited);
+      if (next == each.told.end() || next->second.awaited == nobody) break;
+      last = &next->second;
+    }
+    if (last->awaited == nobody || last->awaited == each.best.culprit) continue;
+    each.best.culprit = last->awaited;
+    each.best.what = fmt::format("rank {} has not done its part in time, and rank {} waits for it",
+                                 last->awaited, last->origin);
+    each.best.operation = last->operation;
+    each.best.step = last->step;
+    each.best.origin = last->origin;
+  }
+}
+
 /// A death is noticed by connections, which know of no operation; a failure that names the dead
 /// rank does.
 void Inquest::complete_deaths() {
@@ -59,10 +81,11 @@ void Inquest::complete_deaths() {
     if (subject.rank == nobody) continue;
     const Notice* told = nullptr;
     for (const auto& [other, failure] : cases_) {
-      const bool names_it = other.rank == nobody && failure.best.culprit == subject.rank;
-      if (!names_it) continue;
+      if (other.rank != nobody || failure.best.culprit != subject.rank) continue;
       each.time = std::min(each.time, failure.time);
-      if (told == nullptr || is_better(failure.best, *told)) told = &failure.best;
+      for (const auto& [origin, notice] : failure.told) {
+        if (told == nullptr || is_better(notice, *told)) told = &notice;
+      }
     }
     if (told == nullptr || !each.best.operation.empty()) continue;
     each.best.operation = told->operation;
@@ -73,6 +96,7 @@ void Inquest::complete_deaths() {
 
 std::vector<Notice> Inquest::close() {
   drop_accusations_of_the_deaf();
+  find_who_is_late();
   complete_deaths();
   std::vector<Case> found;
   for (auto& [subject, each] : cases_) {

@@ -53,14 +53,16 @@ class Inquest {
     friend auto operator<=>(const Subject&, const Subject&) = default;
   };
   struct Case {
-    Notice best = {};
-    std::int64_t time = 0;  // of the first notice
+    std::int64_t time = 0;                      // of the first notice
+    std::map<std::uint32_t, Notice> told = {};  // the best of each origin
+    Notice best = {};                           // of all
   };
 
   [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
   [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
   [[nodiscard]] bool is_settled(const Subject& subject) const;
   void drop_accusations_of_the_deaf();
+  void find_who_is_late();
   void complete_deaths();
 
   std::map<Subject, Case> cases_;

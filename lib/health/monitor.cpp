@@ -61,6 +61,10 @@ class Living {
   std::vector<Monitor*> monitors_;
 };
 
+std::uint32_t rank_or_nobody(int rank) noexcept {
+  return rank < 0 ? nobody : static_cast<std::uint32_t>(rank);
+}
+
 Result<Watch::Peer> peer_of(const Monitor::Contact& contact, std::size_t rank) {
   std::string_view rest = contact.address;
   const auto endpoint = net::parse_endpoint(take_until(rest, " "));
@@ -162,20 +166,23 @@ void Monitor::leave(Deadline deadline) noexcept {
   farewell->changed.wait_until(lock, deadline.at(), is_over);
 }
 
-void Monitor::report(Ward& ward, const Status& why, std::string_view operation) noexcept {
+void Monitor::report(Ward& ward, const Status& why, std::string_view operation,
+                     int awaited) noexcept {
   wards_.note_failure(ward);
   // Without memory for it the others are not told by this rank, nor is this rank.
   static_cast<void>(described([&] {
     Notice notice = {.finding = Finding::failure,
                      .origin = options_.rank,
-                     .culprit = why.peer() < 0 ? nobody : static_cast<std::uint32_t>(why.peer()),
+                     .culprit = rank_or_nobody(why.peer()),
                      .communicator = ward.id,
                      .code = why.code(),
+                     .system_error = why.system_error(),
                      .time = time_of_day(),
                      .what = std::string(why.what()),
                      .hint = std::string(why.hint()),
                      .operation = std::string(operation),
-                     .step = why.step()};
+                     .step = why.step(),
+                     .awaited = rank_or_nobody(awaited)};
     reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
     return Status();
   }));

@@ -63,9 +63,9 @@ class Monitor {
   void leave(Deadline deadline) noexcept;
 
   [[nodiscard]] Wards& wards() noexcept { return wards_; }
-  /// What has ended a communicator here, with ranks of the world; `operation` was under way. Never
-  /// waits.
-  void report(Ward& ward, const Status& why, std::string_view operation) noexcept;
+  /// What has ended a communicator here, with ranks of the world. `operation` was under way, and
+  /// was waiting for rank `awaited`, -1 for none. Never waits.
+  void report(Ward& ward, const Status& why, std::string_view operation, int awaited) noexcept;
   /// Why the communicator failed, as all its ranks are told. Waits a moment until that is found
   /// out. Success if it is not known.
   [[nodiscard]] Status cause_of(Ward& ward) noexcept;

@@ -24,6 +24,7 @@ Status Notice::status() const {
   Status status =
       Status(code, fmt::format("{}; found by rank {} at {}{}", what, origin, in_words(time), idle))
           .with_step(step)
+          .with_system_error(system_error)
           .with_hint(hint);
   status = std::move(status).with_peer(static_cast<int>(culprit == nobody ? origin : culprit));
   if (!operation.empty()) status = std::move(status).with_operation(operation);
@@ -43,11 +44,13 @@ std::string encode(const Notice& notice) {
   writer.integer(notice.culprit);
   writer.integer(notice.communicator);
   writer.integer(static_cast<std::uint32_t>(notice.code));
+  writer.integer(static_cast<std::uint32_t>(notice.system_error));
   writer.signed_integer(notice.time);
   writer.text(notice.what);
   writer.text(notice.hint);
   writer.text(notice.operation);
   writer.integer(static_cast<std::uint32_t>(notice.step));
+  writer.integer(notice.awaited);
   return bytes;
 }
 
@@ -59,11 +62,13 @@ Result<Notice> decode_notice(std::string_view bytes) {
   notice.culprit = reader.integer<std::uint32_t>();
   notice.communicator = reader.integer<std::uint64_t>();
   notice.code = static_cast<StatusCode>(reader.integer<std::uint32_t>());
+  notice.system_error = static_cast<std::int32_t>(reader.integer<std::uint32_t>());
   notice.time = reader.signed_integer();
   notice.what = reader.text();
   notice.hint = reader.text();
   notice.operation = reader.text();
   notice.step = static_cast<std::int32_t>(reader.integer<std::uint32_t>());
+  notice.awaited = reader.integer<std::uint32_t>();
   const bool is_finding = notice.finding >= Finding::death && notice.finding <= Finding::failure;
   if (!reader.ended_well() || !is_finding || notice.time < 0 || notice.code == StatusCode::ok ||
       name(notice.code) == "unknown") {

@@ -26,11 +26,13 @@ struct Notice {
   std::uint32_t culprit = nobody;
   std::uint64_t communicator = 0;  // of a failure
   StatusCode code = StatusCode::peer_lost;
+  std::int32_t system_error = 0;
   std::int64_t time = 0;  // of day, as the origin's clock has it: ns since 1970, UTC
   std::string what = {};  // whole words: "rank 2 (pid 7 on node1) has died"
   std::string hint = {};
   std::string operation = {};  // in which it was met, "all_reduce #12"; empty outside of one
   std::int32_t step = -1;
+  std::uint32_t awaited = nobody;  // for whom the origin was waiting in that step
 
   /// What a failure of this rank's calls is: the same on all ranks, ranks being those of the world.
   [[nodiscard]] Status status() const;

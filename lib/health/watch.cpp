@@ -37,6 +37,12 @@ std::string message_of(Message kind, std::string_view content = {}) {
   return message;
 }
 
+/// What its own system or memory refused a rank: to others it has but given up.
+bool concerns_itself_alone(StatusCode code) noexcept {
+  return code != StatusCode::peer_lost && code != StatusCode::timeout &&
+         code != StatusCode::mismatch && code != StatusCode::limit_exceeded;
+}
+
 }  // namespace
 
 Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
@@ -192,12 +198,14 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   const std::string_view content = message.substr(1);
   const auto kind = static_cast<Message>(message.front());
   if (kind == Message::notice || kind == Message::verdict) {
-    const auto notice = decode_notice(content);
+    auto notice = decode_notice(content);
     if (!notice.ok()) {
       return log::line(log::Level::warning, "health: {}: {}", name_of(*rank),
                        notice.status().to_string());
     }
-    return kind == Message::notice ? take_notice(*notice, &line) : take_verdict(*notice);
+    if (kind == Message::verdict) return take_verdict(*notice);
+    if (concerns_itself_alone(notice->code)) notice->code = StatusCode::aborted;
+    return take_notice(*notice, &line);
   }
   if (kind != Message::leaving) return;
   contact.state = State::left;

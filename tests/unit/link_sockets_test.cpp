@@ -11,7 +11,9 @@
 #include "support/catch.hpp"
 
 using namespace hocket;
-using namespace hocket::link;
+using link::accept_next;
+using link::begin_connecting;
+using link::listen_at;
 
 namespace {
 

@@ -29,7 +29,7 @@ namespace {
 const Credentials ours = {.job = "job 7", .secret = "an open secret"};
 const Credentials other_secret = {.job = "job 7", .secret = "a sealed letter"};
 const Credentials other_job = {.job = "job 8", .secret = "an open secret"};
-const TlsOptions by_secret = {.mode = TlsMode::psk};
+const TlsOptions with_psk = {.mode = TlsMode::psk};
 
 std::unique_ptr<TlsContext> context(Role role, const TlsOptions& options,
                                     const Credentials& credentials) {
@@ -104,8 +104,8 @@ void require_refused(const End& client, const End& server) {
 TEST_CASE("two sides with one secret talk over TLS, in pieces of any size") {
   if (!has_tls()) return;
   for (const std::size_t piece_bytes : {std::size_t{1}, std::size_t{7}, std::size_t{64} << 10}) {
-    End client(Role::client, by_secret, ours);
-    End server(Role::server, by_secret, ours);
+    End client(Role::client, with_psk, ours);
+    End server(Role::server, with_psk, ours);
     REQUIRE_FALSE(client.filter->is_ready());
     require_talk(client, server, piece_bytes);
   }
@@ -113,8 +113,8 @@ TEST_CASE("two sides with one secret talk over TLS, in pieces of any size") {
 
 TEST_CASE("what is sent can't be read on the way") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, ours);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, ours);
   talk(client, server, 1 << 16);
   const std::string text = text_of(1000);
   REQUIRE(client.filter->send(text).ok());
@@ -128,8 +128,8 @@ TEST_CASE("what is sent can't be read on the way") {
 
 TEST_CASE("contexts serve many connections, and each is bound to itself") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, ours);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, ours);
   REQUIRE_FALSE(client.filter->channel_binding().ok());
   talk(client, server, 1 << 16);
   const std::string first = client.filter->channel_binding().value();
@@ -144,8 +144,8 @@ TEST_CASE("contexts serve many connections, and each is bound to itself") {
 
 TEST_CASE("TLS with another secret is refused on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, other_secret);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, other_secret);
   talk(client, server, 1 << 16);
   require_refused(client, server);
   REQUIRE(client.status.code() == StatusCode::permission_denied);
@@ -155,8 +155,8 @@ TEST_CASE("TLS with another secret is refused on both sides") {
 
 TEST_CASE("TLS with another job is refused on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, other_job);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, other_job);
   talk(client, server, 1 << 16);
   require_refused(client, server);
   REQUIRE(server.status.code() == StatusCode::mismatch);
@@ -168,7 +168,7 @@ TEST_CASE("TLS with another job is refused on both sides") {
 TEST_CASE("a side without TLS is told from a stranger") {
   if (!has_tls()) return;
   const hocket::wire::ClientHandshake plain(ours, hocket::wire::Purpose::store, {});
-  End server(Role::server, by_secret, ours);
+  End server(Role::server, with_psk, ours);
   server.give(plain.hello(), 1);
   REQUIRE(server.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(server.status.to_string(), Contains("the client speaks to us without TLS"));
@@ -177,7 +177,7 @@ TEST_CASE("a side without TLS is told from a stranger") {
   REQUIRE(why.code() == StatusCode::protocol_error);
   REQUIRE_THAT(why.to_string(), Contains("the server asks for TLS, and we speak without it"));
 
-  End client(Role::client, by_secret, ours);
+  End client(Role::client, with_psk, ours);
   hocket::wire::ServerHandshake plain_server(ours, hocket::wire::Purpose::store, {});
   const std::string hello = client.filter->take_output().substr(0, hocket::wire::hello_bytes);
   const auto step = plain_server.on_hello(hello);
@@ -186,11 +186,11 @@ TEST_CASE("a side without TLS is told from a stranger") {
   REQUIRE(client.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(client.status.to_string(), Contains("the server speaks to us without TLS"));
 
-  End late(Role::client, by_secret, ours);
+  End late(Role::client, with_psk, ours);
   late.give(hocket::wire::refusal(hocket::wire::Verdict::full), 1);
   REQUIRE(late.status.code() == StatusCode::limit_exceeded);
 
-  End stranger(Role::client, by_secret, ours);
+  End stranger(Role::client, with_psk, ours);
   stranger.give("HTTP/1.1 400 Bad Request\r\n", 64);
   REQUIRE(stranger.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(stranger.status.to_string(), Contains("does not speak TLS") && Contains("HTTP"));
@@ -198,8 +198,8 @@ TEST_CASE("a side without TLS is told from a stranger") {
 
 TEST_CASE("an altered record ends the connection, on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, ours);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, ours);
   talk(client, server, 1 << 16);
   REQUIRE(client.filter->send("one").ok());
   REQUIRE(client.filter->send("two").ok());
@@ -215,8 +215,8 @@ TEST_CASE("an altered record ends the connection, on both sides") {
 
 TEST_CASE("a record that is sent again is refused") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
-  End server(Role::server, by_secret, ours);
+  End client(Role::client, with_psk, ours);
+  End server(Role::server, with_psk, ours);
   talk(client, server, 1 << 16);
   REQUIRE(client.filter->send("once").ok());
   const std::string record = client.filter->take_output();
@@ -229,10 +229,10 @@ TEST_CASE("a record that is sent again is refused") {
 
 TEST_CASE("any altered byte of the handshake is refused") {
   if (!has_tls()) return;
-  const std::size_t hello_size = End(Role::client, by_secret, ours).filter->take_output().size();
+  const std::size_t hello_size = End(Role::client, with_psk, ours).filter->take_output().size();
   for (std::size_t i = 5; i < hello_size; i += 3) {  // 5: behind the record's header
-    End client(Role::client, by_secret, ours);
-    End server(Role::server, by_secret, ours);
+    End client(Role::client, with_psk, ours);
+    End server(Role::server, with_psk, ours);
     std::string hello = client.filter->take_output();
     hello[i] = static_cast<char>(hello[i] ^ 1);
     server.give(hello, 1 << 16);
@@ -243,7 +243,7 @@ TEST_CASE("any altered byte of the handshake is refused") {
 
 TEST_CASE("an endless handshake is cut off") {
   if (!has_tls()) return;
-  End server(Role::server, by_secret, ours);
+  End server(Role::server, with_psk, ours);
   // A ClientHello that claims the most that OpenSSL takes, in records of 16 KiB of zeros.
   std::string flood = std::string("\x16\x03\x01\x40\x00\x01\x01\xff\xff", 9);
   flood.append((16 << 10) - 4, '\0');
@@ -257,7 +257,7 @@ TEST_CASE("an endless handshake is cut off") {
 
 TEST_CASE("nothing is sent before both sides have proved themselves") {
   if (!has_tls()) return;
-  End client(Role::client, by_secret, ours);
+  End client(Role::client, with_psk, ours);
   REQUIRE(client.filter->send("x").code() == StatusCode::internal);
   REQUIRE(client.status.ok());
 }
@@ -265,14 +265,14 @@ TEST_CASE("nothing is sent before both sides have proved themselves") {
 TEST_CASE("TLS by pre-shared key needs a secret") {
   if (!has_tls()) return;
   const Status status =
-      TlsContext::make(Role::client, by_secret, Credentials{.job = "job 7"}).status();
+      TlsContext::make(Role::client, with_psk, Credentials{.job = "job 7"}).status();
   REQUIRE(status.code() == StatusCode::invalid_argument);
   REQUIRE_THAT(status.to_string(), Contains("needs a secret"));
 }
 
 TEST_CASE("without OpenSSL's headers TLS is unsupported") {
   if (hocket::wire::tls_support().ok()) return;
-  const Status status = TlsContext::make(Role::client, by_secret, ours).status();
+  const Status status = TlsContext::make(Role::client, with_psk, ours).status();
   REQUIRE(status.code() == StatusCode::unsupported);
   REQUIRE_FALSE(status.hint().empty());
 }
@@ -312,8 +312,8 @@ TEST_CASE("a secret in place of a certificate is refused, and the other way roun
   if (!certificates.are_made()) return;
   const auto by_certificate = certificates.options("one", "ours");
   for (const bool has_client_secret : {true, false}) {
-    End client(Role::client, has_client_secret ? by_secret : by_certificate, ours);
-    End server(Role::server, has_client_secret ? by_certificate : by_secret, ours);
+    End client(Role::client, has_client_secret ? with_psk : by_certificate, ours);
+    End server(Role::server, has_client_secret ? by_certificate : with_psk, ours);
     talk(client, server, 1 << 16);
     require_refused(client, server);
     REQUIRE_FALSE(server.status.ok());

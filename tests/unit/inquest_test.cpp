@@ -1,0 +1,179 @@
+#include "health/inquest.hpp"
+
+#include <chrono>
+#include <vector>
+
+#include "health/silence.hpp"
+#include "support/catch.hpp"
+#include "support/manual_clock.hpp"
+
+using namespace std::chrono_literals;
+using hocket::StatusCode;
+using hocket::health::Finding;
+using hocket::health::Inquest;
+using hocket::health::nobody;
+using hocket::health::Notice;
+using hocket::health::Silence;
+using hocket::testing::ManualClock;
+
+namespace {
+
+constexpr std::uint64_t world = 0;
+constexpr std::uint64_t half = 7;
+
+Notice death(std::uint32_t culprit, std::uint32_t origin, std::int64_t time) {
+  return {.finding = Finding::death,
+          .origin = origin,
+          .culprit = culprit,
+          .time = time,
+          .what = "it has died"};
+}
+
+Notice silence(std::uint32_t culprit, std::uint32_t origin, std::int64_t time) {
+  return {.finding = Finding::silence, .origin = origin, .culprit = culprit, .time = time};
+}
+
+Notice failure(std::uint64_t communicator, std::uint32_t culprit, std::uint32_t origin,
+               std::int64_t time, StatusCode code = StatusCode::peer_lost) {
+  return {.finding = Finding::failure,
+          .origin = origin,
+          .culprit = culprit,
+          .communicator = communicator,
+          .code = code,
+          .time = time,
+          .operation = "all_reduce #12",
+          .step = 3};
+}
+
+/// What a rank makes of notices that come in this order.
+std::vector<Notice> found(const std::vector<Notice>& notices) {
+  const ManualClock clock;
+  Inquest inquest;
+  for (const Notice& each : notices) static_cast<void>(inquest.add(each, clock.now()));
+  return inquest.close();
+}
+
+}  // namespace
+
+TEST_CASE("it decides a moment after the first notice") {
+  ManualClock clock;
+  Inquest inquest;
+  REQUIRE(inquest.due().is_never());
+  REQUIRE(inquest.add(death(2, 1, 5), clock.now()));
+  const auto due = inquest.due();
+  clock.advance(10ms);
+  REQUIRE(inquest.add(death(3, 1, 6), clock.now()));
+  REQUIRE(inquest.due().at() == due.at());
+  REQUIRE(inquest.close().size() == 2);
+  REQUIRE(inquest.due().is_never());
+}
+
+TEST_CASE("all ranks find the same, whatever comes first") {
+  const std::vector<Notice> one_order = {death(2, 1, 50),          failure(half, 2, 0, 40),
+                                         failure(half, 2, 3, 45),  death(2, 3, 48),
+                                         failure(world, 2, 4, 60), death(5, 1, 70)};
+  std::vector<Notice> order = one_order;
+  for (std::size_t turn = 0; turn < order.size(); ++turn) {
+    std::rotate(order.begin(), order.begin() + 1, order.end());
+    const auto causes = found(order);
+    REQUIRE(causes.size() == 2);
+    REQUIRE(causes[0].finding == Finding::death);
+    REQUIRE(causes[0].culprit == 2);
+    REQUIRE(causes[0].time == 40);
+    REQUIRE(causes[0].operation == "all_reduce #12");
+    REQUIRE(causes[0].step == 3);
+    REQUIRE(causes[1].culprit == 5);
+  }
+}
+
+TEST_CASE("what says nothing new is not passed on") {
+  const ManualClock clock;
+  Inquest inquest;
+  REQUIRE(inquest.add(death(2, 1, 50), clock.now()));
+  REQUIRE_FALSE(inquest.add(death(2, 1, 50), clock.now()));
+  REQUIRE(inquest.add(death(2, 3, 60), clock.now()));
+  REQUIRE_FALSE(inquest.add(death(2, 3, 70), clock.now()));
+  REQUIRE(inquest.add(death(2, 3, 40), clock.now()));
+  REQUIRE(inquest.add(failure(half, 2, 0, 90), clock.now()));
+  REQUIRE(inquest.close().size() == 1);
+  REQUIRE_FALSE(inquest.add(death(2, 4, 10), clock.now()));
+  // A failure that names who is gone is no new event.
+  REQUIRE_FALSE(inquest.add(failure(world, 2, 4, 10), clock.now()));
+  REQUIRE(inquest.is_gone(2));
+  REQUIRE_FALSE(inquest.is_gone(1));
+}
+
+TEST_CASE("a mismatch says more than what follows from it") {
+  const auto causes = found({failure(half, 1, 0, 10, StatusCode::aborted),
+                             failure(half, 1, 2, 20, StatusCode::mismatch)});
+  REQUIRE(causes.size() == 1);
+  REQUIRE(causes[0].code == StatusCode::mismatch);
+}
+
+TEST_CASE("who is late is at the end of the chain of those who wait") {
+  const auto waits = [](std::uint32_t origin, std::uint32_t awaited, std::int64_t time) {
+    Notice notice = failure(half, awaited, origin, time, StatusCode::timeout);
+    notice.awaited = awaited;
+    return notice;
+  };
+  const auto causes = found({waits(1, 0, 10), waits(2, 1, 11), waits(0, 3, 12)});
+  REQUIRE(causes.size() == 1);
+  REQUIRE(causes[0].culprit == 3);
+  REQUIRE(causes[0].origin == 0);
+  // They wait for each other: no one is more late than the others.
+  REQUIRE(found({waits(1, 0, 10), waits(0, 1, 11)}).front().code == StatusCode::timeout);
+}
+
+TEST_CASE("who hears nobody is believed by nobody") {
+  const Notice deaf = {.finding = Finding::deafness,
+                       .origin = 3,
+                       .culprit = 2,
+                       .time = 100,
+                       .what = "it is cut off"};
+  const auto causes = found({silence(3, 2, 90), silence(1, 2, 91), deaf});
+  REQUIRE(causes.size() == 1);
+  REQUIRE(causes[0].finding == Finding::deafness);
+  REQUIRE(causes[0].culprit == 2);
+  // The accusation of another stands.
+  REQUIRE(found({silence(3, 1, 90), deaf}).front().culprit == 3);
+}
+
+TEST_CASE("a cause concerns the communicators that have the culprit, or that failed") {
+  const std::vector<Notice> causes = {failure(half, nobody, 1, 10, StatusCode::timeout),
+                                      death(2, 1, 20)};
+  const std::vector<std::uint32_t> all = {0, 1, 2, 3};
+  const std::vector<std::uint32_t> some = {0, 1};
+  REQUIRE(Inquest::first_for(causes, world, all)->culprit == 2);
+  REQUIRE(Inquest::first_for(causes, half, all)->code == StatusCode::timeout);
+  REQUIRE(Inquest::first_for(causes, world, some) == nullptr);
+}
+
+TEST_CASE("silence counts only while this rank itself could hear") {
+  ManualClock clock;
+  Silence neighbour(250ms, clock.now());
+  clock.advance(250ms);
+  REQUIRE(neighbour.look(clock.now()) == 250ms);
+  clock.advance(10s);  // stopped
+  REQUIRE(neighbour.look(clock.now()) == 750ms);
+  neighbour.hear(clock.now());
+  clock.advance(1ms);
+  REQUIRE(neighbour.look(clock.now()) == 1ms);
+}
+
+TEST_CASE("a notice arrives as it was sent, and nothing else is taken for one") {
+  const Notice sent = failure(half, 2, 1, 1'795'669'521'567'000'000);
+  const std::string bytes = encode(sent);
+  const auto came = hocket::health::decode_notice(bytes);
+  REQUIRE(came.ok());
+  REQUIRE(encode(*came) == bytes);
+  REQUIRE(came->status().peer() == 2);
+  REQUIRE(came->status().step() == 3);
+  REQUIRE(came->status().operation() == "all_reduce #12");
+  for (std::size_t length = 0; length < bytes.size(); ++length) {
+    REQUIRE_FALSE(hocket::health::decode_notice(bytes.substr(0, length)).ok());
+  }
+  REQUIRE_FALSE(hocket::health::decode_notice(bytes + "x").ok());
+  std::string other = bytes;
+  other[0] = 9;
+  REQUIRE_FALSE(hocket::health::decode_notice(other).ok());
+}

@@ -1,0 +1,129 @@
+// Several monitors in one process, over loopback.
+#include "health/monitor.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/catch.hpp"
+#include "support/require.hpp"
+#include "wire/tls.hpp"
+
+using namespace std::chrono_literals;
+using namespace hocket;
+using health::Monitor;
+using health::MonitorOptions;
+using health::Ward;
+
+namespace {
+
+constexpr auto a_while = 10s;
+
+template <class Condition>
+bool comes_true(const Condition& condition) {
+  const auto end = std::chrono::steady_clock::now() + a_while;
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(1ms);
+  }
+  return true;
+}
+
+/// A rank with one communicator.
+struct Rank {
+  std::unique_ptr<Monitor> monitor;
+  std::vector<std::uint32_t> members;
+  Ward ward;
+  std::atomic<int> failures = 0;
+};
+
+class World {
+ public:
+  explicit World(std::uint32_t size, wire::TlsMode tls = wire::TlsMode::off) {
+    std::vector<Monitor::Contact> contacts;
+    for (std::uint32_t rank = 0; rank < size; ++rank) {
+      auto monitor = Monitor::open({.rank = rank,
+                                    .size = size,
+                                    .host = "127.0.0.1",
+                                    .credentials = {.job = "test", .secret = "secret"},
+                                    .tls = {.mode = tls},
+                                    .failure_timeout = 250ms});
+      ranks.push_back(std::make_unique<Rank>());
+      ranks.back()->monitor = testing::require(std::move(monitor));
+      contacts.push_back({ranks.back()->monitor->address(), "pid 7 on node"});
+    }
+    for (auto& each : ranks) {
+      for (std::uint32_t rank = 0; rank < size; ++rank) each->members.push_back(rank);
+      each->ward.id = 5;
+      each->ward.members = each->members;
+      each->ward.fail = [&rank = *each](const Status&) { ++rank.failures; };
+      each->monitor->wards().add(each->ward);
+      REQUIRE(each->monitor->connect(contacts).ok());
+    }
+  }
+  ~World() {
+    for (auto& each : ranks) each->monitor->wards().remove(each->ward);
+  }
+
+  std::vector<std::unique_ptr<Rank>> ranks;
+};
+
+Status a_failure() {
+  return Status(StatusCode::mismatch, "rank 1 called another operation")
+      .with_peer(1)
+      .with_step(4)
+      .with_hint("call the same");
+}
+
+}  // namespace
+
+TEST_CASE("a failure of one rank becomes that of all, in the same words") {
+  for (const auto tls : {wire::TlsMode::off, wire::TlsMode::psk}) {
+    if (tls != wire::TlsMode::off && !wire::tls_support().ok()) continue;
+    for (const std::uint32_t size : {2U, 3U, 4U, 7U, 16U}) {
+      World world(size, tls);
+      std::this_thread::sleep_for(100ms);  // lines come up in the background
+      Rank& first = *world.ranks.front();
+      first.monitor->report(first.ward, a_failure(), "all_reduce #9", 1);
+      const Status cause = first.monitor->cause_of(first.ward);
+      REQUIRE(cause.code() == StatusCode::mismatch);
+      REQUIRE(cause.step() == 4);
+      REQUIRE(cause.operation() == "all_reduce #9");
+      for (std::uint32_t rank = 1; rank < size; ++rank) {
+        Rank& each = *world.ranks[rank];
+        REQUIRE(comes_true([&] { return each.failures == 1; }));
+        REQUIRE(each.monitor->cause_of(each.ward).to_string() == cause.to_string());
+      }
+      REQUIRE(first.failures == 0);  // it knows already
+    }
+  }
+}
+
+TEST_CASE("nothing is the matter while all live, nor when one leaves") {
+  World world(3);
+  std::this_thread::sleep_for(700ms);
+  Rank& leaver = *world.ranks[2];
+  leaver.monitor->leave(Deadline::never());
+  std::this_thread::sleep_for(700ms);
+  for (const auto& each : world.ranks) {
+    REQUIRE(each->failures == 0);
+    REQUIRE(each->monitor->cause_of(each->ward).ok());
+  }
+}
+
+TEST_CASE("who is alone in knowing the cause does not wait for others") {
+  World world(2);
+  Rank& rank = *world.ranks[0];
+  rank.monitor->wards().conclude(rank.ward, Status(StatusCode::aborted, "enough"));
+  REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
+  rank.monitor->wards().conclude(rank.ward, Status(StatusCode::aborted, "again"));
+  REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
+}
+
+TEST_CASE("without a secret nobody but this host may dial") {
+  const auto monitor = Monitor::open({.size = 2, .host = "0.0.0.0"});
+  REQUIRE(monitor.status().code() == StatusCode::permission_denied);
+}
