@@ -18,6 +18,7 @@
 #include "comm/card.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
+#include "net/interfaces.hpp"
 #include "sim/parameters.hpp"
 #include "world/entry.hpp"
 #include "world/tls_settings.hpp"
@@ -69,12 +70,15 @@ Result<std::unique_ptr<health::Monitor>> open_monitor(const world::World& world,
   if (world.size == 1) return std::unique_ptr<health::Monitor>();
   auto tls = world::read_tls_settings(config);
   if (!tls.ok()) return tls.status();
+  // All networks that may carry messages: a rank is lost when none of them leads to it.
+  auto hosts = net::choose_addresses(world.address, config.get(variables::tcp_interfaces));
+  if (!hosts.ok()) return hosts.status();
   const Duration timeout = config.get(variables::failure_timeout);
   return health::Monitor::open(
       {.rank = static_cast<std::uint32_t>(world.rank),
        .size = static_cast<std::uint32_t>(world.size),
        .epoch = world::epoch_of(world.id),
-       .host = world.address,
+       .hosts = std::move(*hosts),
        .credentials = {.job = world.job, .secret = world.credentials.secret},
        .tls = std::move(*tls),
        .allow_without_secret = config.get(variables::allow_without_secret),

@@ -38,12 +38,12 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
   ward_->id = id_;
   ward_->members = members_;
   ward_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
-  context_->monitor->wards().add(*ward_);
+  context_->monitor->add(*ward_);
 }
 
 Group::~Group() {
   devices_ = nullptr;
-  if (ward_ != nullptr) context_->monitor->wards().remove(*ward_);
+  if (ward_ != nullptr) context_->monitor->remove(*ward_);
   engine().close(group_);
 }
 
@@ -184,7 +184,7 @@ void Group::abort(std::string_view reason) noexcept {
         .with_rank(static_cast<int>(place_.rank));
   });
   // First, so that those who wait here need not find out what happened.
-  if (ward_ != nullptr) context_->monitor->wards().conclude(*ward_, why);
+  if (ward_ != nullptr) context_->monitor->conclude(*ward_, why);
   engine().abort(group_, why);
 }
 

@@ -11,6 +11,7 @@ std::string Hello::encode() const {
   writer.integer(epoch);
   writer.integer(size);
   writer.integer(rank);
+  writer.integer(way);
   return bytes + instance;
 }
 
@@ -21,6 +22,7 @@ Hello Hello::decode(std::string_view bytes) {
   hello.epoch = reader.integer<std::uint64_t>();
   hello.size = reader.integer<std::uint32_t>();
   hello.rank = reader.integer<std::uint32_t>();
+  hello.way = reader.integer<std::uint32_t>();
   hello.instance = reader.take(instance_bytes);
   return hello;
 }

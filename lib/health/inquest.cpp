@@ -123,10 +123,12 @@ void Inquest::settle(const Notice& notice) {
   if (!is_settled(subject_of(notice))) causes_.push_back(notice);
 }
 
-bool Inquest::concerns(std::uint64_t communicator, std::span<const std::uint32_t> members) const {
+std::vector<Notice> Inquest::all() const {
   std::vector<Notice> all = causes_;
-  for (const auto& [subject, each] : cases_) all.push_back(each.best);
-  return first_for(all, communicator, members) != nullptr;
+  for (const auto& [subject, each] : cases_) {
+    for (const auto& [origin, notice] : each.told) all.push_back(notice);
+  }
+  return all;
 }
 
 const Notice* Inquest::first_for(std::span<const Notice> causes, std::uint64_t communicator,

@@ -31,15 +31,12 @@ class Inquest {
   /// Without a doubt, from others who have decided.
   void settle(const Notice& notice);
 
-  /// Whether it is known, or about to be, that something ended a communicator of these members.
-  [[nodiscard]] bool concerns(std::uint64_t communicator,
-                              std::span<const std::uint32_t> members) const;
   /// The first of these that does; null if none does.
   [[nodiscard]] static const Notice* first_for(std::span<const Notice> causes,
                                                std::uint64_t communicator,
                                                std::span<const std::uint32_t> members);
-  /// All that was found out.
-  [[nodiscard]] std::span<const Notice> causes() const noexcept { return causes_; }
+  /// All that there is to tell one who knows nothing yet.
+  [[nodiscard]] std::vector<Notice> all() const;
   [[nodiscard]] bool is_gone(std::uint32_t rank) const;
   /// Nobody will ask for this communicator any more.
   void forget(std::uint64_t communicator);

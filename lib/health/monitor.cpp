@@ -65,33 +65,42 @@ std::uint32_t rank_or_nobody(int rank) noexcept {
   return rank < 0 ? nobody : static_cast<std::uint32_t>(rank);
 }
 
+/// Names are looked up; most are numbers.
+Result<net::Address> resolve(const net::Endpoint& endpoint) {
+  const auto found =
+      net::resolve(endpoint, Deadline::after(monotonic_clock(), limits::handshake_timeout));
+  if (!found.ok()) return found.status();
+  return found->front();
+}
+
 Result<Watch::Peer> peer_of(const Monitor::Contact& contact, std::size_t rank) {
   std::string_view rest = contact.address;
-  const auto endpoint = net::parse_endpoint(take_until(rest, " "));
-  if (!endpoint.ok() || rest.size() != instance_bytes) {
+  std::string_view list = take_until(rest, " ");
+  Watch::Peer peer = {.instance = std::string(rest), .process = contact.process};
+  while (!list.empty()) {
+    const auto endpoint = net::parse_endpoint(take_until(list, ","));
+    const auto address = endpoint.ok() ? resolve(*endpoint) : endpoint.status();
+    if (!address.ok()) return address.status();
+    peer.addresses.push_back(*address);
+  }
+  if (peer.addresses.empty() || rest.size() != instance_bytes) {
     return Status(StatusCode::protocol_error,
                   fmt::format("rank {} can't be watched: {} is no address", rank,
                               quote(contact.address)))
         .with_peer(static_cast<int>(rank));
   }
-  const auto addresses =
-      net::resolve(*endpoint, Deadline::after(monotonic_clock(), limits::handshake_timeout));
-  if (!addresses.ok()) return addresses.status();
-  return Watch::Peer{
-      .address = addresses->front(), .instance = std::string(rest), .process = contact.process};
+  return peer;
 }
 
-Result<Fd> listen(const MonitorOptions& options) {
-  const auto here = net::resolve({.host = options.host, .port = 0},
-                                 Deadline::after(monotonic_clock(), limits::handshake_timeout));
+Result<Fd> listen(const std::string& host, const MonitorOptions& options) {
+  const auto here = resolve({.host = host, .port = 0});
   if (!here.ok()) return here.status();
-  if (options.credentials.secret.empty() && !here->front().is_loopback() &&
-      !options.allow_without_secret) {
+  if (options.credentials.secret.empty() && !here->is_loopback() && !options.allow_without_secret) {
     return Status(StatusCode::permission_denied,
-                  fmt::format("without a secret, everybody could connect to {}", options.host))
+                  fmt::format("without a secret, everybody could connect to {}", host))
         .with_hint("set HOCKET_SECRET, or HOCKET_ALLOW_WITHOUT_SECRET=1 if that is meant");
   }
-  return link::listen_at(here->front());
+  return link::listen_at(*here);
 }
 
 }  // namespace
@@ -101,22 +110,29 @@ Result<std::unique_ptr<Monitor>> Monitor::open(MonitorOptions options) {
   if (!terms.ok()) return terms.status();
   auto reactor = link::Reactor::of_process();
   if (!reactor.ok()) return reactor.status();
-  auto listener = listen(options);
-  if (!listener.ok()) return listener.status();
+  std::vector<Fd> listeners;
+  for (const std::string& host : options.hosts) {
+    auto listener = listen(host, options);
+    if (!listener.ok()) return listener.status();
+    listeners.push_back(std::move(*listener));
+  }
   std::unique_ptr<Monitor> monitor(new Monitor(std::move(options), std::move(*reactor),
-                                               std::move(*terms), std::move(*listener)));
+                                               std::move(*terms), std::move(listeners)));
   Living::of_process().add(*monitor);
   return monitor;
 }
 
 Monitor::Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,
-                 Fd listener)
+                 std::vector<Fd> listeners)
     : options_(std::move(options)), reactor_(std::move(reactor)), terms_(std::move(terms)) {
   const std::string instance = random_hex(instance_bytes / 2);
-  address_ =
-      fmt::format("{} {}", net::local_address(listener.get()).endpoint().to_string(), instance);
+  for (const Fd& each : listeners) {
+    address_ += fmt::format("{}{}", address_.empty() ? "" : ",",
+                            net::local_address(each.get()).endpoint().to_string());
+  }
+  address_ += ' ' + instance;
   watch_ =
-      std::make_shared<Watch>(options_, *reactor_, terms_, wards_, instance, std::move(listener));
+      std::make_shared<Watch>(options_, *reactor_, terms_, wards_, instance, std::move(listeners));
   reactor_->post([watch = watch_] { watch->open(); });
 }
 
@@ -164,6 +180,16 @@ void Monitor::leave(Deadline deadline) noexcept {
   const auto is_over = [&] { return farewell->is_over; };
   if (deadline.is_never()) return farewell->changed.wait(lock, is_over);
   farewell->changed.wait_until(lock, deadline.at(), is_over);
+}
+
+void Monitor::remove(Ward& ward) noexcept {
+  wards_.remove(ward);
+  if (!ward.is_failing) return;
+  // Without memory for it, what is known of the communicator is kept.
+  static_cast<void>(described([&] {
+    reactor_->post([watch = watch_, id = ward.id] { watch->forget(id); });
+    return Status();
+  }));
 }
 
 void Monitor::report(Ward& ward, const Status& why, std::string_view operation,

@@ -31,8 +31,8 @@ class Watch;
 struct MonitorOptions {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::uint64_t epoch = 0;  // of the world
-  std::string host = {};    // an address of ours, on which others can reach us
+  std::uint64_t epoch = 0;              // of the world
+  std::vector<std::string> hosts = {};  // our addresses, by which others can reach us
   wire::Credentials credentials = {};
   wire::TlsOptions tls = {};
   bool allow_without_secret = false;
@@ -62,7 +62,11 @@ class Monitor {
   /// Says good-bye, and watches no more. Waits for that until the deadline.
   void leave(Deadline deadline) noexcept;
 
-  [[nodiscard]] Wards& wards() noexcept { return wards_; }
+  /// A communicator to look after, until it is removed.
+  void add(Ward& ward) { wards_.add(ward); }
+  void remove(Ward& ward) noexcept;
+  /// What ended it is known here beyond doubt: nobody waits to find out more.
+  void conclude(Ward& ward, const Status& why) noexcept { wards_.conclude(ward, why); }
   /// What has ended a communicator here, with ranks of the world. `operation` was under way, and
   /// was waiting for rank `awaited`, -1 for none. Never waits.
   void report(Ward& ward, const Status& why, std::string_view operation, int awaited) noexcept;
@@ -72,7 +76,7 @@ class Monitor {
 
  private:
   Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,
-          Fd listener);
+          std::vector<Fd> listeners);
 
   const MonitorOptions options_;
   const std::shared_ptr<link::Reactor> reactor_;

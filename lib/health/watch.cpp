@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <chrono>
 #include <utility>
 
@@ -46,7 +47,7 @@ bool concerns_itself_alone(StatusCode code) noexcept {
 }  // namespace
 
 Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
-             Wards& wards, std::string instance, Fd listener)
+             Wards& wards, std::string instance, std::vector<Fd> listeners)
     : options_(options),
       reactor_(reactor),
       terms_(terms),
@@ -54,16 +55,19 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       instance_(std::move(instance)),
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
-      door_(reactor, std::move(listener), terms, line_words, *this),
       tick_timer_(reactor.io()),
-      inquest_timer_(reactor.io()) {}
+      inquest_timer_(reactor.io()) {
+  for (Fd& each : listeners) {
+    doors_.push_back(
+        std::make_unique<link::Door>(reactor, std::move(each), terms, line_words, *this));
+  }
+}
+
+void Watch::open() {
+  for (const auto& each : doors_) each->open();
+}
 
 // --- lines ---
-
-bool Watch::has_line_to(std::uint32_t other) const noexcept {
-  const std::uint32_t ahead = (other + options_.size - options_.rank) % options_.size;
-  return std::has_single_bit(ahead) || std::has_single_bit(options_.size - ahead);
-}
 
 /// Each pair dials once: who has the other a power of two ahead; if both have, the lower.
 bool Watch::dials(std::uint32_t other) const noexcept {
@@ -78,8 +82,7 @@ std::vector<std::uint32_t> Watch::neighbours() const {
   const auto add_nearest = [&](const auto& rank_at) {
     for (std::uint32_t distance = 1; distance < options_.size; distance *= 2) {
       const std::uint32_t rank = rank_at(distance);
-      const State state = contacts_[rank].state;
-      if (state == State::left || state == State::lost) continue;
+      if (contacts_[rank].state != State::here) continue;
       if (nearest.empty() || nearest.front() != rank) nearest.push_back(rank);
       return;
     }
@@ -90,11 +93,14 @@ std::vector<std::uint32_t> Watch::neighbours() const {
   return nearest;
 }
 
-std::optional<std::uint32_t> Watch::rank_of(const link::Line& line) const {
-  const auto found =
-      std::ranges::find(contacts_, &line, [](const Contact& each) { return each.line.get(); });
-  if (found == contacts_.end()) return std::nullopt;
-  return static_cast<std::uint32_t>(found - contacts_.begin());
+std::optional<Watch::Place> Watch::find(const link::Line& line) const {
+  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
+    const auto& ways = contacts_[rank].ways;
+    for (std::uint32_t way = 0; way < ways.size(); ++way) {
+      if (ways[way].line.get() == &line) return Place{rank, way};
+    }
+  }
+  return std::nullopt;
 }
 
 std::string Watch::name_of(std::uint32_t rank) const {
@@ -107,42 +113,62 @@ void Watch::connect(std::vector<Peer> peers) {
   if (is_closed_) return;
   is_connected_ = true;
   const Instant now = monotonic_clock().now();
-  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
-    contacts_[rank].peer = std::move(peers[rank]);
-  }
   next_beat_ = now + beat_;
   for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
-    if (rank != options_.rank && dials(rank)) dial(rank, now);
+    Contact& contact = contacts_[rank];
+    contact.peer = std::move(peers[rank]);
+    if (rank == options_.rank || !dials(rank)) continue;
+    contact.silence.emplace(beat_, now);
+    contact.ways.resize(contact.peer.addresses.size());
+    for (Way& each : contact.ways) each.next_dial = Deadline(now);
   }
   tick();
 }
 
-void Watch::dial(std::uint32_t rank, Instant now) {
-  Contact& contact = contacts_[rank];
+Instant Watch::dial_those_due(Instant now) {
+  Instant next = Instant::max();
+  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
+    Contact& contact = contacts_[rank];
+    if (contact.state != State::here) continue;
+    for (std::uint32_t way = 0; way < contact.ways.size(); ++way) {
+      if (contact.ways[way].next_dial.passed(now)) dial({rank, way});
+      next = std::min(next, contact.ways[way].next_dial.at());
+    }
+  }
+  return next;
+}
+
+void Watch::dial(const Place& place) {
+  Contact& contact = contacts_[place.rank];
+  Way& way = contact.ways[place.way];
+  way.next_dial = Deadline::never();
   const Hello hello = {.epoch = options_.epoch,
                        .size = options_.size,
                        .rank = options_.rank,
+                       .way = place.way,
                        .instance = contact.peer.instance};
-  auto line = link::Line::dial(reactor_, contact.peer.address, {}, terms_, line_words,
+  auto line = link::Line::dial(reactor_, contact.peer.addresses[place.way], {}, terms_, line_words,
                                hello.encode(), *this);
-  if (!line.ok()) return dial_again(rank, line.status());
-  contact.line = std::move(*line);
-  contact.state = State::dialling;
-  if (!contact.silence) contact.silence.emplace(beat_, now);
+  if (!line.ok()) return dial_again(place, line.status());
+  way.line = std::move(*line);
 }
 
-void Watch::dial_again(std::uint32_t rank, const Status& why) {
-  Contact& contact = contacts_[rank];
-  contact.line.reset();
-  // Nobody listens there any more, or another process: the rank has left, or never came. Who needs
-  // it finds out.
+void Watch::dial_again(const Place& place, const Status& why) {
+  Contact& contact = contacts_[place.rank];
+  Way& way = contact.ways[place.way];
+  way.line.reset();
+  way.is_ready = false;
+  log::line(log::Level::debug, "health: {} can't be reached at {}: {}", name_of(place.rank),
+            contact.peer.addresses[place.way].endpoint().to_string(), why.to_string());
+  // Nobody listens there any more, or another process: the rank has left. Who needs it finds out.
   const bool is_over = why.code() == StatusCode::not_found || why.code() == StatusCode::mismatch ||
-                       why.code() == StatusCode::already_exists ||
                        why.code() == StatusCode::permission_denied;
-  contact.state = is_over ? State::left : State::resting;
-  contact.pause = std::clamp(2 * contact.pause, redial_pause_min, redial_pause_max);
-  contact.next_dial = monotonic_clock().now() + contact.pause;
-  log::line(log::Level::debug, "health: rank {} can't be reached: {}", rank, why.to_string());
+  if (is_over) {
+    contact.state = State::left;
+    return hang_up(contact, {});
+  }
+  way.pause = std::clamp(2 * way.pause, redial_pause_min, redial_pause_max);
+  way.next_dial = Deadline(monotonic_clock().now() + way.pause);
 }
 
 Result<std::string> Watch::on_hello(link::Line& line, std::string_view bytes) {
@@ -153,64 +179,89 @@ Result<std::string> Watch::on_hello(link::Line& line, std::string_view bytes) {
   } else if (hello.instance != instance_ || hello.epoch != options_.epoch ||
              hello.size != options_.size || hello.rank >= options_.size) {
     welcome = Welcome::other_world;
-  } else if (hello.rank == options_.rank || contacts_[hello.rank].state != State::apart) {
+  } else if (hello.rank == options_.rank || hello.way >= doors_.size() ||
+             contacts_[hello.rank].state != State::here) {
     welcome = Welcome::not_awaited;
   }
   std::string answer(1, static_cast<char>(welcome));
   if (welcome != Welcome::welcome) return answer;  // who dialled ends it
   Contact& contact = contacts_[hello.rank];
-  contact.line = door_.admit(line);
-  make_ready(hello.rank);
+  contact.ways.resize(doors_.size());
+  Way& way = contact.ways[hello.way];
+  if (way.line != nullptr) way.line->close();  // of an attempt that was given up
+  for (const auto& each : doors_) {
+    if (auto admitted = each->admit(line)) way.line = std::move(admitted);
+  }
+  make_ready({hello.rank, hello.way});
   return answer;
 }
 
 Status Watch::on_answer(link::Line& line, std::string_view answer) {
   if (Status status = check_answer(answer); !status.ok()) return status;
-  if (const auto rank = rank_of(line)) make_ready(*rank);
+  if (const auto place = find(line)) make_ready(*place);
   return {};
 }
 
-void Watch::make_ready(std::uint32_t rank) {
-  Contact& contact = contacts_[rank];
-  contact.state = State::ready;
+void Watch::make_ready(const Place& place) {
+  Contact& contact = contacts_[place.rank];
+  contact.ways[place.way].is_ready = true;
+  contact.ways[place.way].pause = Duration::zero();
+  contact.was_ready = true;
   contact.silence.emplace(beat_, monotonic_clock().now());
+  for (const Notice& each : inquest_.all()) {
+    contact.ways[place.way].line->send(message_of(Message::notice, encode(each)));
+  }
 }
 
-void Watch::on_end(link::Line& line, const Status& why) {
-  const auto rank = rank_of(line);
-  if (!rank) return door_.forget(line);
-  Contact& contact = contacts_[*rank];
-  if (contact.state == State::dialling) {
-    dial_again(*rank, why);
-    return tick();
+void Watch::hang_up(Contact& contact, std::string_view last_word) {
+  for (Way& each : contact.ways) {
+    each.next_dial = Deadline::never();
+    const std::shared_ptr<link::Line> line = std::exchange(each.line, nullptr);
+    if (line == nullptr) continue;
+    if (!last_word.empty()) line->send(last_word);
+    line->close();
   }
-  contact.line.reset();
-  if (contact.state != State::ready) return;
-  if (why.system_error() == ETIMEDOUT) return note_silence(*rank, options_.failure_timeout);
-  note_death(*rank, why);
+}
+
+/// That a process has ended is seen on all its lines. That packets get lost, on some.
+void Watch::on_end(link::Line& line, const Status& why) {
+  const auto place = find(line);
+  if (!place) {
+    for (const auto& each : doors_) each->forget(line);
+    return;
+  }
+  Way& way = contacts_[place->rank].ways[place->way];
+  const bool is_death =
+      way.is_ready &&
+      (why.system_error() == 0 || why.system_error() == ECONNRESET || why.system_error() == EPIPE);
+  way.line.reset();
+  way.is_ready = false;
+  if (is_death) return note_death(place->rank, why);
+  if (dials(place->rank)) dial_again(*place, why);
+  tick();
 }
 
 void Watch::on_message(link::Line& line, std::string_view message) {
-  const auto rank = rank_of(line);
-  if (!rank || message.empty()) return;
-  Contact& contact = contacts_[*rank];
+  const auto place = find(line);
+  if (!place || message.empty()) return;
+  const std::uint32_t rank = place->rank;
+  Contact& contact = contacts_[rank];
   if (contact.silence) contact.silence->hear(monotonic_clock().now());
   const std::string_view content = message.substr(1);
   const auto kind = static_cast<Message>(message.front());
   if (kind == Message::notice || kind == Message::verdict) {
     auto notice = decode_notice(content);
     if (!notice.ok()) {
-      return log::line(log::Level::warning, "health: {}: {}", name_of(*rank),
+      return log::line(log::Level::warning, "health: {}: {}", name_of(rank),
                        notice.status().to_string());
     }
     if (kind == Message::verdict) return take_verdict(*notice);
     if (concerns_itself_alone(notice->code)) notice->code = StatusCode::aborted;
-    return take_notice(*notice, &line);
+    return take_notice(*notice, rank);
   }
   if (kind != Message::leaving) return;
   contact.state = State::left;
-  line.close();
-  contact.line.reset();
+  hang_up(contact, {});
 }
 
 // --- time ---
@@ -226,11 +277,7 @@ void Watch::tick() {
     }
     next = std::min(next_beat_, listen_for_silence(now));
   }
-  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
-    Contact& contact = contacts_[rank];
-    if (contact.state == State::resting && contact.next_dial <= now) dial(rank, now);
-    if (contact.state == State::resting) next = std::min(next, contact.next_dial);
-  }
+  next = std::min(next, dial_those_due(now));
   if (next != Instant::max()) arm_ticks(next);
 }
 
@@ -244,7 +291,9 @@ void Watch::arm_ticks(Instant next) {
 void Watch::send_beats() {
   const std::string beat = message_of(Message::beat);
   for (const std::uint32_t rank : neighbours()) {
-    if (contacts_[rank].line != nullptr) contacts_[rank].line->send(beat);
+    for (const Way& each : contacts_[rank].ways) {
+      if (each.line != nullptr) each.line->send(beat);
+    }
   }
 }
 
@@ -253,10 +302,10 @@ Instant Watch::listen_for_silence(Instant now) {
   Instant next = Instant::max();
   for (const std::uint32_t rank : neighbours()) {
     Contact& contact = contacts_[rank];
-    const bool is_ready = contact.state == State::ready;
-    if (!contact.silence || (!is_ready && contact.state != State::dialling)) continue;
-    const Duration longest = is_ready ? options_.failure_timeout
-                                      : std::max(options_.failure_timeout, greeting_silence_max);
+    if (!contact.silence) continue;
+    const Duration longest = contact.was_ready
+                                 ? options_.failure_timeout
+                                 : std::max(options_.failure_timeout, greeting_silence_max);
     const Duration lasted = contact.silence->look(now);
     if (lasted >= longest) {
       note_silence(rank, lasted);
@@ -274,24 +323,23 @@ Notice Watch::notice_of(Finding finding, std::uint32_t culprit) const {
 }
 
 void Watch::note_silence(std::uint32_t rank, Duration lasted) {
-  if (contacts_[rank].state == State::lost) return;
   Notice notice = notice_of(Finding::silence, rank);
   notice.what = fmt::format("{} is lost: it has given no sign of life for {}", name_of(rank),
                             format_duration(std::chrono::round<std::chrono::milliseconds>(lasted)));
   notice.hint =
       "see whether its process is stopped, or its host is down or cut off; "
       "HOCKET_FAILURE_TIMEOUT waits longer";
-  take_notice(notice, nullptr);
+  take_notice(notice, {});
 }
 
 void Watch::note_death(std::uint32_t rank, const Status& why) {
   Notice notice = notice_of(Finding::death, rank);
   notice.what = fmt::format("{} has died: {}", name_of(rank), why.what());
   notice.hint = "see its own output and the system's log of its host for why its process ended";
-  take_notice(notice, nullptr);
+  take_notice(notice, {});
 }
 
-void Watch::take_notice(const Notice& notice, const link::Line* from) {
+void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from) {
   const bool is_possible =
       (notice.culprit == nobody || notice.culprit < options_.size) && notice.origin < options_.size;
   if (is_closed_ || !is_possible) return;
@@ -304,17 +352,20 @@ void Watch::take_notice(const Notice& notice, const link::Line* from) {
     reply.what = fmt::format("{} is cut off: it took {} for lost, which is alive",
                              name_of(notice.origin), name_of(options_.rank));
     reply.hint = "see whether the network lets packets through to its host";
-    take_notice(reply, nullptr);
+    take_notice(reply, {});
   } else {
     wards_.alarm(notice);
   }
   arm_inquest();
 }
 
-void Watch::spread(const Notice& notice, const link::Line* except) {
+void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
   const std::string message = message_of(Message::notice, encode(notice));
-  for (const Contact& each : contacts_) {
-    if (each.line != nullptr && each.line.get() != except) each.line->send(message);
+  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
+    if (rank == except) continue;
+    for (const Way& each : contacts_[rank].ways) {
+      if (each.line != nullptr) each.line->send(message);
+    }
   }
 }
 
@@ -343,23 +394,15 @@ void Watch::part_from(const Notice& cause) {
   if (cause.finding == Finding::failure || cause.culprit == options_.rank) return;
   Contact& contact = contacts_[cause.culprit];
   contact.state = State::lost;
-  const std::shared_ptr<link::Line> line = std::exchange(contact.line, nullptr);
-  if (line == nullptr) return;
-  line->send(message_of(Message::verdict, encode(cause)));
-  line->close();
+  hang_up(contact, message_of(Message::verdict, encode(cause)));
 }
 
 void Watch::close() {
   if (std::exchange(is_closed_, true)) return;
   tick_timer_.cancel();
   inquest_timer_.cancel();
-  door_.close();
-  for (Contact& each : contacts_) {
-    if (each.line == nullptr) continue;
-    each.line->send(message_of(Message::leaving));
-    each.line->close();
-    each.line.reset();
-  }
+  for (const auto& each : doors_) each->close();
+  for (Contact& each : contacts_) hang_up(each, message_of(Message::leaving));
 }
 
 }  // namespace hocket::health

@@ -31,38 +31,44 @@ namespace hocket::health {
 class Watch final : public link::LineHost {
  public:
   struct Peer {
-    net::Address address = {};
+    std::vector<net::Address> addresses = {};
     std::string instance = {};
     std::string process = {};
   };
 
   Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
-        Wards& wards, std::string instance, Fd listener);
+        Wards& wards, std::string instance, std::vector<Fd> listeners);
 
-  void open() { door_.open(); }
+  void open();
   /// Begins to dial the others.
   void connect(std::vector<Peer> peers);
   /// This rank has found it out.
-  void note(Notice notice) { take_notice(notice, nullptr); }
+  void note(Notice notice) { take_notice(notice, {}); }
+  /// Nobody asks for this communicator any more.
+  void forget(std::uint64_t communicator) { inquest_.forget(communicator); }
   /// With a farewell.
   void close();
 
  private:
-  enum class State : std::uint8_t {
-    apart,    // no line, and this rank does not dial
-    resting,  // until the next attempt
-    dialling,
-    ready,
-    left,
-    lost,
+  /// Over one of a rank's addresses.
+  struct Way {
+    std::shared_ptr<link::Line> line = {};
+    bool is_ready = false;
+    Deadline next_dial = {};
+    Duration pause = {};
   };
+  enum class State : std::uint8_t { here, left, lost };
   struct Contact {
     Peer peer = {};
-    State state = State::apart;
-    std::shared_ptr<link::Line> line = {};
-    Instant next_dial = {};
-    Duration pause = {};
-    std::optional<Silence> silence = {};
+    State state = State::here;
+    std::vector<Way> ways = {};
+    bool was_ready = false;
+    std::optional<Silence> silence = {};  // once there is a line, or the beginning of one
+  };
+  /// Of a line.
+  struct Place {
+    std::uint32_t rank = 0;
+    std::uint32_t way = 0;
   };
 
   [[nodiscard]] Result<std::string> on_hello(link::Line& line, std::string_view hello) override;
@@ -70,16 +76,17 @@ class Watch final : public link::LineHost {
   void on_message(link::Line& line, std::string_view message) override;
   void on_end(link::Line& line, const Status& why) override;
 
-  [[nodiscard]] bool has_line_to(std::uint32_t other) const noexcept;
   [[nodiscard]] bool dials(std::uint32_t other) const noexcept;
   /// The nearest with a line on either side.
   [[nodiscard]] std::vector<std::uint32_t> neighbours() const;
-  [[nodiscard]] std::optional<std::uint32_t> rank_of(const link::Line& line) const;
+  [[nodiscard]] std::optional<Place> find(const link::Line& line) const;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
 
-  void dial(std::uint32_t rank, Instant now);
-  void dial_again(std::uint32_t rank, const Status& why);
-  void make_ready(std::uint32_t rank);
+  void dial(const Place& place);
+  void dial_again(const Place& place, const Status& why);
+  [[nodiscard]] Instant dial_those_due(Instant now);
+  void make_ready(const Place& place);
+  void hang_up(Contact& contact, std::string_view last_word);
   void tick();
   void arm_ticks(Instant next);
   void send_beats();
@@ -88,9 +95,9 @@ class Watch final : public link::LineHost {
   [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
   void note_silence(std::uint32_t rank, Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
-  void take_notice(const Notice& notice, const link::Line* from);
+  void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
   void take_verdict(const Notice& notice);
-  void spread(const Notice& notice, const link::Line* except);
+  void spread(const Notice& notice, std::optional<std::uint32_t> except);
   void arm_inquest();
   void close_inquest();
   void part_from(const Notice& cause);
@@ -101,8 +108,8 @@ class Watch final : public link::LineHost {
   Wards& wards_;
   const std::string instance_;
   const Duration beat_;
-  std::vector<Contact> contacts_;  // by rank
-  link::Door door_;
+  std::vector<Contact> contacts_;                   // by rank
+  std::vector<std::unique_ptr<link::Door>> doors_;  // one for each of our addresses
   asio::steady_timer tick_timer_;
   asio::steady_timer inquest_timer_;
   Instant next_beat_ = {};

@@ -115,7 +115,7 @@ Status Line::welcome() {
   greeting_.reset();
   stage_ = Stage::ready;
   const std::string surplus = std::exchange(link_.surplus, {});
-  if (Status status = flush(); !status.ok()) return status;
+  if (Status status = transmit(std::exchange(early_, {})); !status.ok()) return status;
   return take(surplus);
 }
 
@@ -152,21 +152,28 @@ Status Line::take(std::string_view bytes) {
 }
 
 void Line::send(std::string_view message) {
-  if (stage_ != Stage::ready) return;
-  std::string bytes;
-  const std::size_t start = wire::open_frame(bytes);
-  bytes += message;
-  wire::close_frame(bytes, start, 0);
-  Status status;
-  if (link_.tls == nullptr) {
-    unsent_ += bytes;
-  } else {
-    status = link_.tls->send(bytes);
-    unsent_ += link_.tls->take_output();
+  if (stage_ == Stage::closed) return;
+  std::string frame;
+  const std::size_t start = wire::open_frame(frame);
+  frame += message;
+  wire::close_frame(frame, start, 0);
+  if (stage_ != Stage::ready) {
+    early_ += frame;
+    return;
   }
-  if (status.ok()) status = flush();
-  // Not from here: the caller is in the midst of something.
-  if (!status.ok()) ::shutdown(link_.socket.get(), SHUT_RDWR);
+  // It ends when that is noticed, not in the midst of what the caller does.
+  if (!transmit(frame).ok()) ::shutdown(link_.socket.get(), SHUT_RDWR);
+}
+
+Status Line::transmit(std::string_view frames) {
+  if (link_.tls == nullptr) {
+    unsent_ += frames;
+  } else if (!frames.empty()) {
+    Status status = link_.tls->send(frames);
+    unsent_ += link_.tls->take_output();
+    if (!status.ok()) return status;
+  }
+  return flush();
 }
 
 Status Line::flush() {

@@ -55,7 +55,7 @@ class Line : public std::enable_shared_from_this<Line> {
                                                           std::string hello, LineHost& host);
   ~Line() { close(); }
 
-  /// Sends what it can at once, and the rest later. Only when ready; else nothing happens.
+  /// Sends what it can at once, and the rest later; before the line is ready, when it is.
   void send(std::string_view message);
   /// Behind what was sent, as far as it can go without waiting. The host hears no more of it.
   void close() noexcept;
@@ -78,6 +78,7 @@ class Line : public std::enable_shared_from_this<Line> {
   [[nodiscard]] Status welcome();
   [[nodiscard]] Status receive();
   [[nodiscard]] Status take(std::string_view bytes);
+  [[nodiscard]] Status transmit(std::string_view frames);
   [[nodiscard]] Status flush();
   void end(const Status& why);
 
@@ -96,6 +97,7 @@ class Line : public std::enable_shared_from_this<Line> {
   std::string hello_ = {};
 
   wire::FrameBuffer incoming_{message_bytes_max};
+  std::string early_ = {};  // frames to be sent once it is ready
   std::string unsent_ = {};
 };
 

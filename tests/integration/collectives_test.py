@@ -201,6 +201,7 @@ class Troubles(unittest.TestCase):
                 self.assertEqual(outcome["rank"], str(each.rank), each.text)
                 self.assertNotEqual(outcome["peer"], "-1", each.text)
                 self.assertLess(float(outcome["seconds"]), SOON_S, each.text)
+        self.assertEqual(len(set(self.told(ranks))), 1, [each.text for each in ranks])
 
     def names(self, ranks: list[Rank], rank: int, code: str) -> None:
         """Somebody tells which rank it was."""

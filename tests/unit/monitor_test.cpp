@@ -47,7 +47,7 @@ class World {
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       auto monitor = Monitor::open({.rank = rank,
                                     .size = size,
-                                    .host = "127.0.0.1",
+                                    .hosts = {"127.0.0.1", "127.0.0.2"},
                                     .credentials = {.job = "test", .secret = "secret"},
                                     .tls = {.mode = tls},
                                     .failure_timeout = 250ms});
@@ -60,12 +60,12 @@ class World {
       each->ward.id = 5;
       each->ward.members = each->members;
       each->ward.fail = [&rank = *each](const Status&) { ++rank.failures; };
-      each->monitor->wards().add(each->ward);
+      each->monitor->add(each->ward);
       REQUIRE(each->monitor->connect(contacts).ok());
     }
   }
   ~World() {
-    for (auto& each : ranks) each->monitor->wards().remove(each->ward);
+    for (auto& each : ranks) each->monitor->remove(each->ward);
   }
 
   std::vector<std::unique_ptr<Rank>> ranks;
@@ -117,13 +117,13 @@ TEST_CASE("nothing is the matter while all live, nor when one leaves") {
 TEST_CASE("who is alone in knowing the cause does not wait for others") {
   World world(2);
   Rank& rank = *world.ranks[0];
-  rank.monitor->wards().conclude(rank.ward, Status(StatusCode::aborted, "enough"));
+  rank.monitor->conclude(rank.ward, Status(StatusCode::aborted, "enough"));
   REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
-  rank.monitor->wards().conclude(rank.ward, Status(StatusCode::aborted, "again"));
+  rank.monitor->conclude(rank.ward, Status(StatusCode::aborted, "again"));
   REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
 }
 
 TEST_CASE("without a secret nobody but this host may dial") {
-  const auto monitor = Monitor::open({.size = 2, .host = "0.0.0.0"});
+  const auto monitor = Monitor::open({.size = 2, .hosts = {"0.0.0.0"}});
   REQUIRE(monitor.status().code() == StatusCode::permission_denied);
 }
