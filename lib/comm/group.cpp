@@ -38,6 +38,9 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
   ward_->id = id_;
   ward_->members = members_;
   ward_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
+  ward_->compare = [this](std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank) {
+    compare(place, tag, world_rank);
+  };
   context_->monitor->add(*ward_);
 }
 
@@ -84,7 +87,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
   };
   if (Status status = comm::check(collective, place_); !status.ok()) return refused(status);
   auto plan = planner_.find(collective);
-  if (!plan.ok()) return refused(plan.status());
+  if (!plan.ok()) return refused(cause_of(plan.status()));
   operation.plan = std::move(*plan);
   const bool is_barrier = collective.kind == CollectiveKind::barrier;
   operation.task = {
@@ -143,10 +146,28 @@ void Group::on_failure(const engine::Failure& failure) noexcept {
     if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
     return Status();
   }));
-  const int awaited = failure.awaited < 0
-                          ? -1
-                          : static_cast<int>(members_[static_cast<std::size_t>(failure.awaited)]);
-  context_->monitor->report(*ward_, group_.in_world(failure.why), operation, awaited);
+  const auto in_world = [&](int rank) {
+    return rank < 0 ? -1 : static_cast<int>(members_[static_cast<std::size_t>(rank)]);
+  };
+  context_->monitor->report(*ward_, {.why = group_.in_world(failure.why),
+                                     .operation = std::move(operation),
+                                     .awaited = in_world(failure.awaited),
+                                     .is_hearsay = failure.is_hearsay});
+}
+
+/// Under the engine's lock.
+void Group::on_stall(const engine::Stall& stall) noexcept {
+  context_->monitor->ask(*ward_, stall.place, stall.tag, members_[stall.awaited]);
+}
+
+/// On the monitor's thread. Ranks that only wait for each other find out so that they called
+/// different operations: no message between them tells.
+void Group::compare(std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank) {
+  const auto ours = group_.calls.at(place);
+  const auto found = std::ranges::find(members_, world_rank);
+  if (!ours || *ours == tag || found == members_.end()) return;
+  const auto peer = static_cast<std::uint32_t>(found - members_.begin());
+  engine().abort(group_, engine::disagreement(*ours, tag, place_.rank, peer));
 }
 
 Status Group::in_group(Status why) const noexcept {
@@ -156,7 +177,7 @@ Status Group::in_group(Status why) const noexcept {
 }
 
 Status Group::cause_of(const Status& why) const noexcept {
-  if (ward_ == nullptr) return why;
+  if (ward_ == nullptr || health::is_own_affair(why.code())) return why;
   Status cause = context_->monitor->cause_of(*ward_);
   return cause.ok() ? why : in_group(std::move(cause));
 }

@@ -28,7 +28,7 @@ struct Devices;
 
 /// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where
 /// memory or threads run out, the communicator fails.
-class Group final : private engine::FailureObserver {
+class Group final : private engine::GroupObserver {
  public:
   /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two
   /// communicators that share a process have one id.
@@ -104,10 +104,13 @@ class Group final : private engine::FailureObserver {
 
  private:
   void on_failure(const engine::Failure& failure) noexcept override;
+  void on_stall(const engine::Stall& stall) noexcept override;
+  /// With what this rank called at that place.
+  void compare(std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank);
   /// With a peer of the world as a rank of this communicator.
   [[nodiscard]] Status in_group(Status why) const noexcept;
-  /// Why the communicator failed, as all its ranks are told; `why` itself if that is not found out
-  /// in a moment, or if it has not failed.
+  /// Why the communicator failed, as all its ranks are told; `why` itself if it is this rank's own
+  /// affair, is not found out in a moment, or the communicator has not failed.
   [[nodiscard]] Status cause_of(const Status& why) const noexcept;
 
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above

@@ -225,6 +225,7 @@ Result<ChannelId> Engine::open(Group& group, std::uint32_t peer, std::uint64_t l
 }
 
 Result<ChannelId> Engine::open_channel(Group& group, std::uint32_t peer, std::uint64_t lane) {
+  if (!group.failure.ok()) return group.failure;
   group.channels.emplace_back();  // first the memory, so that no channel is open and nobody's
   group.channels.pop_back();
   auto channel = transport_->open(peer, lane);
@@ -288,6 +289,7 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (moved) continue;
     const Instant now = monotonic_clock().now();
     executor_.expire(now);
+    executor_.look_for_stalls(now);
     if (is_over() || deadline.passed(now)) break;
     if (wait.looks == 0) wait.begin = now;
     if (!wait.slept) {
@@ -326,7 +328,8 @@ Duration Engine::spin(Leader as) const noexcept {
 void Engine::sleep(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   // A thread that entered since the last look may have begun what nobody would move on.
   if (executor_.has_local_work() || !transport_->prepare_to_sleep()) return;
-  const Duration most = deadline.or_sooner(executor_.deadline()).remaining(monotonic_clock().now());
+  const Deadline until = deadline.or_sooner(executor_.deadline()).or_sooner(executor_.next_look());
+  const Duration most = until.remaining(monotonic_clock().now());
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(most);
   const timespec timeout = {.tv_sec = seconds.count(), .tv_nsec = (most - seconds).count()};
   std::array<pollfd, 2> sources = {

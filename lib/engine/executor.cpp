@@ -37,6 +37,8 @@ struct Token {
 };
 
 constexpr std::size_t posted_together = 16;
+/// Between two looks at whether operations get on: ranks seldom wait so long for each other.
+constexpr Duration stall_pause = std::chrono::milliseconds(30);
 constexpr std::uint32_t busy_polls_max = 8;
 /// To copy as much takes about as long as to post a message.
 constexpr std::uint64_t long_work_bytes = 16 << 10;
@@ -277,7 +279,10 @@ void Executor::tell_observer(const Group& group) const noexcept {
   const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
     return each->task.group == &group && each->task.work != nullptr;
   });
-  if (run == runs_.end()) return group.observer->on_failure({.why = group.failure});
+  const bool is_hearsay = is_told_by_peer(group.failure);
+  if (run == runs_.end()) {
+    return group.observer->on_failure({.why = group.failure, .is_hearsay = is_hearsay});
+  }
   const int awaited = awaited_step(**run);
   const bool knows_step = group.failure.step() >= 0;
   const Status why = knows_step ? group.failure : Status(group.failure).with_step(awaited);
@@ -287,7 +292,8 @@ void Executor::tell_observer(const Group& group) const noexcept {
        .tag = (*run)->tag,
        .number = (*run)->task.number,
        .awaited =
-           awaited < 0 ? -1 : static_cast<int>(steps[static_cast<std::size_t>(awaited)].peer)});
+           awaited < 0 ? -1 : static_cast<int>(steps[static_cast<std::size_t>(awaited)].peer),
+       .is_hearsay = is_hearsay});
 }
 
 void Executor::close(const Group& group, const Status& why) noexcept {
@@ -319,6 +325,30 @@ void Executor::expire(Instant now) noexcept {
       if (const Status late = group->mailbox->expire(now); !late.ok()) fail(*group, late);
     });
   }
+}
+
+/// Of an operation that has not got on since the last look.
+void Executor::look_for_stalls(Instant now) noexcept {
+  if (now < next_look_) return;
+  next_look_ = now + stall_pause;
+  for (const auto& run : runs_) {
+    Group* const group = run->task.group;
+    if (group == nullptr || group->observer == nullptr || run->is_stall_told) continue;
+    if (std::exchange(run->looked_at, run->completed) != run->completed) continue;
+    run->is_stall_told = true;
+    const int awaited = awaited_step(*run);
+    if (awaited < 0 || !run->failure.ok()) continue;
+    const auto& step = run->plan().steps[static_cast<std::size_t>(awaited)];
+    group->observer->on_stall({.place = run->place, .tag = run->tag, .awaited = step.peer});
+  }
+}
+
+Deadline Executor::next_look() const noexcept {
+  const bool is_awaited = std::ranges::any_of(runs_, [](const auto& run) {
+    const Group* const group = run->task.group;
+    return group != nullptr && group->observer != nullptr && !run->is_stall_told;
+  });
+  return is_awaited ? Deadline(next_look_) : Deadline::never();
 }
 
 Deadline Executor::deadline() const noexcept {
@@ -542,6 +572,7 @@ void Executor::complete_mail(TransportCompletion& completion) {
     return complete_in_full(run, completion);
   }
   --run.under_way;
+  ++run.completed;
   if (token.slot != Token::no_slot) {
     const Arrival arrival(*this, token.slot, completion);
     run.reduce_message(token.step, 0, completion.bytes, arrival.memory());
@@ -561,6 +592,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   const Instruction& it = run.code[token.step];
   --run.under_way;
+  ++run.completed;
   std::uint64_t begin = 0;
   std::uint64_t expected = it.bytes;
   if (run.cuts_through) {

@@ -68,6 +68,10 @@ class Executor {
   void expire(Instant now) noexcept;
   /// The next one, of operations that run.
   [[nodiscard]] Deadline deadline() const noexcept;
+  /// Tells observers of operations that wait for others. To be called often.
+  void look_for_stalls(Instant now) noexcept;
+  /// When that could find something.
+  [[nodiscard]] Deadline next_look() const noexcept;
 
   /// Whether parts of a large operation are under way: to wait for these says nothing of how soon
   /// something small would come.
@@ -140,6 +144,7 @@ class Executor {
   std::vector<StepId> local_;         // with local work left: a segment at a time
   bool has_ended_groups_ = false;
   std::uint32_t busy_polls_ = 0;
+  Instant next_look_ = {};
   OpList outgoing_;
   OpList refused_;
   std::array<TransportCompletion, 64> completions_ = {};  // of one poll

@@ -1,8 +1,11 @@
 // What the operations of one communicator share.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,16 +24,55 @@ struct Failure {
   std::uint64_t tag = 0;     // of the operation under way; 0: none
   std::uint64_t number = 0;  // of that operation, if its caller has numbered it
   int awaited = -1;          // for which rank of the group it was waiting
+  bool is_hearsay = false;   // another rank has failed, and said why
 };
 
-class FailureObserver {
+/// An operation that waits for another rank, longer than it takes to say so.
+struct Stall {
+  std::uint64_t place = 0;  // of the operation among all of its group
+  std::uint64_t tag = 0;
+  std::uint32_t awaited = 0;
+};
+
+/// Under the engine's lock: it waits for nothing.
+class GroupObserver {
  public:
-  /// Once. Under the engine's lock: it waits for nothing.
+  /// Once.
   virtual void on_failure(const Failure& failure) noexcept = 0;
+  /// At most once for each operation.
+  virtual void on_stall(const Stall& stall) noexcept = 0;
 
  protected:
-  ~FailureObserver() = default;
+  ~GroupObserver() = default;
 };
+
+/// The tags of a group's last operations. The engine adds, any thread reads.
+class Calls {
+ public:
+  static constexpr std::uint64_t kept = 64;
+
+  /// Gives its place.
+  std::uint64_t add(std::uint64_t tag) noexcept {
+    const std::uint64_t place = count_.load(std::memory_order_relaxed);
+    tags_[place % kept].store(tag, std::memory_order_release);
+    count_.store(place + 1, std::memory_order_release);
+    return place;
+  }
+  /// Nothing if it has not begun, or has been forgotten.
+  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t place) const noexcept {
+    if (place >= count_.load(std::memory_order_acquire)) return std::nullopt;
+    const std::uint64_t tag = tags_[place % kept].load(std::memory_order_acquire);
+    if (place + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
+    return tag;
+  }
+
+ private:
+  std::atomic<std::uint64_t> count_ = 0;
+  std::array<std::atomic<std::uint64_t>, kept> tags_ = {};
+};
+
+/// Whether the failure is the reason for which another rank closed a channel (reason.cpp).
+[[nodiscard]] bool is_told_by_peer(const Status& failure) noexcept;
 
 /// They run one after the other, as issued: on one channel all messages of one come before those of
 /// the next. When one fails, so do all.
@@ -47,10 +89,11 @@ struct Group {
   bool is_busy = false;
   std::vector<Task> queue = {};  // those behind the one that runs
   std::size_t queue_head = 0;
-  Tag::History history = {};   // of the operations that have begun
+  Tag::History history = {};  // of the operations that have begun
+  Calls calls = {};
   Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
-  FailureObserver* observer = nullptr;
+  GroupObserver* observer = nullptr;
   int accused = -1;  // this rank's own number, once another rank has failed because of it
 
   // Of Engine::abort().

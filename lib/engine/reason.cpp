@@ -80,3 +80,12 @@ Status closed_by_peer(std::uint32_t peer, std::uint64_t reason) {
 }
 
 }  // namespace hocket::inline v0
+
+namespace hocket::engine {
+
+/// closed_by_peer() has made it, whoever has added to it since.
+bool is_told_by_peer(const Status& failure) noexcept {
+  return std::string_view(failure.where().file) == SourceLocation::here().file;
+}
+
+}  // namespace hocket::engine

@@ -13,12 +13,13 @@ Inquest::Subject Inquest::subject_of(const Notice& notice) noexcept {
   return {.rank = notice.culprit};
 }
 
-/// Of two on the same subject: the surer, else that which knows an operation, else the earlier.
+/// Of two on the same subject: the surer, the more telling, else the earlier.
 bool Inquest::is_better(const Notice& a, const Notice& b) noexcept {
   const auto key = [](const Notice& each) {
     const bool is_doubtful = each.finding == Finding::silence;
     const bool is_vague = each.code != StatusCode::mismatch;
-    return std::tuple(is_doubtful, is_vague, each.operation.empty(), each.time, each.origin);
+    return std::tuple(is_doubtful, is_vague, each.is_hearsay, each.operation.empty(), each.time,
+                      each.origin);
   };
   return key(a) < key(b);
 }
@@ -94,9 +95,25 @@ void Inquest::complete_deaths() {
   }
 }
 
+/// Who found it out may have been in no operation, or in another one.
+void Inquest::complete_failures() {
+  for (auto& [subject, each] : cases_) {
+    if (subject.rank != nobody || !each.best.operation.empty()) continue;
+    const Notice* told = nullptr;
+    for (const auto& [origin, notice] : each.told) {
+      const bool tells = !notice.operation.empty();
+      if (tells && (told == nullptr || is_better(notice, *told))) told = &notice;
+    }
+    if (told == nullptr) continue;
+    each.best.operation = told->operation;
+    each.best.step = told->step;
+  }
+}
+
 std::vector<Notice> Inquest::close() {
   drop_accusations_of_the_deaf();
   find_who_is_late();
+  complete_failures();
   complete_deaths();
   std::vector<Case> found;
   for (auto& [subject, each] : cases_) {

@@ -60,6 +60,7 @@ class Inquest {
   [[nodiscard]] bool is_settled(const Subject& subject) const;
   void drop_accusations_of_the_deaf();
   void find_who_is_late();
+  void complete_failures();
   void complete_deaths();
 
   std::map<Subject, Case> cases_;

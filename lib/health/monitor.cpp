@@ -192,24 +192,36 @@ void Monitor::remove(Ward& ward) noexcept {
   }));
 }
 
-void Monitor::report(Ward& ward, const Status& why, std::string_view operation,
-                     int awaited) noexcept {
-  wards_.note_failure(ward);
+void Monitor::report(Ward& ward, const Report& report) noexcept {
+  const bool is_alarmed = wards_.note_failure(ward);
   // Without memory for it the others are not told by this rank, nor is this rank.
   static_cast<void>(described([&] {
     Notice notice = {.finding = Finding::failure,
                      .origin = options_.rank,
-                     .culprit = rank_or_nobody(why.peer()),
+                     .culprit = rank_or_nobody(report.why.peer()),
                      .communicator = ward.id,
-                     .code = why.code(),
-                     .system_error = why.system_error(),
+                     .code = report.why.code(),
+                     .system_error = report.why.system_error(),
                      .time = time_of_day(),
-                     .what = std::string(why.what()),
-                     .hint = std::string(why.hint()),
-                     .operation = std::string(operation),
-                     .step = why.step(),
-                     .awaited = rank_or_nobody(awaited)};
+                     .what = std::string(report.why.what()),
+                     .hint = std::string(report.why.hint()),
+                     .operation = report.operation,
+                     .step = report.why.step(),
+                     .awaited = rank_or_nobody(report.awaited),
+                     .is_hearsay = report.is_hearsay || is_alarmed};
     reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
+    return Status();
+  }));
+}
+
+void Monitor::ask(const Ward& ward, std::uint64_t place, std::uint64_t tag,
+                  std::uint32_t awaited) noexcept {
+  static_cast<void>(described([&] {
+    reactor_->post([watch = watch_, question = Question{.from = options_.rank,
+                                                        .to = awaited,
+                                                        .communicator = ward.id,
+                                                        .place = place,
+                                                        .tag = tag}] { watch->ask(question); });
     return Status();
   }));
 }

@@ -40,6 +40,14 @@ struct MonitorOptions {
   Duration failure_timeout = std::chrono::seconds(2);
 };
 
+/// How a communicator failed; ranks are those of the world.
+struct Report {
+  const Status& why;
+  std::string operation = {};  // that was under way
+  int awaited = -1;            // for whom it was waiting
+  bool is_hearsay = false;     // another rank has said so
+};
+
 /// Any thread.
 class Monitor {
  public:
@@ -67,9 +75,12 @@ class Monitor {
   void remove(Ward& ward) noexcept;
   /// What ended it is known here beyond doubt: nobody waits to find out more.
   void conclude(Ward& ward, const Status& why) noexcept { wards_.conclude(ward, why); }
-  /// What has ended a communicator here, with ranks of the world. `operation` was under way, and
-  /// was waiting for rank `awaited`, -1 for none. Never waits.
-  void report(Ward& ward, const Status& why, std::string_view operation, int awaited) noexcept;
+  /// What has ended a communicator here. Never waits.
+  void report(Ward& ward, const Report& report) noexcept;
+  /// An operation of the communicator, the one at this place, waits for rank `awaited` of the
+  /// world: it is asked whether it has called the same. Never waits.
+  void ask(const Ward& ward, std::uint64_t place, std::uint64_t tag,
+           std::uint32_t awaited) noexcept;
   /// Why the communicator failed, as all its ranks are told. Waits a moment until that is found
   /// out. Success if it is not known.
   [[nodiscard]] Status cause_of(Ward& ward) noexcept;

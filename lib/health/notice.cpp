@@ -31,6 +31,12 @@ Status Notice::status() const {
   return status;
 }
 
+bool is_own_affair(StatusCode code) noexcept {
+  return code != StatusCode::peer_lost && code != StatusCode::timeout &&
+         code != StatusCode::mismatch && code != StatusCode::limit_exceeded &&
+         code != StatusCode::aborted;
+}
+
 std::int64_t time_of_day() noexcept {
   using namespace std::chrono;
   return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
@@ -51,6 +57,7 @@ std::string encode(const Notice& notice) {
   writer.text(notice.operation);
   writer.integer(static_cast<std::uint32_t>(notice.step));
   writer.integer(notice.awaited);
+  writer.integer(static_cast<std::uint8_t>(notice.is_hearsay ? 1 : 0));
   return bytes;
 }
 
@@ -69,6 +76,7 @@ Result<Notice> decode_notice(std::string_view bytes) {
   notice.operation = reader.text();
   notice.step = static_cast<std::int32_t>(reader.integer<std::uint32_t>());
   notice.awaited = reader.integer<std::uint32_t>();
+  notice.is_hearsay = reader.integer<std::uint8_t>() != 0;
   const bool is_finding = notice.finding >= Finding::death && notice.finding <= Finding::failure;
   if (!reader.ended_well() || !is_finding || notice.time < 0 || notice.code == StatusCode::ok ||
       name(notice.code) == "unknown") {

@@ -20,6 +20,9 @@ enum class Finding : std::uint8_t {
 
 inline constexpr std::uint32_t nobody = UINT32_MAX;
 
+/// Of what its own system, device or program refused a rank: to others it has but given up.
+[[nodiscard]] bool is_own_affair(StatusCode code) noexcept;
+
 struct Notice {
   Finding finding = Finding::death;
   std::uint32_t origin = 0;
@@ -33,6 +36,7 @@ struct Notice {
   std::string operation = {};  // in which it was met, "all_reduce #12"; empty outside of one
   std::int32_t step = -1;
   std::uint32_t awaited = nobody;  // for whom the origin was waiting in that step
+  bool is_hearsay = false;         // the origin was told, and has not found it out itself
 
   /// What a failure of this rank's calls is: the same on all ranks, ranks being those of the world.
   [[nodiscard]] Status status() const;

@@ -22,16 +22,17 @@ void Wards::remove(Ward& ward) noexcept {
   std::erase(wards_, &ward);
 }
 
-void Wards::note_failure(Ward& ward) noexcept {
+bool Wards::note_failure(Ward& ward) noexcept {
   const std::lock_guard lock(mutex_);
   ward.is_failing = true;
+  return ward.is_alarmed;
 }
 
 void Wards::alarm(const Notice& notice) {
   const std::lock_guard lock(mutex_);
   for (Ward* const ward : wards_) {
     if (ward->is_failing || !Inquest::first_for({&notice, 1}, ward->id, ward->members)) continue;
-    ward->is_failing = true;
+    ward->is_failing = ward->is_alarmed = true;
     ward->fail(notice.status());
   }
 }
@@ -50,6 +51,14 @@ void Wards::settle(std::span<const Notice> causes) {
     ward->fail(ward->cause);
   }
   changed_.notify_all();
+}
+
+void Wards::ask(std::uint64_t communicator, std::uint64_t place, std::uint64_t tag,
+                std::uint32_t rank) {
+  const std::lock_guard lock(mutex_);
+  for (Ward* const ward : wards_) {
+    if (ward->id == communicator && !ward->is_failing) ward->compare(place, tag, rank);
+  }
 }
 
 void Wards::conclude(Ward& ward, const Status& why) noexcept {

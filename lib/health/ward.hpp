@@ -22,9 +22,13 @@ struct Ward {
   std::span<const std::uint32_t> members = {};
   /// Ends what is under way, for this reason. Waits for nothing.
   std::function<void(const Status&)> fail = {};
+  /// A rank of the world waits in its operation at that place, of this tag: fails if this rank has
+  /// called another one there. Waits for nothing.
+  std::function<void(std::uint64_t place, std::uint64_t tag, std::uint32_t rank)> compare = {};
 
   // Of Wards.
   bool is_failing = false;  // it has failed; why is being found out
+  bool is_alarmed = false;  // because other ranks say so
   Status cause = {};        // why, once that is known; with ranks of the world
 };
 
@@ -35,12 +39,14 @@ class Wards {
   void add(Ward& ward);
   void remove(Ward& ward) noexcept;
 
-  /// It has failed by itself.
-  void note_failure(Ward& ward) noexcept;
+  /// It has failed. Whether it was told to.
+  bool note_failure(Ward& ward) noexcept;
   /// Something has ended, which is being looked into: those that it concerns fail.
   void alarm(const Notice& notice);
   /// What was found out, the first cause first.
   void settle(std::span<const Notice> causes);
+  /// Lets it compare.
+  void ask(std::uint64_t communicator, std::uint64_t place, std::uint64_t tag, std::uint32_t rank);
   /// What ended it is known here beyond doubt.
   void conclude(Ward& ward, const Status& why) noexcept;
 

@@ -29,6 +29,7 @@ enum class Message : char {
   beat = 'b',
   notice = 'n',   // what a rank has noticed, or passes on
   verdict = 'v',  // what was decided about the receiver
+  question = 'q',
   leaving = 'l',
 };
 
@@ -36,12 +37,6 @@ std::string message_of(Message kind, std::string_view content = {}) {
   std::string message(1, static_cast<char>(kind));
   message += content;
   return message;
-}
-
-/// What its own system or memory refused a rank: to others it has but given up.
-bool concerns_itself_alone(StatusCode code) noexcept {
-  return code != StatusCode::peer_lost && code != StatusCode::timeout &&
-         code != StatusCode::mismatch && code != StatusCode::limit_exceeded;
 }
 
 }  // namespace
@@ -256,8 +251,13 @@ void Watch::on_message(link::Line& line, std::string_view message) {
                        notice.status().to_string());
     }
     if (kind == Message::verdict) return take_verdict(*notice);
-    if (concerns_itself_alone(notice->code)) notice->code = StatusCode::aborted;
+    if (is_own_affair(notice->code)) notice->code = StatusCode::aborted;
     return take_notice(*notice, rank);
+  }
+  if (kind == Message::question) {
+    const auto question = decode_question(content);
+    if (question.ok() && question->to < options_.size) ask(*question);
+    return;
   }
   if (kind != Message::leaving) return;
   contact.state = State::left;
@@ -366,6 +366,21 @@ void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
     for (const Way& each : contacts_[rank].ways) {
       if (each.line != nullptr) each.line->send(message);
     }
+  }
+}
+
+/// By way of ranks that are nearer, half of the distance at least with each.
+void Watch::ask(const Question& question) {
+  if (is_closed_) return;
+  if (question.to == options_.rank) {
+    return wards_.ask(question.communicator, question.place, question.tag, question.from);
+  }
+  const std::uint32_t distance = (question.to + options_.size - options_.rank) % options_.size;
+  for (std::uint32_t stride = std::bit_floor(distance); stride > 0; stride /= 2) {
+    Contact& next = contacts_[(options_.rank + stride) % options_.size];
+    const auto way = std::ranges::find_if(next.ways, &Way::is_ready);
+    if (way == next.ways.end()) continue;
+    return way->line->send(message_of(Message::question, encode(question)));
   }
 }
 

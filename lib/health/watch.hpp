@@ -17,6 +17,7 @@
 #include "base/fd.hpp"
 #include "health/inquest.hpp"
 #include "health/monitor.hpp"
+#include "health/question.hpp"
 #include "health/silence.hpp"
 #include "health/ward.hpp"
 #include "link/door.hpp"
@@ -44,6 +45,8 @@ class Watch final : public link::LineHost {
   void connect(std::vector<Peer> peers);
   /// This rank has found it out.
   void note(Notice notice) { take_notice(notice, {}); }
+  /// Sends it on its way, or lets this rank compare.
+  void ask(const Question& question);
   /// Nobody asks for this communicator any more.
   void forget(std::uint64_t communicator) { inquest_.forget(communicator); }
   /// With a farewell.

@@ -87,7 +87,7 @@ TEST_CASE("a failure of one rank becomes that of all, in the same words") {
       World world(size, tls);
       std::this_thread::sleep_for(100ms);  // lines come up in the background
       Rank& first = *world.ranks.front();
-      first.monitor->report(first.ward, a_failure(), "all_reduce #9", 1);
+      first.monitor->report(first.ward, {.why = a_failure(), .operation = "all_reduce #9"});
       const Status cause = first.monitor->cause_of(first.ward);
       REQUIRE(cause.code() == StatusCode::mismatch);
       REQUIRE(cause.step() == 4);

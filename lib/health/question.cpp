@@ -1,0 +1,31 @@
+#include "health/question.hpp"
+
+#include "wire/fields.hpp"
+
+namespace hocket::health {
+
+std::string encode(const Question& question) {
+  std::string bytes;
+  wire::FieldWriter writer(bytes);
+  writer.integer(question.from);
+  writer.integer(question.to);
+  writer.integer(question.communicator);
+  writer.integer(question.place);
+  writer.integer(question.tag);
+  return bytes;
+}
+
+Result<Question> decode_question(std::string_view bytes) {
+  wire::FieldReader reader(bytes);
+  Question question;
+  question.from = reader.integer<std::uint32_t>();
+  question.to = reader.integer<std::uint32_t>();
+  question.communicator = reader.integer<std::uint64_t>();
+  question.place = reader.integer<std::uint64_t>();
+  question.tag = reader.integer<std::uint64_t>();
+  if (reader.ended_well()) return question;
+  return Status(StatusCode::protocol_error, "another rank sent a question that can't be read")
+      .with_hint("do all ranks use the same version of Hocket?");
+}
+
+}  // namespace hocket::health

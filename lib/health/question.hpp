@@ -1,0 +1,24 @@
+// What a rank asks one that keeps it waiting: do you do the same as I?
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "hocket/status.hpp"
+
+namespace hocket::health {
+
+struct Question {
+  std::uint32_t from = 0;
+  std::uint32_t to = 0;
+  std::uint64_t communicator = 0;
+  std::uint64_t place = 0;  // of the operation among all of the communicator
+  std::uint64_t tag = 0;    // of that operation
+};
+
+[[nodiscard]] std::string encode(const Question& question);
+/// protocol_error for what is none.
+[[nodiscard]] Result<Question> decode_question(std::string_view bytes);
+
+}  // namespace hocket::health
