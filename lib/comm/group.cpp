@@ -143,6 +143,7 @@ void Group::on_failure(const engine::Failure& failure) noexcept {
   std::string operation;
   static_cast<void>(described([&] {
     if (failure.tag != 0) operation = engine::describe_call(failure.tag);
+    if (failure.message != nullptr) operation = describe(*failure.message);
     if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
     return Status();
   }));

@@ -23,6 +23,9 @@ namespace hocket::comm {
 
 struct Devices;
 
+/// For people: "recv from 0 with tag 3".
+[[nodiscard]] std::string describe(const engine::Parcel& parcel);
+
 [[nodiscard]] Received received_of(const Message& message,
                                    const engine::Received& received) noexcept;
 

@@ -19,6 +19,17 @@ std::string describe(const Message& message) {
   return fmt::format("{} {} with {}", message.is_sent ? "send to" : "recv from", peer, tag);
 }
 
+}  // namespace
+
+std::string describe(const engine::Parcel& parcel) {
+  return describe(
+      Message{.is_sent = parcel.sends,
+              .peer = parcel.peer == engine::any_rank ? any_rank : static_cast<int>(parcel.peer),
+              .tag = parcel.tag == engine::any_tag ? any_tag : static_cast<int>(parcel.tag)});
+}
+
+namespace {
+
 Status check(const Message& message, const Place& place) {
   const auto wrong = [&](std::string what) {
     return Status(StatusCode::invalid_argument, std::move(what)).with_operation(describe(message));

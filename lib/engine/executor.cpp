@@ -72,6 +72,13 @@ Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
   return std::move(why).with_rank(static_cast<int>(plan.rank));
 }
 
+/// The other end has left, without having failed.
+bool has_left(const Group& group, std::uint32_t peer, const Status& failure) noexcept {
+  const std::uint32_t in_world = group.members.empty() ? peer : group.members[peer];
+  return is_told_by_peer(failure) && failure.code() == StatusCode::peer_lost &&
+         failure.peer() == static_cast<int>(in_world);
+}
+
 /// The step for whose peer an operation waits; -1 if it waits for nobody.
 int awaited_step(const Run& run) {
   const plan::Plan& plan = run.plan();
@@ -281,7 +288,10 @@ void Executor::tell_observer(const Group& group) const noexcept {
   });
   const bool is_hearsay = is_told_by_peer(group.failure);
   if (run == runs_.end()) {
-    return group.observer->on_failure({.why = group.failure, .is_hearsay = is_hearsay});
+    const Parcel* const message =
+        group.mailbox == nullptr ? nullptr : group.mailbox->any_under_way();
+    return group.observer->on_failure(
+        {.why = group.failure, .message = message, .is_hearsay = is_hearsay});
   }
   const int awaited = awaited_step(**run);
   const bool knows_step = group.failure.step() >= 0;
@@ -555,8 +565,11 @@ void Executor::complete_mail(TransportCompletion& completion) {
   const Token token = Token::unpacked(completion.token);
   Group& group = *mailing_[token.slot];
   if (!completion.status.ok()) {
-    completion.status = group.in_group(std::move(completion.status), group.mailbox->rank(),
-                                       group.mailbox->peer_of(token.step));
+    const std::uint32_t peer = group.mailbox->peer_of(token.step);
+    const bool is_departure = has_left(group, peer, completion.status);
+    completion.status = group.in_group(std::move(completion.status), group.mailbox->rank(), peer);
+    // Whoever observes the group wants all ranks to end alike; else it goes on without that peer.
+    if (!is_departure && group.observer != nullptr) fail(group, completion.status);
   }
   const Status failure = group.mailbox->complete(token.step, completion, outgoing_);
   if (!failure.ok()) return fail(group, failure);

@@ -17,14 +17,16 @@
 namespace hocket::engine {
 
 class Mailbox;
+struct Parcel;
 
 /// What a group has failed of, and what it was doing.
 struct Failure {
-  const Status& why;         // with ranks of the group; the step, where one is known
-  std::uint64_t tag = 0;     // of the operation under way; 0: none
-  std::uint64_t number = 0;  // of that operation, if its caller has numbered it
-  int awaited = -1;          // for which rank of the group it was waiting
-  bool is_hearsay = false;   // another rank has failed, and said why
+  const Status& why;                // with ranks of the group; the step, where one is known
+  std::uint64_t tag = 0;            // of the operation under way; 0: none
+  const Parcel* message = nullptr;  // that is under way, if there is no operation
+  std::uint64_t number = 0;         // of that operation, if its caller has numbered it
+  int awaited = -1;                 // for which rank of the group it was waiting
+  bool is_hearsay = false;          // another rank has failed, and said why
 };
 
 /// An operation that waits for another rank, longer than it takes to say so.

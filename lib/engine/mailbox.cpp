@@ -45,6 +45,12 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexc
 Mailbox::Mailbox(std::uint32_t rank, std::uint32_t size)
     : rank_(rank), peers_(size), buffers_(buffer_bytes) {}
 
+const Parcel* Mailbox::any_under_way() const noexcept {
+  const auto found = std::ranges::find_if(
+      items_, [](const Item& each) { return each.is_used && each.parcel.work != nullptr; });
+  return found == items_.end() ? nullptr : &found->parcel;
+}
+
 void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, OpList& outgoing) {
   peers_[peer] = {
       .is_open = true, .letters = letters, .payloads = payloads, .credits = credits_max};

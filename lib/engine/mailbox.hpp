@@ -54,6 +54,9 @@ class Mailbox {
   Mailbox(const Mailbox&) = delete;
   Mailbox& operator=(const Mailbox&) = delete;
 
+  /// One of the messages that are not over; null if all are.
+  [[nodiscard]] const Parcel* any_under_way() const noexcept;
+
   // All below belongs to the engine. Ops go into `outgoing`; what they carry in `token`, with those
   // of the base, comes back by complete(). What throws, for want of memory, leaves the mailbox such
   // that fail() ends all that is not over.

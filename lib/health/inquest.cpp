@@ -34,7 +34,10 @@ bool Inquest::add(const Notice& notice, Instant now) {
   const bool is_known =
       is_settled(subject) || (notice.culprit != nobody && is_gone(notice.culprit));
   if (is_known) return false;
-  if (cases_.empty()) due_ = Deadline(now + settling_time);
+  if (cases_.empty()) {
+    alarm_due_ = Deadline(now + settling_time / 2);
+    due_ = Deadline(now + settling_time);
+  }
   const auto [found, is_new] = cases_.try_emplace(subject);
   Case& known = found->second;
   const auto [own, is_first] = known.told.try_emplace(notice.origin, notice);
@@ -130,13 +133,13 @@ std::vector<Notice> Inquest::close() {
   }
   causes_.insert(causes_.end(), causes.begin(), causes.end());
   cases_.clear();
-  due_ = Deadline::never();
+  alarm_due_ = due_ = Deadline::never();
   return causes;
 }
 
 void Inquest::settle(const Notice& notice) {
   cases_.erase(subject_of(notice));
-  if (cases_.empty()) due_ = Deadline::never();
+  if (cases_.empty()) alarm_due_ = due_ = Deadline::never();
   if (!is_settled(subject_of(notice))) causes_.push_back(notice);
 }
 
@@ -146,6 +149,12 @@ std::vector<Notice> Inquest::all() const {
     for (const auto& [origin, notice] : each.told) all.push_back(notice);
   }
   return all;
+}
+
+std::vector<Notice> Inquest::open_cases() const {
+  std::vector<Notice> open;
+  for (const auto& [subject, each] : cases_) open.push_back(each.best);
+  return open;
 }
 
 const Notice* Inquest::first_for(std::span<const Notice> causes, std::uint64_t communicator,
@@ -168,7 +177,7 @@ void Inquest::forget(std::uint64_t communicator) {
     return each.finding == Finding::failure && each.communicator == communicator;
   });
   cases_.erase({.communicator = communicator});
-  if (cases_.empty()) due_ = Deadline::never();
+  if (cases_.empty()) alarm_due_ = due_ = Deadline::never();
 }
 
 }  // namespace hocket::health

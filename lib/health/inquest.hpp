@@ -24,6 +24,9 @@ class Inquest {
 
   /// True if it says something new: it is to be passed on.
   bool add(const Notice& notice, Instant now);
+  /// When those fail that it concerns, if they have not: what has reached them by then may still
+  /// bring their operations to an end, and what they were doing belongs into the story.
+  [[nodiscard]] Deadline alarm_due() const noexcept { return alarm_due_; }
   /// When to decide.
   [[nodiscard]] Deadline due() const noexcept { return due_; }
   /// Decides. What was found out now, the first cause first.
@@ -37,6 +40,8 @@ class Inquest {
                                                std::span<const std::uint32_t> members);
   /// All that there is to tell one who knows nothing yet.
   [[nodiscard]] std::vector<Notice> all() const;
+  /// What is not decided yet, one for each event.
+  [[nodiscard]] std::vector<Notice> open_cases() const;
   [[nodiscard]] bool is_gone(std::uint32_t rank) const;
   /// Nobody will ask for this communicator any more.
   void forget(std::uint64_t communicator);
@@ -65,6 +70,7 @@ class Inquest {
 
   std::map<Subject, Case> cases_;
   std::vector<Notice> causes_;
+  Deadline alarm_due_;
   Deadline due_;
 };
 

@@ -51,6 +51,7 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
       tick_timer_(reactor.io()),
+      alarm_timer_(reactor.io()),
       inquest_timer_(reactor.io()) {
   for (Fd& each : listeners) {
     doors_.push_back(
@@ -353,8 +354,6 @@ void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from)
                              name_of(notice.origin), name_of(options_.rank));
     reply.hint = "see whether the network lets packets through to its host";
     take_notice(reply, {});
-  } else {
-    wards_.alarm(notice);
   }
   arm_inquest();
 }
@@ -386,10 +385,21 @@ void Watch::ask(const Question& question) {
 
 void Watch::arm_inquest() {
   if (inquest_.due().is_never()) return;
+  alarm_timer_.expires_at(inquest_.alarm_due().at());
+  alarm_timer_.async_wait([this](const asio::error_code& error) {
+    if (!error && !is_closed_) sound_alarm();
+  });
   inquest_timer_.expires_at(inquest_.due().at());
   inquest_timer_.async_wait([this](const asio::error_code& error) {
     if (!error && !is_closed_) close_inquest();
   });
+}
+
+void Watch::sound_alarm() {
+  for (const Notice& each : inquest_.open_cases()) {
+    const bool accuses_us = each.finding == Finding::silence && each.culprit == options_.rank;
+    if (!accuses_us) wards_.alarm(each);
+  }
 }
 
 void Watch::close_inquest() {
@@ -415,6 +425,7 @@ void Watch::part_from(const Notice& cause) {
 void Watch::close() {
   if (std::exchange(is_closed_, true)) return;
   tick_timer_.cancel();
+  alarm_timer_.cancel();
   inquest_timer_.cancel();
   for (const auto& each : doors_) each->close();
   for (Contact& each : contacts_) hang_up(each, message_of(Message::leaving));

@@ -102,6 +102,7 @@ class Watch final : public link::LineHost {
   void take_verdict(const Notice& notice);
   void spread(const Notice& notice, std::optional<std::uint32_t> except);
   void arm_inquest();
+  void sound_alarm();
   void close_inquest();
   void part_from(const Notice& cause);
 
@@ -114,6 +115,7 @@ class Watch final : public link::LineHost {
   std::vector<Contact> contacts_;                   // by rank
   std::vector<std::unique_ptr<link::Door>> doors_;  // one for each of our addresses
   asio::steady_timer tick_timer_;
+  asio::steady_timer alarm_timer_;
   asio::steady_timer inquest_timer_;
   Instant next_beat_ = {};
   Inquest inquest_;

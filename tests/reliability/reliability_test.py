@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+"""What all ranks are told when one of them dies, stops or is cut off; and that they are told nothing
+when nothing has happened.
+
+    reliability_test.py RANK-PROGRAM [--long] [--write docs/reliability.md]
+
+Without --long each kind of harm is done a few times. --write makes the page of what was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import platform
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
+from surroundings import environment, free_port  # noqa: E402
+
+PATIENCE_S = 60  # for what takes a moment on a machine that has nothing else to do
+SLACK_S = 2  # of a test, beyond what is promised: the machine may be busy
+TOLD = re.compile(r"^told (\d+) ([^|]*)\|(-?\d+)\|", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Scenario:
+    """A kind of harm, and how often it is done."""
+
+    name: str
+    ranks: int
+    words: list[str]
+    harm: str  # "kill", "stop", "out", "in", "both", "partition"; or "" with `tries`
+    times: int = 1
+    timeout_s: float = 2.0
+    seconds: float = 0.0  # how long nothing may happen, where there is no harm
+
+
+@dataclass(slots=True)
+class Findings:
+    """Of one scenario."""
+
+    worlds: int = 0
+    survivors: int = 0
+    named: int = 0  # survivors that name the right rank
+    placed: int = 0  # and the operation, and the step if it has steps
+    one_story: int = 0  # worlds in which all survivors are told the same
+    delays: list[float] = field(default_factory=list)  # seconds
+    wrong: list[str] = field(default_factory=list)
+
+    def quantile(self, part: float) -> str:
+        ordered = sorted(self.delays)
+        return f"{ordered[min(len(ordered) - 1, int(part * len(ordered)))] * 1e3:.0f}"
+
+
+class Networks:
+    """A host for each rank, in namespaces without names that end with this process."""
+
+    def __init__(self, hosts: int, rate: str = "") -> None:
+        self.holders: list[subprocess.Popen[bytes]] = []
+        try:
+            self.switch = self.namespace()
+            self.hosts = [self.namespace() for _ in range(hosts)]
+            self.inside(self.switch, "ip", "link", "add", "bridge", "up", "type", "bridge")
+            for number, host in enumerate(self.hosts):
+                self.plug(number, host, rate)
+            self.wait_until_up()
+        except BaseException:
+            self.end()
+            raise
+
+    def namespace(self) -> int:
+        holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        self.holders.append(holder)
+        ours = Path("/proc/self/ns/net").readlink()
+        while Path(f"/proc/{holder.pid}/ns/net").readlink() == ours:
+            if holder.poll() is not None:
+                raise OSError("no network namespaces here")
+            time.sleep(0.01)
+        return holder.pid
+
+    @staticmethod
+    def inside(namespace: int, *command: str) -> str:
+        ran = subprocess.run(["nsenter", "-t", str(namespace), "-n", *command], capture_output=True,
+                             text=True, timeout=PATIENCE_S, check=False)
+        if ran.returncode != 0:
+            raise OSError(f"{' '.join(command)}: {ran.stderr.strip()}")
+        return ran.stdout
+
+    @staticmethod
+    def address(number: int) -> str:
+        return f"10.78.0.{number + 1}"
+
+    def plug(self, number: int, host: int, rate: str) -> None:
+        self.inside(host, "ip", "link", "set", "lo", "up")
+        self.inside(self.switch, "ip", "link", "add", f"port{number}", "type", "veth", "peer", "name",
+                    "eth0", "netns", str(host))
+        self.inside(self.switch, "ip", "link", "set", f"port{number}", "master", "bridge", "up")
+        self.inside(host, "ip", "address", "add", f"{self.address(number)}/24", "dev", "eth0")
+        self.inside(host, "ip", "link", "set", "eth0", "up")
+        if rate:
+            self.inside(host, "tc", "qdisc", "add", "dev", "eth0", "root", "tbf", "rate", rate, "burst",
+                        "16kb", "latency", "400ms")
+
+    def wait_until_up(self) -> None:
+        for host in self.hosts:
+            while re.search(r"eth0@.*state (?!UP)", self.inside(host, "ip", "-o", "link", "show")):
+                time.sleep(0.01)
+
+    def drop(self, sender: int, receiver: int) -> None:
+        """From now on nothing goes this way."""
+        self.inside(self.hosts[sender], "ip", "route", "add", "blackhole", self.address(receiver))
+
+    def end(self) -> None:
+        for each in self.holders:
+            each.kill()
+            each.wait()
+
+
+class World:
+    """Ranks that run."""
+
+    def __init__(self, program: str, scenario: Scenario, networks: Networks | None) -> None:
+        port = free_port()
+        master = networks.address(0) if networks else "127.0.0.1"
+        self.ranks: list[subprocess.Popen[str]] = []
+        for rank in range(scenario.ranks):
+            where = ["nsenter", "-t", str(networks.hosts[rank]), "-n"] if networks else []
+            self.ranks.append(subprocess.Popen(
+                [*where, program, *scenario.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, text=True,
+                env=environment(RANK=rank, WORLD_SIZE=scenario.ranks, MASTER_ADDR=master,
+                                MASTER_PORT=port, HOCKET_SECRET="hush", HOCKET_TRANSPORT="tcp",
+                                HOCKET_FAILURE_TIMEOUT=f"{int(scenario.timeout_s * 1e3)}ms")))
+        self.pids = []
+        for each in self.ranks:
+            line = each.stdout.readline() if each.stdout else ""
+            if not line.startswith("ready "):
+                raise OSError(f"a rank did not start: {line}")
+            self.pids.append(int(line.split()[2]))
+
+    def end(self, rank: int, seconds: float) -> str:
+        try:
+            return self.ranks[rank].communicate(timeout=seconds)[0]
+        except subprocess.TimeoutExpired:
+            return "wrong: it hangs\n"
+
+    def kill(self) -> None:
+        for each in self.ranks:
+            each.kill()
+            each.communicate()
+
+
+@contextlib.contextmanager
+def a_world(program: str, scenario: Scenario, networks: Networks | None) -> Iterator[World]:
+    world = World(program, scenario, networks)
+    try:
+        yield world
+    finally:
+        for pid in world.pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        world.kill()
+
+
+def harm(world: World, scenario: Scenario, victim: int, networks: Networks | None) -> float:
+    """The time from which the delay counts."""
+    others = [rank for rank in range(scenario.ranks) if rank != victim]
+    if scenario.harm == "kill":
+        os.kill(world.pids[victim], signal.SIGKILL)
+        world.ranks[victim].wait()  # by then its connections are closed
+        return time.time()
+    began = time.time()
+    if scenario.harm == "stop":
+        os.kill(world.pids[victim], signal.SIGSTOP)
+    elif networks is not None:
+        for other in others:
+            if scenario.harm in {"out", "both"}:
+                networks.drop(victim, other)
+            if scenario.harm in {"in", "both"}:
+                networks.drop(other, victim)
+    return began
+
+
+def judge(findings: Findings, told: list[str], victim: int, began: float) -> None:
+    """What the survivors say."""
+    stories = Counter()
+    for text in told:
+        findings.survivors += 1
+        findings.wrong += [line for line in text.splitlines() if line.startswith("wrong")]
+        found = TOLD.search(text)
+        if not found:
+            findings.wrong.append(f"not told: {text[-300:]}")
+            continue
+        findings.delays.append(max(0.0, int(found[1]) / 1e6 - began))
+        reason = next((line for line in text.splitlines() if "; found by " in line), "")
+        stories[reason.split(" (peer ")[0]] += 1
+        is_named = f" rank {victim} (pid " in reason
+        is_message = "recv from" in reason or "send to" in reason
+        findings.named += is_named
+        findings.placed += is_named and ("step " in reason or is_message)
+        if not is_named:
+            findings.wrong.append(f"not rank {victim}: {text[-600:]}")
+    findings.one_story += len(stories) == 1
+
+
+def do_harm(program: str, scenario: Scenario, dice: random.Random) -> Findings:
+    findings = Findings()
+    needs_networks = scenario.harm in {"out", "in", "both"}
+    for _ in range(scenario.times):
+        networks = Networks(scenario.ranks) if needs_networks else None
+        try:
+            with a_world(program, scenario, networks) as world:
+                time.sleep(dice.uniform(0.05, 0.4))
+                is_worker = "--idle" in scenario.words
+                victim = dice.randrange(0, scenario.ranks, 2 if is_worker else 1)
+                began = harm(world, scenario, victim, networks)
+                patience = scenario.timeout_s + PATIENCE_S
+                told = [world.end(rank, patience) for rank in range(scenario.ranks) if rank != victim]
+                judge(findings, told, victim, began)
+                findings.worlds += 1
+                if scenario.harm == "stop":
+                    os.kill(world.pids[victim], signal.SIGCONT)
+                    text = world.end(victim, PATIENCE_S)
+                    if f" rank {victim} (pid " not in text:
+                        findings.wrong.append(f"it came back, and was not told: {text[-300:]}")
+        finally:
+            if networks:
+                networks.end()
+    return findings
+
+
+def let_be(program: str, scenario: Scenario, dice: random.Random) -> Findings:
+    """Nobody must be told anything."""
+    findings = Findings(worlds=1)
+    networks = Networks(scenario.ranks, "4mbit") if scenario.name.startswith("a link") else None
+    try:
+        with a_world(program, scenario, networks) as world:
+            disturb(world, scenario, dice)
+            for rank, each in enumerate(world.ranks):
+                if each.poll() is not None:
+                    findings.wrong.append(f"rank {rank} ended: {world.end(rank, 1)[-600:]}")
+    finally:
+        if networks:
+            networks.end()
+    return findings
+
+
+def disturb(world: World, scenario: Scenario, dice: random.Random) -> None:
+    end = time.monotonic() + scenario.seconds
+    if scenario.name.startswith("everything pauses"):
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in world.pids:
+                os.kill(pid, number)
+            time.sleep(1.5)
+        time.sleep(max(0.0, end - time.monotonic()))
+        return
+    slow = world.pids[dice.randrange(scenario.ranks)]
+    while time.monotonic() < end:
+        if scenario.name.startswith("a link"):
+            time.sleep(0.1)
+            continue
+        os.kill(slow, signal.SIGSTOP)
+        time.sleep(0.095)
+        os.kill(slow, signal.SIGCONT)
+        time.sleep(0.005)
+
+
+def scenarios(is_long: bool) -> list[Scenario]:
+    many, some, few = (60, 20, 8) if is_long else (3, 2, 1)
+    listed = [
+        Scenario("kill -9, 4 ranks, all operations, 256 B", 4, ["mixed"], "kill", 2 * many),
+        Scenario("kill -9, 8 ranks, all operations, 256 B", 8, ["mixed"], "kill", many),
+        Scenario("kill -9, 4 ranks, all operations, 1 MiB", 4, ["mixed", "--count", "262144"], "kill",
+                 many),
+        Scenario("kill -9, 8 ranks, half of them idle", 8, ["mixed", "--idle"], "kill", 2 * many),
+        Scenario("kill -9, 4 ranks with forked children", 4, ["mixed", "--fork"], "kill", many),
+        Scenario("kill -9, 4 ranks, messages alone", 4, ["messages"], "kill", many),
+        Scenario("kill -9, 4 ranks of 1 GiB" if is_long else "kill -9, 4 ranks of 64 MiB", 4,
+                 ["mixed", "--ballast", "1024" if is_long else "64"], "kill", some),
+    ]
+    if is_long:
+        listed.append(Scenario("kill -9, 4 ranks of 2 GiB", 4, ["mixed", "--ballast", "2048"], "kill",
+                               some))
+    for timeout in (0.25, 1.0, 2.0) if is_long else (0.25, 1.0):
+        limit = f"{timeout:g} s"
+        listed += [
+            Scenario(f"SIGSTOP, limit {limit}", 4, ["mixed"], "stop", some, timeout),
+            Scenario(f"SIGSTOP, half idle, limit {limit}", 6, ["mixed", "--idle"], "stop", few, timeout),
+        ]
+    for timeout in (0.25, 1.0, 2.0) if is_long else (1.0,):
+        for way, words in (("out", "what it sends"), ("in", "what it gets"), ("both", "both")):
+            listed.append(Scenario(f"a host cut off, {words} is dropped, limit {timeout:g} s", 4,
+                                   ["mixed"], way, few, timeout))
+    seconds = 600 if is_long else 6
+    listed += [
+        Scenario("everything pauses for 1.5 s", 4, ["mixed"], "", seconds=5),
+        Scenario(f"a rank has 5 % of a core, {seconds} s", 4, ["mixed"], "", seconds=seconds),
+        Scenario("a link of 4 Mbit/s, 20 s" if is_long else "a link of 4 Mbit/s, 4 s", 3,
+                 ["mixed", "--count", "65536"], "", seconds=20 if is_long else 4),
+    ]
+    return listed
+
+
+def row(scenario: Scenario, findings: Findings) -> str:
+    if not scenario.harm:
+        return f"| {scenario.name} | {len(findings.wrong)} told of a failure | | | | | |"
+    survivors = max(1, findings.survivors)
+    return (f"| {scenario.name} | {findings.worlds} | {100 * findings.named / survivors:.4g} % "
+            f"| {100 * findings.placed / survivors:.4g} % | {findings.one_story} of {findings.worlds} "
+            f"| {findings.quantile(0.5)} / {findings.quantile(0.99)} "
+            f"| {findings.quantile(1)} |")
+
+
+HEAD = ("| what happens | worlds | name the rank | and operation, step | one story | p50 / p99, ms | max, ms |\n"
+        "|---|---|---|---|---|---|---|\n")
+
+
+def page(rows: list[str]) -> str:
+    return f"""# Reliability
+
+What the other ranks are told when a rank dies, stops or is cut off. This page is written by
+`python3 tests/reliability/reliability_test.py build/tests/reliability/rank --long --write docs/reliability.md`
+on a machine with {os.cpu_count()} processors ({platform.system()} {platform.release().split('-')[0]}), all ranks on it, over TCP.
+
+Each world works until harm is done to one rank at a random moment. *Name the rank* counts the survivors that name it;
+*one story* the worlds in which all of them, also those in no operation, are told the same in the same words. The time is
+from the moment when the connections of a killed process are closed, or from that at which a rank is stopped or cut off,
+to the error in the program. *Limit* is `HOCKET_FAILURE_TIMEOUT`. All results of successful operations were right, and no
+memory was written to behind an error. A rank that is stopped goes on later, and is told that it counts as lost.
+
+{HEAD}{chr(10).join(rows)}
+
+[Decision 0025](decisions/0025-one-story.md) says how it works.
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--long", action="store_true")
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--only", default="", help="scenarios whose name has this")
+    arguments = parser.parse_args()
+    dice = random.Random(arguments.seed)
+    print(f"seed {arguments.seed}\n{HEAD}", end="", flush=True)
+    has_networks = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter")))
+    rows, failed = [], False
+    for scenario in scenarios(arguments.long):
+        if arguments.only not in scenario.name:
+            continue
+        if not has_networks and (scenario.harm in {"in", "out", "both"} or "link" in scenario.name):
+            print(f"skipped: {scenario.name}: network namespaces need root, ip and tc", flush=True)
+            continue
+        run: Callable[[str, Scenario, random.Random], Findings] = do_harm if scenario.harm else let_be
+        findings = run(arguments.program, scenario, dice)
+        rows.append(row(scenario, findings))
+        print(rows[-1], flush=True)
+        limit = (0 if scenario.harm == "kill" else scenario.timeout_s) + 0.1 + SLACK_S
+        if findings.delays and max(findings.delays) > limit:
+            findings.wrong.append(f"later than {limit} s")
+        for each in findings.wrong[:5]:
+            print(f"WRONG {scenario.name}: {each}", flush=True)
+        failed |= bool(findings.wrong)
+    if arguments.write and not failed:
+        arguments.write.write_text(page(rows), encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
