@@ -33,6 +33,11 @@ Deadline Deadline::or_sooner(Deadline other) const noexcept {
   return Deadline(std::min(at_, other.at_));
 }
 
+std::int64_t universal_time() noexcept {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<Duration>(since_1970).count();
+}
+
 TimeOfDay local_time_of_day() noexcept {
   timespec now{};
   clock_gettime(CLOCK_REALTIME, &now);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 
 namespace hocket {
 
@@ -50,6 +51,10 @@ class Deadline {
  private:
   Instant at_ = Instant::max();
 };
+
+/// Nanoseconds since 1970, UTC: to put what different processes have noted into an order, as far as
+/// the clocks of their hosts agree. Not for measuring.
+[[nodiscard]] std::int64_t universal_time() noexcept;
 
 /// The time of day, for people to read in a log: "14:03:59.123". Not for measuring.
 struct TimeOfDay {

@@ -202,7 +202,7 @@ void Monitor::report(Ward& ward, const Report& report) noexcept {
                      .communicator = ward.id,
                      .code = report.why.code(),
                      .system_error = report.why.system_error(),
-                     .time = time_of_day(),
+                     .time = universal_time(),
                      .what = std::string(report.why.what()),
                      .hint = std::string(report.why.hint()),
                      .operation = report.operation,

@@ -1,7 +1,5 @@
 #include "health/notice.hpp"
 
-#include <chrono>
-
 #include <fmt/format.h>
 
 #include "wire/fields.hpp"
@@ -35,11 +33,6 @@ bool is_own_affair(StatusCode code) noexcept {
   return code != StatusCode::peer_lost && code != StatusCode::timeout &&
          code != StatusCode::mismatch && code != StatusCode::limit_exceeded &&
          code != StatusCode::aborted;
-}
-
-std::int64_t time_of_day() noexcept {
-  using namespace std::chrono;
-  return duration_cast<nanoseconds>(system_clock::now().time_since_epoch()).count();
 }
 
 std::string encode(const Notice& notice) {

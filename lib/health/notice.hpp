@@ -42,9 +42,6 @@ struct Notice {
   [[nodiscard]] Status status() const;
 };
 
-/// As a notice has it.
-[[nodiscard]] std::int64_t time_of_day() noexcept;
-
 [[nodiscard]] std::string encode(const Notice& notice);
 /// protocol_error for what is none.
 [[nodiscard]] Result<Notice> decode_notice(std::string_view bytes);

@@ -320,7 +320,8 @@ Instant Watch::listen_for_silence(Instant now) {
 // --- what happened ---
 
 Notice Watch::notice_of(Finding finding, std::uint32_t culprit) const {
-  return {.finding = finding, .origin = options_.rank, .culprit = culprit, .time = time_of_day()};
+  return {
+      .finding = finding, .origin = options_.rank, .culprit = culprit, .time = universal_time()};
 }
 
 void Watch::note_silence(std::uint32_t rank, Duration lasted) {

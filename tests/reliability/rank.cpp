@@ -25,6 +25,8 @@
 
 #include "hocket/hocket.hpp"
 
+#include "base/clock.hpp"
+
 namespace {
 
 using namespace std::chrono_literals;
@@ -136,12 +138,6 @@ class Worker {
   std::vector<float> out_;
 };
 
-std::int64_t time_of_day() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -165,7 +161,7 @@ int main(int argc, char** argv) {
     if (settings.is_idle && world.rank() % 2 == 1) world.recv<float>({&never, 1}, 0);
     for (std::uint64_t turn = 0;; ++turn) worker.work(settings.work, turn);
   } catch (const hocket::Error& error) {
-    std::printf("told %lld %s|%d|%s\n%s\n", static_cast<long long>(time_of_day()),
+    std::printf("told %lld %s|%d|%s\n%s\n", static_cast<long long>(hocket::universal_time() / 1000),
                 std::string(name(error.code())).c_str(), error.status().step(),
                 std::string(error.operation()).c_str(), error.what());
   }

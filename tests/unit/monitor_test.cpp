@@ -10,6 +10,7 @@
 
 #include "support/catch.hpp"
 #include "support/require.hpp"
+#include "support/stopwatch.hpp"
 #include "wire/tls.hpp"
 
 using namespace std::chrono_literals;
@@ -24,9 +25,9 @@ constexpr auto a_while = 10s;
 
 template <class Condition>
 bool comes_true(const Condition& condition) {
-  const auto end = std::chrono::steady_clock::now() + a_while;
+  const testing::Stopwatch stopwatch;
   while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
+    if (stopwatch.elapsed() > a_while) return false;
     std::this_thread::sleep_for(1ms);
   }
   return true;
