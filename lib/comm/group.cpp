@@ -38,9 +38,7 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
   ward_->id = id_;
   ward_->members = members_;
   ward_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
-  ward_->compare = [this](std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank) {
-    compare(place, tag, world_rank);
-  };
+  ward_->compare = [this](const health::Question& question) { compare(question); };
   context_->monitor->add(*ward_);
 }
 
@@ -141,34 +139,50 @@ Status Group::run(const Collective& collective, Operation& operation) {
 /// Under the engine's lock.
 void Group::on_failure(const engine::Failure& failure) noexcept {
   std::string operation;
+  Status why = failure.why;
   static_cast<void>(described([&] {
+    why = in_world(failure);
     if (failure.tag != 0) operation = engine::describe_call(failure.tag);
     if (failure.message != nullptr) operation = describe(*failure.message);
     if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
     return Status();
   }));
-  const auto in_world = [&](int rank) {
-    return rank < 0 ? -1 : static_cast<int>(members_[static_cast<std::size_t>(rank)]);
-  };
-  context_->monitor->report(*ward_, {.why = group_.in_world(failure.why),
+  const int awaited = failure.awaited < 0
+                          ? -1
+                          : static_cast<int>(members_[static_cast<std::size_t>(failure.awaited)]);
+  context_->monitor->report(*ward_, {.why = why,
                                      .operation = std::move(operation),
-                                     .awaited = in_world(failure.awaited),
+                                     .awaited = awaited,
                                      .is_hearsay = failure.is_hearsay});
+}
+
+/// The engine's words name ranks of the group, a transport's those of the world.
+Status Group::in_world(const engine::Failure& failure) const {
+  Status why = group_.in_world(failure.why);
+  const bool is_of_engine = !failure.is_hearsay && (why.code() == StatusCode::mismatch ||
+                                                    why.code() == StatusCode::timeout);
+  if (!is_of_engine || id_ == 0) return why;
+  return Status(why.code(),
+                fmt::format("{} (ranks of a communicator of {})", why.what(), place_.size))
+      .with_peer(why.peer())
+      .with_step(why.step())
+      .with_hint(std::string(why.hint()));
 }
 
 /// Under the engine's lock.
 void Group::on_stall(const engine::Stall& stall) noexcept {
-  context_->monitor->ask(*ward_, stall.place, stall.tag, members_[stall.awaited]);
+  context_->monitor->ask(
+      {.to = members_[stall.awaited], .communicator = id_, .index = stall.index, .tag = stall.tag});
 }
 
 /// On the monitor's thread. Ranks that only wait for each other find out so that they called
 /// different operations: no message between them tells.
-void Group::compare(std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank) {
-  const auto ours = group_.calls.at(place);
-  const auto found = std::ranges::find(members_, world_rank);
-  if (!ours || *ours == tag || found == members_.end()) return;
+void Group::compare(const health::Question& question) {
+  const auto ours = group_.calls.at(question.index);
+  const auto found = std::ranges::find(members_, question.from);
+  if (!ours || *ours == question.tag || found == members_.end()) return;
   const auto peer = static_cast<std::uint32_t>(found - members_.begin());
-  engine().abort(group_, engine::disagreement(*ours, tag, place_.rank, peer));
+  engine().abort(group_, engine::disagreement(*ours, question.tag, place_.rank, peer));
 }
 
 Status Group::in_group(Status why) const noexcept {
@@ -177,9 +191,9 @@ Status Group::in_group(Status why) const noexcept {
   return std::move(why).with_peer(static_cast<int>(found - members_.begin()));
 }
 
-Status Group::cause_of(const Status& why) const noexcept {
+Status Group::cause_of(const Status& why, bool expects_failure) const noexcept {
   if (ward_ == nullptr || health::is_own_affair(why.code())) return why;
-  Status cause = context_->monitor->cause_of(*ward_);
+  Status cause = context_->monitor->cause_of(*ward_, expects_failure);
   return cause.ok() ? why : in_group(std::move(cause));
 }
 

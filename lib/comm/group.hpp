@@ -108,13 +108,14 @@ class Group final : private engine::GroupObserver {
  private:
   void on_failure(const engine::Failure& failure) noexcept override;
   void on_stall(const engine::Stall& stall) noexcept override;
-  /// With what this rank called at that place.
-  void compare(std::uint64_t place, std::uint64_t tag, std::uint32_t world_rank);
+  [[nodiscard]] Status in_world(const engine::Failure& failure) const;
+  /// Fails if this rank has called something else.
+  void compare(const health::Question& question);
   /// With a peer of the world as a rank of this communicator.
   [[nodiscard]] Status in_group(Status why) const noexcept;
   /// Why the communicator failed, as all its ranks are told; `why` itself if it is this rank's own
   /// affair, is not found out in a moment, or the communicator has not failed.
-  [[nodiscard]] Status cause_of(const Status& why) const noexcept;
+  [[nodiscard]] Status cause_of(const Status& why, bool expects_failure = false) const noexcept;
 
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "comm/arguments.hpp"
 #include "comm/group.hpp"
 
@@ -133,7 +134,17 @@ Received received_of(const Message& message, const engine::Received& received) n
 }
 
 Status Group::explain(const Message& message, const Status& first) const noexcept {
-  const Status why = cause_of(first);
+  // A rank that has left said so; of one that has died the monitor hears soon.
+  const bool may_have_died =
+      first.code() == StatusCode::peer_lost && first.peer() >= 0 && !engine::is_told_by_peer(first);
+  if (may_have_died && ward_ != nullptr) {
+    const auto peer = members_[static_cast<std::size_t>(first.peer())];
+    static_cast<void>(described([&] {
+      context_->monitor->mention(peer, describe(message));
+      return Status();
+    }));
+  }
+  const Status why = cause_of(first, may_have_died);
   return explained(why, [&] {
     return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
                                           place_.rank, place_.size))

@@ -255,6 +255,7 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 
 void Engine::close(Group& group) noexcept {
   const Entry entry(*this);  // which serves an abort of it
+  group.observer = nullptr;  // that it ends is no failure
   executor_.close(group, communicator_left_);
   executor_.detach(group, communicator_left_);
   wake_sleepers();

@@ -37,8 +37,9 @@ struct Token {
 };
 
 constexpr std::size_t posted_together = 16;
-/// Between two looks at whether operations get on: ranks seldom wait so long for each other.
-constexpr Duration stall_pause = std::chrono::milliseconds(30);
+/// Between two looks at whether operations get on. A question costs one message.
+constexpr Duration stall_pause_min = std::chrono::milliseconds(30);
+constexpr Duration stall_pause_max = std::chrono::seconds(10);
 constexpr std::uint32_t busy_polls_max = 8;
 /// To copy as much takes about as long as to post a message.
 constexpr std::uint64_t long_work_bytes = 16 << 10;
@@ -72,16 +73,12 @@ Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
   return std::move(why).with_rank(static_cast<int>(plan.rank));
 }
 
-/// The other end has left, without having failed.
-bool has_left(const Group& group, std::uint32_t peer, const Status& failure) noexcept {
-  const std::uint32_t in_world = group.members.empty() ? peer : group.members[peer];
-  return is_told_by_peer(failure) && failure.code() == StatusCode::peer_lost &&
-         failure.peer() == static_cast<int>(in_world);
-}
-
 /// The step for whose peer an operation waits; -1 if it waits for nobody.
 int awaited_step(const Run& run) {
   const plan::Plan& plan = run.plan();
+  const bool has_begun = run.waits.size() >= plan.steps.size() &&
+                         (!run.cuts_through || run.paces.size() >= plan.steps.size());
+  if (!has_begun) return -1;  // memory ran out on the way
   int awaited = -1;
   for (std::uint32_t i = 0; i < plan.steps.size(); ++i) {
     if (!run.is_posted(i)) continue;
@@ -337,28 +334,33 @@ void Executor::expire(Instant now) noexcept {
   }
 }
 
-/// Of an operation that has not got on since the last look.
+/// Of operations in which nothing has arrived since the last look. Less and less often: whom one
+/// waits for may call something else later.
 void Executor::look_for_stalls(Instant now) noexcept {
   if (now < next_look_) return;
-  next_look_ = now + stall_pause;
+  next_look_ = now + stall_pause_min;
   for (const auto& run : runs_) {
     Group* const group = run->task.group;
-    if (group == nullptr || group->observer == nullptr || run->is_stall_told) continue;
-    if (std::exchange(run->looked_at, run->completed) != run->completed) continue;
-    run->is_stall_told = true;
+    if (group == nullptr || group->observer == nullptr || now < run->next_look) continue;
+    const bool is_stalled = std::exchange(run->looked_at, run->completed) == run->completed;
+    run->stall_pause =
+        is_stalled ? std::min(2 * run->stall_pause, stall_pause_max) : stall_pause_min;
+    run->next_look = now + run->stall_pause;
     const int awaited = awaited_step(*run);
-    if (awaited < 0 || !run->failure.ok()) continue;
+    if (!is_stalled || awaited < 0 || !run->failure.ok()) continue;
     const auto& step = run->plan().steps[static_cast<std::size_t>(awaited)];
-    group->observer->on_stall({.place = run->place, .tag = run->tag, .awaited = step.peer});
+    group->observer->on_stall({.index = run->index, .tag = run->tag, .awaited = step.peer});
   }
 }
 
 Deadline Executor::next_look() const noexcept {
-  const bool is_awaited = std::ranges::any_of(runs_, [](const auto& run) {
+  Deadline first;
+  for (const auto& run : runs_) {
     const Group* const group = run->task.group;
-    return group != nullptr && group->observer != nullptr && !run->is_stall_told;
-  });
-  return is_awaited ? Deadline(next_look_) : Deadline::never();
+    if (group == nullptr || group->observer == nullptr) continue;
+    first = first.or_sooner(Deadline(std::max(run->next_look, next_look_)));
+  }
+  return first;
 }
 
 Deadline Executor::deadline() const noexcept {
@@ -566,10 +568,10 @@ void Executor::complete_mail(TransportCompletion& completion) {
   Group& group = *mailing_[token.slot];
   if (!completion.status.ok()) {
     const std::uint32_t peer = group.mailbox->peer_of(token.step);
-    const bool is_departure = has_left(group, peer, completion.status);
     completion.status = group.in_group(std::move(completion.status), group.mailbox->rank(), peer);
-    // Whoever observes the group wants all ranks to end alike; else it goes on without that peer.
-    if (!is_departure && group.observer != nullptr) fail(group, completion.status);
+    // Another rank has failed. One that is only gone leaves the others to go on.
+    const bool is_gone = completion.status.code() == StatusCode::peer_lost;
+    if (!is_gone && group.observer != nullptr) fail(group, completion.status);
   }
   const Status failure = group.mailbox->complete(token.step, completion, outgoing_);
   if (!failure.ok()) return fail(group, failure);

@@ -31,7 +31,7 @@ struct Failure {
 
 /// An operation that waits for another rank, longer than it takes to say so.
 struct Stall {
-  std::uint64_t place = 0;  // of the operation among all of its group
+  std::uint64_t index = 0;  // of the operation among all of its group
   std::uint64_t tag = 0;
   std::uint32_t awaited = 0;
 };
@@ -41,7 +41,7 @@ class GroupObserver {
  public:
   /// Once.
   virtual void on_failure(const Failure& failure) noexcept = 0;
-  /// At most once for each operation.
+  /// Again and again, as long as it lasts.
   virtual void on_stall(const Stall& stall) noexcept = 0;
 
  protected:
@@ -53,18 +53,18 @@ class Calls {
  public:
   static constexpr std::uint64_t kept = 64;
 
-  /// Gives its place.
+  /// Gives its index.
   std::uint64_t add(std::uint64_t tag) noexcept {
-    const std::uint64_t place = count_.load(std::memory_order_relaxed);
-    tags_[place % kept].store(tag, std::memory_order_release);
-    count_.store(place + 1, std::memory_order_release);
-    return place;
+    const std::uint64_t index = count_.load(std::memory_order_relaxed);
+    tags_[index % kept].store(tag, std::memory_order_release);
+    count_.store(index + 1, std::memory_order_release);
+    return index;
   }
   /// Nothing if it has not begun, or has been forgotten.
-  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t place) const noexcept {
-    if (place >= count_.load(std::memory_order_acquire)) return std::nullopt;
-    const std::uint64_t tag = tags_[place % kept].load(std::memory_order_acquire);
-    if (place + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
+  [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t index) const noexcept {
+    if (index >= count_.load(std::memory_order_acquire)) return std::nullopt;
+    const std::uint64_t tag = tags_[index % kept].load(std::memory_order_acquire);
+    if (index + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
     return tag;
   }
 

@@ -38,9 +38,9 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   task = new_task;
   tag = task.tag.after(task.group->history);
   task.group->history.add(task.tag);
-  place = task.group->calls.add(tag);
-  is_stall_told = false;
+  index = task.group->calls.add(tag);
   looked_at = UINT64_MAX;
+  next_look = {};
   const Binding& binding = *task.binding;
   code = binding.code();
   followers_ = binding.program().followers().data();

@@ -95,14 +95,15 @@ class Run {
   std::size_t steps_left = 0;
   std::uint32_t under_way = 0;  // messages
   std::uint64_t tag = 0;        // of each of them
-  std::uint64_t place = 0;      // among the operations of the group
+  std::uint64_t index = 0;      // among the operations of the group
   bool cuts_through = false;    // some step is more than one segment
   Status failure = {};
 
   // Whether it gets on.
   std::uint64_t completed = 0;  // messages, of this run and those before it in its place
   std::uint64_t looked_at = 0;  // what that was at the last look
-  bool is_stall_told = false;
+  Instant next_look = {};
+  Duration stall_pause = {};
 
  private:
   void gather();

@@ -7,6 +7,11 @@
 #include <fmt/format.h>
 
 namespace hocket::health {
+namespace {
+
+constexpr std::ptrdiff_t failures_kept = 256;
+
+}  // namespace
 
 Inquest::Subject Inquest::subject_of(const Notice& notice) noexcept {
   if (notice.finding == Finding::failure) return {.communicator = notice.communicator};
@@ -31,8 +36,8 @@ bool Inquest::is_settled(const Subject& subject) const {
 
 bool Inquest::add(const Notice& notice, Instant now) {
   const Subject subject = subject_of(notice);
-  const bool is_known =
-      is_settled(subject) || (notice.culprit != nobody && is_gone(notice.culprit));
+  const bool is_known = is_settled(subject) || is_gone(notice.origin) ||
+                        (notice.culprit != nobody && is_gone(notice.culprit));
   if (is_known) return false;
   if (cases_.empty()) {
     alarm_due_ = Deadline(now + settling_time / 2);
@@ -48,14 +53,11 @@ bool Inquest::add(const Notice& notice, Instant now) {
   return is_first || tells_better;
 }
 
-/// Who hears nobody calls everybody silent.
-void Inquest::drop_accusations_of_the_deaf() {
-  std::erase_if(cases_, [&](const auto& each) {
-    const Notice& accusation = each.second.best;
-    if (accusation.finding != Finding::silence) return false;
-    const auto accuser = cases_.find({.rank = accusation.origin});
-    return accuser != cases_.end() && accuser->second.best.finding == Finding::deafness;
-  });
+/// Of one who hears nobody, and so calls everybody silent.
+bool Inquest::is_of_the_deaf(const Notice& accusation) const {
+  if (accusation.finding != Finding::silence) return false;
+  const auto accuser = cases_.find({.rank = accusation.origin});
+  return accuser != cases_.end() && accuser->second.best.finding == Finding::deafness;
 }
 
 /// Who waits for one that waits himself may know no better; who waits for nobody holds them all up.
@@ -70,8 +72,9 @@ void Inquest::find_who_is_late() {
     }
     if (last->awaited == nobody || last->awaited == each.best.culprit) continue;
     each.best.culprit = last->awaited;
-    each.best.what = fmt::format("rank {} has not done its part in time, and rank {} waits for it",
-                                 last->awaited, last->origin);
+    each.best.what =
+        fmt::format("rank {} has not reached this operation in time, and rank {} waits for it",
+                    last->awaited, last->origin);
     each.best.operation = last->operation;
     each.best.step = last->step;
     each.best.origin = last->origin;
@@ -85,10 +88,13 @@ void Inquest::complete_deaths() {
     if (subject.rank == nobody) continue;
     const Notice* told = nullptr;
     for (const auto& [other, failure] : cases_) {
-      if (other.rank != nobody || failure.best.culprit != subject.rank) continue;
-      each.time = std::min(each.time, failure.time);
+      if (other.rank != nobody) continue;
+      const bool names_it = failure.best.culprit == subject.rank;
+      // Of several ranks that are lost at once, an operation can name but one.
+      const bool may_follow = names_it || failure.best.is_hearsay;
+      if (names_it) each.time = std::min(each.time, failure.time);
       for (const auto& [origin, notice] : failure.told) {
-        if (told == nullptr || is_better(notice, *told)) told = &notice;
+        if (may_follow && (told == nullptr || is_better(notice, *told))) told = &notice;
       }
     }
     if (told == nullptr || !each.best.operation.empty()) continue;
@@ -114,15 +120,21 @@ void Inquest::complete_failures() {
 }
 
 std::vector<Notice> Inquest::close() {
-  drop_accusations_of_the_deaf();
+  std::vector<std::uint32_t> cleared;  // accused by one who hears nobody
+  for (const auto& [subject, each] : cases_) {
+    if (is_of_the_deaf(each.best)) cleared.push_back(subject.rank);
+  }
+  for (const std::uint32_t rank : cleared) cases_.erase({.rank = rank});
   find_who_is_late();
   complete_failures();
   complete_deaths();
   std::vector<Case> found;
   for (auto& [subject, each] : cases_) {
     // The death says what the failure was.
-    const bool is_explained = subject.rank == nobody && each.best.culprit != nobody &&
-                              cases_.contains({.rank = each.best.culprit});
+    const std::uint32_t culprit = each.best.culprit;
+    const bool is_explained = subject.rank == nobody && culprit != nobody &&
+                              (cases_.contains({.rank = culprit}) ||
+                               std::ranges::find(cleared, culprit) != cleared.end());
     if (!is_explained) found.push_back(each);
   }
   std::ranges::stable_sort(found, {}, &Case::time);
@@ -132,6 +144,10 @@ std::vector<Notice> Inquest::close() {
     causes.push_back(std::move(each.best));
   }
   causes_.insert(causes_.end(), causes.begin(), causes.end());
+  // Only those who are members of a communicator forget it.
+  while (std::ranges::count(causes_, Finding::failure, &Notice::finding) > failures_kept) {
+    causes_.erase(std::ranges::find(causes_, Finding::failure, &Notice::finding));
+  }
   cases_.clear();
   alarm_due_ = due_ = Deadline::never();
   return causes;
@@ -153,7 +169,9 @@ std::vector<Notice> Inquest::all() const {
 
 std::vector<Notice> Inquest::open_cases() const {
   std::vector<Notice> open;
-  for (const auto& [subject, each] : cases_) open.push_back(each.best);
+  for (const auto& [subject, each] : cases_) {
+    if (!is_of_the_deaf(each.best)) open.push_back(each.best);
+  }
   return open;
 }
 

@@ -27,6 +27,7 @@ class Inquest {
   /// When those fail that it concerns, if they have not: what has reached them by then may still
   /// bring their operations to an end, and what they were doing belongs into the story.
   [[nodiscard]] Deadline alarm_due() const noexcept { return alarm_due_; }
+  void note_alarm() noexcept { alarm_due_ = Deadline::never(); }
   /// When to decide.
   [[nodiscard]] Deadline due() const noexcept { return due_; }
   /// Decides. What was found out now, the first cause first.
@@ -63,7 +64,7 @@ class Inquest {
   [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
   [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
   [[nodiscard]] bool is_settled(const Subject& subject) const;
-  void drop_accusations_of_the_deaf();
+  [[nodiscard]] bool is_of_the_deaf(const Notice& accusation) const;
   void find_who_is_late();
   void complete_failures();
   void complete_deaths();

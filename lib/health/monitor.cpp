@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 
 /// To find out what happened; beyond it a rank tells its own side.
 constexpr Duration story_patience = 100ms;
+/// Of each text of a notice: longer ones are cut.
+constexpr std::size_t text_bytes_max = 2048;
 constexpr Duration farewell_patience = 200ms;
 constexpr Duration retry_pause = 1ms;  // while there is no memory
 
@@ -164,11 +166,19 @@ void Monitor::leave(Deadline deadline) noexcept {
   while (farewell == nullptr && !deadline.passed(monotonic_clock().now())) {
     try {
       auto made = std::make_shared<Farewell>();
-      reactor_->post([watch = watch_, made] {
+      // The second behind all that the first has left in the queue: timers that were due.
+      reactor_->post([watch = watch_, reactor = reactor_.get(), made] {
         watch->close();
-        const std::lock_guard lock(made->mutex);
-        made->is_over = true;
-        made->changed.notify_all();
+        const auto end = [watch, made] {
+          const std::lock_guard lock(made->mutex);
+          made->is_over = true;
+          made->changed.notify_all();
+        };
+        try {
+          reactor->post(end);
+        } catch (const std::bad_alloc&) {
+          end();
+        }
       });
       farewell = std::move(made);
     } catch (const std::bad_alloc&) {
@@ -203,9 +213,9 @@ void Monitor::report(Ward& ward, const Report& report) noexcept {
                      .code = report.why.code(),
                      .system_error = report.why.system_error(),
                      .time = universal_time(),
-                     .what = std::string(report.why.what()),
-                     .hint = std::string(report.why.hint()),
-                     .operation = report.operation,
+                     .what = cut(report.why.what(), text_bytes_max),
+                     .hint = cut(report.why.hint(), text_bytes_max),
+                     .operation = cut(report.operation, text_bytes_max),
                      .step = report.why.step(),
                      .awaited = rank_or_nobody(report.awaited),
                      .is_hearsay = report.is_hearsay || is_alarmed};
@@ -214,18 +224,26 @@ void Monitor::report(Ward& ward, const Report& report) noexcept {
   }));
 }
 
-void Monitor::ask(const Ward& ward, std::uint64_t place, std::uint64_t tag,
-                  std::uint32_t awaited) noexcept {
+void Monitor::ask(Question question) noexcept {
+  question.from = options_.rank;
+  // Without memory for it, it is asked again later.
   static_cast<void>(described([&] {
-    reactor_->post([watch = watch_, question = Question{.from = options_.rank,
-                                                        .to = awaited,
-                                                        .communicator = ward.id,
-                                                        .place = place,
-                                                        .tag = tag}] { watch->ask(question); });
+    reactor_->post([watch = watch_, question] { watch->ask(question); });
     return Status();
   }));
 }
 
-Status Monitor::cause_of(Ward& ward) noexcept { return wards_.cause_of(ward, story_patience); }
+void Monitor::mention(std::uint32_t rank, std::string operation) noexcept {
+  static_cast<void>(described([&] {
+    reactor_->post([watch = watch_, rank, operation = std::move(operation)] {
+      watch->mention(rank, operation);
+    });
+    return Status();
+  }));
+}
+
+Status Monitor::cause_of(Ward& ward, bool expects_failure) noexcept {
+  return wards_.cause_of(ward, story_patience, expects_failure);
+}
 
 }  // namespace hocket::health

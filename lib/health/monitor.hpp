@@ -77,13 +77,14 @@ class Monitor {
   void conclude(Ward& ward, const Status& why) noexcept { wards_.conclude(ward, why); }
   /// What has ended a communicator here. Never waits.
   void report(Ward& ward, const Report& report) noexcept;
-  /// An operation of the communicator, the one at this place, waits for rank `awaited` of the
-  /// world: it is asked whether it has called the same. Never waits.
-  void ask(const Ward& ward, std::uint64_t place, std::uint64_t tag,
-           std::uint32_t awaited) noexcept;
+  /// Asks another rank whether it has called the same. Never waits.
+  void ask(Question question) noexcept;
+  /// A message to or from that rank of the world failed, as if it had died. If it has, that
+  /// operation belongs into the story. Never waits.
+  void mention(std::uint32_t rank, std::string operation) noexcept;
   /// Why the communicator failed, as all its ranks are told. Waits a moment until that is found
-  /// out. Success if it is not known.
-  [[nodiscard]] Status cause_of(Ward& ward) noexcept;
+  /// out, if it has failed or is expected to. Success if it is not known.
+  [[nodiscard]] Status cause_of(Ward& ward, bool expects_failure) noexcept;
 
  private:
   Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,

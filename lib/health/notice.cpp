@@ -18,7 +18,7 @@ std::string in_words(std::int64_t nanoseconds) {
 }  // namespace
 
 Status Notice::status() const {
-  const std::string_view idle = operation.empty() ? ", outside of an operation" : "";
+  const std::string_view idle = operation.empty() ? " (it was in no operation)" : "";
   Status status =
       Status(code, fmt::format("{}; found by rank {} at {}{}", what, origin, in_words(time), idle))
           .with_step(step)
@@ -71,8 +71,9 @@ Result<Notice> decode_notice(std::string_view bytes) {
   notice.awaited = reader.integer<std::uint32_t>();
   notice.is_hearsay = reader.integer<std::uint8_t>() != 0;
   const bool is_finding = notice.finding >= Finding::death && notice.finding <= Finding::failure;
-  if (!reader.ended_well() || !is_finding || notice.time < 0 || notice.code == StatusCode::ok ||
-      name(notice.code) == "unknown") {
+  const bool lacks_rank = notice.finding != Finding::failure && notice.culprit == nobody;
+  if (!reader.ended_well() || !is_finding || lacks_rank || notice.time < 0 ||
+      notice.code == StatusCode::ok || name(notice.code) == "unknown") {
     return Status(StatusCode::protocol_error, "another rank sent a notice that can't be read")
         .with_hint("do all ranks use the same version of Hocket?");
   }

@@ -10,7 +10,7 @@ std::string encode(const Question& question) {
   writer.integer(question.from);
   writer.integer(question.to);
   writer.integer(question.communicator);
-  writer.integer(question.place);
+  writer.integer(question.index);
   writer.integer(question.tag);
   return bytes;
 }
@@ -21,7 +21,7 @@ Result<Question> decode_question(std::string_view bytes) {
   question.from = reader.integer<std::uint32_t>();
   question.to = reader.integer<std::uint32_t>();
   question.communicator = reader.integer<std::uint64_t>();
-  question.place = reader.integer<std::uint64_t>();
+  question.index = reader.integer<std::uint64_t>();
   question.tag = reader.integer<std::uint64_t>();
   if (reader.ended_well()) return question;
   return Status(StatusCode::protocol_error, "another rank sent a question that can't be read")

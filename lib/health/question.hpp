@@ -13,7 +13,7 @@ struct Question {
   std::uint32_t from = 0;
   std::uint32_t to = 0;
   std::uint64_t communicator = 0;
-  std::uint64_t place = 0;  // of the operation among all of the communicator
+  std::uint64_t index = 0;  // of the operation among all of the communicator
   std::uint64_t tag = 0;    // of that operation
 };
 

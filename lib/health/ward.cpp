@@ -6,15 +6,22 @@
 #include "health/inquest.hpp"
 
 namespace hocket::health {
+namespace {
+
+/// Of communicators that this rank may make later, or never.
+constexpr std::ptrdiff_t failures_known_max = 256;
+
+}  // namespace
 
 void Wards::add(Ward& ward) {
   const std::lock_guard lock(mutex_);
+  const Notice* const cause = Inquest::first_for(known_, ward.id, ward.members);
+  const Status why = cause == nullptr ? Status() : cause->status();
   wards_.push_back(&ward);
-  const Notice* const cause = Inquest::first_for(deaths_, ward.id, ward.members);
-  if (cause == nullptr) return;
-  ward.cause = cause->status();
+  if (why.ok()) return;
+  ward.cause = why;
   ward.is_failing = true;
-  ward.fail(ward.cause);
+  ward.fail(why);
 }
 
 void Wards::remove(Ward& ward) noexcept {
@@ -39,8 +46,9 @@ void Wards::alarm(const Notice& notice) {
 
 void Wards::settle(std::span<const Notice> causes) {
   const std::lock_guard lock(mutex_);
-  for (const Notice& each : causes) {
-    if (each.finding != Finding::failure) deaths_.push_back(each);
+  known_.insert(known_.end(), causes.begin(), causes.end());
+  while (std::ranges::count(known_, Finding::failure, &Notice::finding) > failures_known_max) {
+    known_.erase(std::ranges::find(known_, Finding::failure, &Notice::finding));
   }
   for (Ward* const ward : wards_) {
     const Notice* const cause = Inquest::first_for(causes, ward->id, ward->members);
@@ -53,11 +61,10 @@ void Wards::settle(std::span<const Notice> causes) {
   changed_.notify_all();
 }
 
-void Wards::ask(std::uint64_t communicator, std::uint64_t place, std::uint64_t tag,
-                std::uint32_t rank) {
+void Wards::ask(const Question& question) {
   const std::lock_guard lock(mutex_);
   for (Ward* const ward : wards_) {
-    if (ward->id == communicator && !ward->is_failing) ward->compare(place, tag, rank);
+    if (ward->id == question.communicator && !ward->is_failing) ward->compare(question);
   }
 }
 
@@ -68,9 +75,9 @@ void Wards::conclude(Ward& ward, const Status& why) noexcept {
   changed_.notify_all();
 }
 
-Status Wards::cause_of(Ward& ward, Duration patience) noexcept {
+Status Wards::cause_of(Ward& ward, Duration patience, bool expects_failure) noexcept {
   std::unique_lock lock(mutex_);
-  if (!ward.is_failing) return {};
+  if (!ward.is_failing && !expects_failure) return {};
   changed_.wait_for(lock, patience, [&] { return !ward.cause.ok(); });
   return ward.cause;
 }

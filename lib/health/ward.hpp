@@ -12,6 +12,7 @@
 
 #include "base/clock.hpp"
 #include "health/notice.hpp"
+#include "health/question.hpp"
 
 namespace hocket::health {
 
@@ -22,9 +23,8 @@ struct Ward {
   std::span<const std::uint32_t> members = {};
   /// Ends what is under way, for this reason. Waits for nothing.
   std::function<void(const Status&)> fail = {};
-  /// A rank of the world waits in its operation at that place, of this tag: fails if this rank has
-  /// called another one there. Waits for nothing.
-  std::function<void(std::uint64_t place, std::uint64_t tag, std::uint32_t rank)> compare = {};
+  /// Fails if this rank has called something else than the one that asks. Waits for nothing.
+  std::function<void(const Question&)> compare = {};
 
   // Of Wards.
   bool is_failing = false;  // it has failed; why is being found out
@@ -35,7 +35,7 @@ struct Ward {
 /// Any thread.
 class Wards {
  public:
-  /// Borrowed until it is removed. It may be told at once that it can't be.
+  /// Borrowed until it is removed. May fail at once, if a member is lost already.
   void add(Ward& ward);
   void remove(Ward& ward) noexcept;
 
@@ -46,18 +46,19 @@ class Wards {
   /// What was found out, the first cause first.
   void settle(std::span<const Notice> causes);
   /// Lets it compare.
-  void ask(std::uint64_t communicator, std::uint64_t place, std::uint64_t tag, std::uint32_t rank);
+  void ask(const Question& question);
   /// What ended it is known here beyond doubt.
   void conclude(Ward& ward, const Status& why) noexcept;
 
-  /// Why it failed. Waits for that, at most so long. Success if it is not known.
-  [[nodiscard]] Status cause_of(Ward& ward, Duration patience) noexcept;
+  /// Why it failed. Waits for that, at most so long, if it has failed or is expected to. Success if
+  /// it is not known.
+  [[nodiscard]] Status cause_of(Ward& ward, Duration patience, bool expects_failure) noexcept;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Ward*> wards_;
-  std::vector<Notice> deaths_;  // so far, for communicators of later
+  std::vector<Notice> known_;  // for communicators that are made later
 };
 
 }  // namespace hocket::health

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
@@ -21,6 +22,7 @@ using namespace std::chrono_literals;
 constexpr int beats_in_timeout = 8;
 constexpr Duration redial_pause_min = 5ms;
 constexpr Duration redial_pause_max = 1s;
+constexpr Duration memory_pause = 10ms;  // while there is no memory
 /// Of a rank that takes a connection and says nothing: it may still be starting.
 constexpr Duration greeting_silence_max = limits::handshake_timeout + 1s;
 
@@ -30,6 +32,7 @@ enum class Message : char {
   notice = 'n',   // what a rank has noticed, or passes on
   verdict = 'v',  // what was decided about the receiver
   question = 'q',
+  line_ends = 'e',  // and not the process
   leaving = 'l',
 };
 
@@ -50,9 +53,7 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       instance_(std::move(instance)),
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
-      tick_timer_(reactor.io()),
-      alarm_timer_(reactor.io()),
-      inquest_timer_(reactor.io()) {
+      tick_timer_(reactor.io()) {
   for (Fd& each : listeners) {
     doors_.push_back(
         std::make_unique<link::Door>(reactor, std::move(each), terms, line_words, *this));
@@ -73,6 +74,11 @@ bool Watch::dials(std::uint32_t other) const noexcept {
   return is_ahead && (!is_behind || options_.rank < other);
 }
 
+bool Watch::is_dialled_by(std::uint32_t other) const noexcept {
+  const std::uint32_t behind = (options_.rank + options_.size - other) % options_.size;
+  return other != options_.rank && std::has_single_bit(behind) && !dials(other);
+}
+
 std::vector<std::uint32_t> Watch::neighbours() const {
   std::vector<std::uint32_t> nearest;
   const auto add_nearest = [&](const auto& rank_at) {
@@ -90,13 +96,8 @@ std::vector<std::uint32_t> Watch::neighbours() const {
 }
 
 std::optional<Watch::Place> Watch::find(const link::Line& line) const {
-  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
-    const auto& ways = contacts_[rank].ways;
-    for (std::uint32_t way = 0; way < ways.size(); ++way) {
-      if (ways[way].line.get() == &line) return Place{rank, way};
-    }
-  }
-  return std::nullopt;
+  const auto found = places_.find(&line);
+  return found == places_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string Watch::name_of(std::uint32_t rank) const {
@@ -107,9 +108,7 @@ std::string Watch::name_of(std::uint32_t rank) const {
 
 void Watch::connect(std::vector<Peer> peers) {
   if (is_closed_) return;
-  is_connected_ = true;
   const Instant now = monotonic_clock().now();
-  next_beat_ = now + beat_;
   for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
     Contact& contact = contacts_[rank];
     contact.peer = std::move(peers[rank]);
@@ -127,17 +126,17 @@ Instant Watch::dial_those_due(Instant now) {
     Contact& contact = contacts_[rank];
     if (contact.state != State::here) continue;
     for (std::uint32_t way = 0; way < contact.ways.size(); ++way) {
-      if (contact.ways[way].next_dial.passed(now)) dial({rank, way});
+      if (contact.ways[way].next_dial.passed(now)) dial({rank, way}, now);
       next = std::min(next, contact.ways[way].next_dial.at());
     }
   }
   return next;
 }
 
-void Watch::dial(const Place& place) {
+void Watch::dial(const Place& place, Instant now) {
   Contact& contact = contacts_[place.rank];
   Way& way = contact.ways[place.way];
-  way.next_dial = Deadline::never();
+  way.next_dial = Deadline(now + redial_pause_max);  // whatever goes wrong below
   const Hello hello = {.epoch = options_.epoch,
                        .size = options_.size,
                        .rank = options_.rank,
@@ -146,22 +145,25 @@ void Watch::dial(const Place& place) {
   auto line = link::Line::dial(reactor_, contact.peer.addresses[place.way], {}, terms_, line_words,
                                hello.encode(), *this);
   if (!line.ok()) return dial_again(place, line.status());
+  places_[line->get()] = place;
   way.line = std::move(*line);
+  way.ends_alone = false;
+  way.next_dial = Deadline::never();
 }
 
 void Watch::dial_again(const Place& place, const Status& why) {
   Contact& contact = contacts_[place.rank];
   Way& way = contact.ways[place.way];
   way.line.reset();
-  way.is_ready = false;
   log::line(log::Level::debug, "health: {} can't be reached at {}: {}", name_of(place.rank),
             contact.peer.addresses[place.way].endpoint().to_string(), why.to_string());
   // Nobody listens there any more, or another process: the rank has left. Who needs it finds out.
-  const bool is_over = why.code() == StatusCode::not_found || why.code() == StatusCode::mismatch ||
-                       why.code() == StatusCode::permission_denied;
-  if (is_over) {
-    contact.state = State::left;
-    return hang_up(contact, {});
+  const bool is_final = why.code() == StatusCode::not_found || why.code() == StatusCode::mismatch ||
+                        why.code() == StatusCode::permission_denied;
+  way.next_dial = Deadline::never();
+  if (is_final) {
+    if (std::ranges::all_of(contact.ways, &Way::is_over)) contact.state = State::left;
+    return;
   }
   way.pause = std::clamp(2 * way.pause, redial_pause_min, redial_pause_max);
   way.next_dial = Deadline(monotonic_clock().now() + way.pause);
@@ -175,7 +177,7 @@ Result<std::string> Watch::on_hello(link::Line& line, std::string_view bytes) {
   } else if (hello.instance != instance_ || hello.epoch != options_.epoch ||
              hello.size != options_.size || hello.rank >= options_.size) {
     welcome = Welcome::other_world;
-  } else if (hello.rank == options_.rank || hello.way >= doors_.size() ||
+  } else if (!is_dialled_by(hello.rank) || hello.way >= doors_.size() ||
              contacts_[hello.rank].state != State::here) {
     welcome = Welcome::not_awaited;
   }
@@ -184,10 +186,16 @@ Result<std::string> Watch::on_hello(link::Line& line, std::string_view bytes) {
   Contact& contact = contacts_[hello.rank];
   contact.ways.resize(doors_.size());
   Way& way = contact.ways[hello.way];
-  if (way.line != nullptr) way.line->close();  // of an attempt that was given up
+  if (way.line != nullptr) {  // of an attempt that was given up
+    places_.erase(way.line.get());
+    way.line->close();
+  }
   for (const auto& each : doors_) {
     if (auto admitted = each->admit(line)) way.line = std::move(admitted);
   }
+  if (way.line == nullptr) return Status(StatusCode::internal, "a line of no door");
+  places_[way.line.get()] = {hello.rank, hello.way};
+  way.ends_alone = false;
   make_ready({hello.rank, hello.way});
   return answer;
 }
@@ -200,13 +208,13 @@ Status Watch::on_answer(link::Line& line, std::string_view answer) {
 
 void Watch::make_ready(const Place& place) {
   Contact& contact = contacts_[place.rank];
-  contact.ways[place.way].is_ready = true;
   contact.ways[place.way].pause = Duration::zero();
   contact.was_ready = true;
   contact.silence.emplace(beat_, monotonic_clock().now());
   for (const Notice& each : inquest_.all()) {
     contact.ways[place.way].line->send(message_of(Message::notice, encode(each)));
   }
+  tick();  // the other end expects signs of life from now on
 }
 
 void Watch::hang_up(Contact& contact, std::string_view last_word) {
@@ -214,25 +222,32 @@ void Watch::hang_up(Contact& contact, std::string_view last_word) {
     each.next_dial = Deadline::never();
     const std::shared_ptr<link::Line> line = std::exchange(each.line, nullptr);
     if (line == nullptr) continue;
+    places_.erase(line.get());
     if (!last_word.empty()) line->send(last_word);
     line->close();
   }
 }
 
-/// That a process has ended is seen on all its lines. That packets get lost, on some.
+/// That a process has ended is seen on all its lines; that a network is broken, on some.
 void Watch::on_end(link::Line& line, const Status& why) {
   const auto place = find(line);
   if (!place) {
     for (const auto& each : doors_) each->forget(line);
     return;
   }
-  Way& way = contacts_[place->rank].ways[place->way];
-  const bool is_death =
-      way.is_ready &&
-      (why.system_error() == 0 || why.system_error() == ECONNRESET || why.system_error() == EPIPE);
+  Contact& contact = contacts_[place->rank];
+  Way& way = contact.ways[place->way];
+  const int error = why.system_error();
+  const bool was_ready = line.is_ready();
+  const bool is_theirs =
+      why.code() == StatusCode::peer_lost && (error == 0 || error == ECONNRESET || error == EPIPE);
+  // It is our end that can't go on: to the other it would look as if we had died.
+  if (was_ready && !is_theirs) line.send(message_of(Message::line_ends));
+  const bool is_death = was_ready && is_theirs && !way.ends_alone;
+  places_.erase(&line);
   way.line.reset();
-  way.is_ready = false;
-  if (is_death) return note_death(place->rank, why);
+  const bool has_other = std::ranges::any_of(contact.ways, &Way::is_ready);
+  if (is_death && !has_other) return note_death(place->rank, why);
   if (dials(place->rank)) dial_again(*place, why);
   tick();
 }
@@ -251,7 +266,10 @@ void Watch::on_message(link::Line& line, std::string_view message) {
       return log::line(log::Level::warning, "health: {}: {}", name_of(rank),
                        notice.status().to_string());
     }
-    if (kind == Message::verdict) return take_verdict(*notice);
+    if (kind == Message::verdict) {
+      if (notice->culprit == options_.rank) take_verdict(*notice);
+      return;
+    }
     if (is_own_affair(notice->code)) notice->code = StatusCode::aborted;
     return take_notice(*notice, rank);
   }
@@ -260,6 +278,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
     if (question.ok() && question->to < options_.size) ask(*question);
     return;
   }
+  if (kind == Message::line_ends) contact.ways[place->way].ends_alone = true;
   if (kind != Message::leaving) return;
   contact.state = State::left;
   hang_up(contact, {});
@@ -267,19 +286,33 @@ void Watch::on_message(link::Line& line, std::string_view message) {
 
 // --- time ---
 
+/// Also when memory runs out meanwhile: a watch that stood still would never be noticed.
 void Watch::tick() {
-  if (is_closed_ || !is_connected_) return;
+  if (is_closed_) return;
   const Instant now = monotonic_clock().now();
-  Instant next = Instant::max();
-  if (beat_ > Duration::zero()) {
-    if (next_beat_ <= now) {
-      send_beats();
-      next_beat_ = now + beat_;
-    }
-    next = std::min(next_beat_, listen_for_silence(now));
-  }
-  next = std::min(next, dial_those_due(now));
+  Instant next = now + memory_pause;
+  const Status status = described([&] {
+    next = work_until(now);
+    return Status();
+  });
+  if (!status.ok()) log::line(log::Level::warning, "health: {}", status.to_string());
   if (next != Instant::max()) arm_ticks(next);
+}
+
+/// Does what is due. Gives when more is.
+Instant Watch::work_until(Instant now) {
+  if (inquest_.alarm_due().passed(now)) sound_alarm();
+  if (inquest_.due().passed(now)) close_inquest();
+  Instant next = std::min({dial_those_due(now), inquest_.alarm_due().at(), inquest_.due().at()});
+  if (beat_ <= Duration::zero()) return next;
+  if (next_beat_ <= now) {
+    if (next_beat_ != Instant() && now - next_beat_ > beat_) was_late_ = now;
+    send_beats();
+    next_beat_ = now + beat_;
+  }
+  // Last: who is found silent by it opens an inquest.
+  next = std::min({next, next_beat_, listen_for_silence(now)});
+  return std::min({next, inquest_.alarm_due().at(), inquest_.due().at()});
 }
 
 void Watch::arm_ticks(Instant next) {
@@ -319,6 +352,12 @@ Instant Watch::listen_for_silence(Instant now) {
 
 // --- what happened ---
 
+/// Whether this rank has given signs of life all the time, as far as it knows.
+bool Watch::was_heard(Instant now) const noexcept {
+  const bool is_late = next_beat_ != Instant() && now - next_beat_ > beat_;
+  return !is_late && now - was_late_ > options_.failure_timeout;
+}
+
 Notice Watch::notice_of(Finding finding, std::uint32_t culprit) const {
   return {
       .finding = finding, .origin = options_.rank, .culprit = culprit, .time = universal_time()};
@@ -326,19 +365,35 @@ Notice Watch::notice_of(Finding finding, std::uint32_t culprit) const {
 
 void Watch::note_silence(std::uint32_t rank, Duration lasted) {
   Notice notice = notice_of(Finding::silence, rank);
-  notice.what = fmt::format("{} is lost: it has given no sign of life for {}", name_of(rank),
+  notice.what = fmt::format("{} is lost: no sign of life for {}", name_of(rank),
                             format_duration(std::chrono::round<std::chrono::milliseconds>(lasted)));
   notice.hint =
-      "see whether its process is stopped, or its host is down or cut off; "
-      "HOCKET_FAILURE_TIMEOUT waits longer";
+      "check that its process is not stopped, and that its host is up and reachable; set "
+      "HOCKET_FAILURE_TIMEOUT higher to wait longer";
   take_notice(notice, {});
 }
 
 void Watch::note_death(std::uint32_t rank, const Status& why) {
   Notice notice = notice_of(Finding::death, rank);
+  if (const auto mentioned = mentions_.find(rank); mentioned != mentions_.end()) {
+    notice.operation = mentioned->second;
+  }
   notice.what = fmt::format("{} has died: {}", name_of(rank), why.what());
   notice.hint = "see its own output and the system's log of its host for why its process ended";
   take_notice(notice, {});
+}
+
+void Watch::mention(std::uint32_t rank, const std::string& operation) {
+  if (is_closed_ || rank >= options_.size) return;
+  mentions_[rank] = operation;
+  for (const Notice& each : inquest_.open_cases()) {
+    if (each.finding == Finding::failure || each.culprit != rank) continue;
+    Notice notice = each;
+    notice.origin = options_.rank;
+    notice.time = universal_time();
+    notice.operation = operation;
+    return take_notice(notice, {});
+  }
 }
 
 void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from) {
@@ -349,23 +404,21 @@ void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from)
   spread(notice, from);
   const bool accuses_us = notice.finding == Finding::silence && notice.culprit == options_.rank &&
                           notice.origin != options_.rank;
-  if (accuses_us) {
+  if (accuses_us && was_heard(monotonic_clock().now())) {
     Notice reply = notice_of(Finding::deafness, notice.origin);
-    reply.what = fmt::format("{} is cut off: it took {} for lost, which is alive",
+    reply.what = fmt::format("{} receives nothing: it reported {} as lost, which is alive",
                              name_of(notice.origin), name_of(options_.rank));
-    reply.hint = "see whether the network lets packets through to its host";
+    reply.hint = "check what drops packets to its host, such as a firewall or a route";
     take_notice(reply, {});
   }
-  arm_inquest();
+  if (inquest_.alarm_due().is_never()) sound_alarm();  // it comes behind the alarm
+  tick();                                              // which has another time to keep now
 }
 
 void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
   const std::string message = message_of(Message::notice, encode(notice));
-  for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
-    if (rank == except) continue;
-    for (const Way& each : contacts_[rank].ways) {
-      if (each.line != nullptr) each.line->send(message);
-    }
+  for (const auto& [line, place] : places_) {
+    if (place.rank != except) contacts_[place.rank].ways[place.way].line->send(message);
   }
 }
 
@@ -373,7 +426,7 @@ void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
 void Watch::ask(const Question& question) {
   if (is_closed_) return;
   if (question.to == options_.rank) {
-    return wards_.ask(question.communicator, question.place, question.tag, question.from);
+    return wards_.ask(question);
   }
   const std::uint32_t distance = (question.to + options_.size - options_.rank) % options_.size;
   for (std::uint32_t stride = std::bit_floor(distance); stride > 0; stride /= 2) {
@@ -384,19 +437,8 @@ void Watch::ask(const Question& question) {
   }
 }
 
-void Watch::arm_inquest() {
-  if (inquest_.due().is_never()) return;
-  alarm_timer_.expires_at(inquest_.alarm_due().at());
-  alarm_timer_.async_wait([this](const asio::error_code& error) {
-    if (!error && !is_closed_) sound_alarm();
-  });
-  inquest_timer_.expires_at(inquest_.due().at());
-  inquest_timer_.async_wait([this](const asio::error_code& error) {
-    if (!error && !is_closed_) close_inquest();
-  });
-}
-
 void Watch::sound_alarm() {
+  inquest_.note_alarm();
   for (const Notice& each : inquest_.open_cases()) {
     const bool accuses_us = each.finding == Finding::silence && each.culprit == options_.rank;
     if (!accuses_us) wards_.alarm(each);
@@ -426,8 +468,6 @@ void Watch::part_from(const Notice& cause) {
 void Watch::close() {
   if (std::exchange(is_closed_, true)) return;
   tick_timer_.cancel();
-  alarm_timer_.cancel();
-  inquest_timer_.cancel();
   for (const auto& each : doors_) each->close();
   for (Contact& each : contacts_) hang_up(each, message_of(Message::leaving));
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,8 @@ class Watch final : public link::LineHost {
   void note(Notice notice) { take_notice(notice, {}); }
   /// Sends it on its way, or lets this rank compare.
   void ask(const Question& question);
+  /// If that rank turns out to have died: this is an operation in which it was noticed.
+  void mention(std::uint32_t rank, const std::string& operation);
   /// Nobody asks for this communicator any more.
   void forget(std::uint64_t communicator) { inquest_.forget(communicator); }
   /// With a farewell.
@@ -56,9 +59,13 @@ class Watch final : public link::LineHost {
   /// Over one of a rank's addresses.
   struct Way {
     std::shared_ptr<link::Line> line = {};
-    bool is_ready = false;
     Deadline next_dial = {};
     Duration pause = {};
+    bool ends_alone = false;  // the other end said so: its process lives
+
+    [[nodiscard]] bool is_ready() const noexcept { return line != nullptr && line->is_ready(); }
+    /// Nothing will come of it any more.
+    [[nodiscard]] bool is_over() const noexcept { return line == nullptr && next_dial.is_never(); }
   };
   enum class State : std::uint8_t { here, left, lost };
   struct Contact {
@@ -80,28 +87,30 @@ class Watch final : public link::LineHost {
   void on_end(link::Line& line, const Status& why) override;
 
   [[nodiscard]] bool dials(std::uint32_t other) const noexcept;
+  [[nodiscard]] bool is_dialled_by(std::uint32_t other) const noexcept;
   /// The nearest with a line on either side.
   [[nodiscard]] std::vector<std::uint32_t> neighbours() const;
   [[nodiscard]] std::optional<Place> find(const link::Line& line) const;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
 
-  void dial(const Place& place);
+  void dial(const Place& place, Instant now);
   void dial_again(const Place& place, const Status& why);
   [[nodiscard]] Instant dial_those_due(Instant now);
   void make_ready(const Place& place);
   void hang_up(Contact& contact, std::string_view last_word);
   void tick();
+  [[nodiscard]] Instant work_until(Instant now);
   void arm_ticks(Instant next);
   void send_beats();
   [[nodiscard]] Instant listen_for_silence(Instant now);
 
+  [[nodiscard]] bool was_heard(Instant now) const noexcept;
   [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
   void note_silence(std::uint32_t rank, Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
   void take_verdict(const Notice& notice);
   void spread(const Notice& notice, std::optional<std::uint32_t> except);
-  void arm_inquest();
   void sound_alarm();
   void close_inquest();
   void part_from(const Notice& cause);
@@ -115,11 +124,11 @@ class Watch final : public link::LineHost {
   std::vector<Contact> contacts_;                   // by rank
   std::vector<std::unique_ptr<link::Door>> doors_;  // one for each of our addresses
   asio::steady_timer tick_timer_;
-  asio::steady_timer alarm_timer_;
-  asio::steady_timer inquest_timer_;
+  std::map<const link::Line*, Place> places_;
+  std::map<std::uint32_t, std::string> mentions_;
   Instant next_beat_ = {};
+  Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
   Inquest inquest_;
-  bool is_connected_ = false;
   bool is_closed_ = false;
 };
 

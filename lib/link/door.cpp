@@ -1,9 +1,14 @@
 #include "link/door.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <exception>
 #include <utility>
 
+#include <sys/socket.h>
+
+#include "base/log.hpp"
 #include "link/sockets.hpp"
 
 namespace hocket::link {
@@ -31,23 +36,43 @@ void Door::await_strangers() {
 }
 
 void Door::accept() {
+  try {
+    accept_some();
+  } catch (const std::exception& error) {  // no memory
+    log::line(log::Level::warning, "control: a connection can't be taken: {}", error.what());
+    rest(monotonic_clock().now() + accept_pause);
+  }
+}
+
+void Door::accept_some() {
   const Instant now = monotonic_clock().now();
   push_out(now);
-  for (;;) {
-    if (!tokens_.take(now)) return rest(tokens_.when(limits::strangers_together, now));
+  for (std::int64_t taken = 0; taken < limits::strangers_together; ++taken) {
+    if (!tokens_.take(now)) {
+      set_backlog(limits::flooded_backlog);  // who belongs to us is not far behind then
+      return rest(tokens_.when(limits::strangers_together, now));
+    }
     Fd socket = accept_next(listener_.get());
     if (!socket) {
       const int error = errno;
       tokens_.give_back();
+      if (tokens_.is_full(now)) set_backlog(SOMAXCONN);
       return error == EAGAIN ? await_strangers() : rest(now + accept_pause);
     }
     if (strangers_.size() >= strangers_max) {
-      strangers_.front().line->close();
+      if (strangers_.front().line != nullptr) strangers_.front().line->close();
       strangers_.pop_front();
     }
-    strangers_.push_back({Line::accept(reactor_, std::move(socket), terms_, words_, host_),
-                          now + limits::handshake_timeout});
+    Stranger& stranger = strangers_.emplace_back();
+    stranger.until = now + limits::handshake_timeout;
+    stranger.line = Line::accept(reactor_, std::move(socket), terms_, words_, host_);
   }
+  await_strangers();
+}
+
+void Door::set_backlog(int length) noexcept {
+  if (std::exchange(backlog_, length) == length) return;
+  static_cast<void>(::listen(listener_.get(), length));
 }
 
 void Door::rest(Instant until) {
@@ -60,7 +85,7 @@ void Door::rest(Instant until) {
 /// Those whose time is over; when the next one comes is soon enough, as they are few.
 void Door::push_out(Instant now) {
   while (!strangers_.empty() && strangers_.front().until <= now) {
-    strangers_.front().line->close();
+    if (strangers_.front().line != nullptr) strangers_.front().line->close();
     strangers_.pop_front();
   }
 }
@@ -86,7 +111,9 @@ void Door::close() noexcept {
     if (descriptor_.is_open()) static_cast<void>(descriptor_.release());
   } catch (...) {  // there is nothing to cancel
   }
-  for (const Stranger& each : strangers_) each.line->close();
+  for (const Stranger& each : strangers_) {
+    if (each.line != nullptr) each.line->close();
+  }
   strangers_.clear();
 }
 

@@ -6,6 +6,8 @@
 #include <list>
 #include <memory>
 
+#include <sys/socket.h>
+
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/steady_timer.hpp>
 
@@ -23,6 +25,10 @@ class Door {
   /// Borrows all of it.
   Door(Reactor& reactor, Fd listener, const Terms& terms, const Words& words, LineHost& host);
 
+  Door(const Door&) = delete;
+  Door& operator=(const Door&) = delete;
+  ~Door() { close(); }
+
   void open() { await_strangers(); }
   void close() noexcept;
   /// The line has proved who it is: it is the caller's from then on.
@@ -38,6 +44,8 @@ class Door {
 
   void await_strangers();
   void accept();
+  void accept_some();
+  void set_backlog(int length) noexcept;
   void rest(Instant until);
   void push_out(Instant now);
 
@@ -50,6 +58,7 @@ class Door {
   asio::steady_timer timer_;
   TokenBucket tokens_{limits::strangers_at_once, limits::strangers_per_second};
   std::list<Stranger> strangers_;  // the oldest first
+  int backlog_ = SOMAXCONN;
   bool is_closed_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include "base/exception.hpp"
+#include "base/log.hpp"
 #include "link/sockets.hpp"
 
 namespace hocket::link {
@@ -50,25 +51,21 @@ Result<std::shared_ptr<Line>> Line::dial(Reactor& reactor, const net::Address& t
   return line;
 }
 
-std::string Line::other_end() const {
-  if (to_.storage.ss_family != AF_UNSPEC) return to_.endpoint().to_string();
-  net::Address there;
-  const int socket = greeting_ != nullptr ? greeting_->socket() : link_.socket.get();
-  if (::getpeername(socket, there.get(), &there.bytes) != 0) return "one who has gone";
-  return there.endpoint().to_string();
-}
-
 void Line::await(asio::posix::descriptor_base::wait_type what) {
   descriptor_.async_wait(what, [self = shared_from_this()](const asio::error_code& error) {
     if (!error) self->go_on();
   });
 }
 
+/// Without memory the line ends, and does not stand still.
 void Line::go_on() {
   if (stage_ == Stage::closed) return;
-  Status status = described([this] { return advance(); });
-  if (!status.ok()) return end(status);
-  if (stage_ != Stage::closed) await_input();
+  Status status = described([this] {
+    Status advanced = advance();
+    if (advanced.ok() && stage_ != Stage::closed) await_input();
+    return advanced;
+  });
+  if (!status.ok()) end(status);
 }
 
 Status Line::advance() {
@@ -123,7 +120,9 @@ Status Line::receive() {
   std::array<char, 4096> bytes;
   for (int reads = 0; reads < reads_at_once_max && stage_ == Stage::ready; ++reads) {
     const ssize_t count = ::recv(link_.socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (count == 0) return Status(StatusCode::peer_lost, "its connection ended");
+    if (count == 0) {
+      return failure_.ok() ? Status(StatusCode::peer_lost, "its connection ended") : failure_;
+    }
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return errno == EAGAIN ? Status() : broken(errno);
     std::string_view came(bytes.data(), static_cast<std::size_t>(count));
@@ -161,8 +160,11 @@ void Line::send(std::string_view message) {
     early_ += frame;
     return;
   }
+  Status status = transmit(frame);
+  if (status.ok() || !failure_.ok()) return;
   // It ends when that is noticed, not in the midst of what the caller does.
-  if (!transmit(frame).ok()) ::shutdown(link_.socket.get(), SHUT_RDWR);
+  failure_ = std::move(status);
+  ::shutdown(link_.socket.get(), SHUT_RDWR);
 }
 
 Status Line::transmit(std::string_view frames) {
@@ -203,10 +205,14 @@ Status Line::flush() {
 }
 
 void Line::end(const Status& why) {
-  LineHost* const host = host_;
   const auto self = shared_from_this();
-  const bool was_closed = stage_ == Stage::closed;
-  if (!was_closed) host->on_end(*this, why);
+  if (stage_ != Stage::closed) {
+    const Status told = described([&] {
+      host_->on_end(*this, why);
+      return Status();
+    });
+    if (!told.ok()) log::line(log::Level::warning, "control: {}", told.to_string());
+  }
   close();
 }
 

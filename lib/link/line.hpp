@@ -61,8 +61,6 @@ class Line : public std::enable_shared_from_this<Line> {
   void close() noexcept;
 
   [[nodiscard]] bool is_ready() const noexcept { return stage_ == Stage::ready; }
-  /// Whom it was dialled to, or who dialled.
-  [[nodiscard]] std::string other_end() const;
 
  private:
   enum class Stage : std::uint8_t { connecting, greeting, ready, closed };
@@ -99,6 +97,7 @@ class Line : public std::enable_shared_from_this<Line> {
   wire::FrameBuffer incoming_{message_bytes_max};
   std::string early_ = {};  // frames to be sent once it is ready
   std::string unsent_ = {};
+  Status failure_ = {};  // of a send, which ends it when that is next looked at
 };
 
 }  // namespace hocket::link

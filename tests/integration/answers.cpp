@@ -81,9 +81,9 @@ bool tells_of(Communicator& world, const std::string& name, bool fails) {
   told.set();
   fmt::print("{}: told after {:.3f} s: {}\n", name, std::chrono::duration<double>(time).count(),
              status.to_string());
-  // Rank 0 gave up because this rank was late, or has left.
+  // Rank 0 gave up because this rank was late, which is the cause on both; or has left.
   const auto code = fails ? hocket::StatusCode::timeout : hocket::StatusCode::peer_lost;
-  return status.code() == code && status.peer() == 0 && time < told_within;
+  return status.code() == code && status.peer() == (fails ? 1 : 0) && time < told_within;
 }
 
 }  // namespace

@@ -86,17 +86,16 @@ TEST_CASE("a failure of one rank becomes that of all, in the same words") {
     if (tls != wire::TlsMode::off && !wire::tls_support().ok()) continue;
     for (const std::uint32_t size : {2U, 3U, 4U, 7U, 16U}) {
       World world(size, tls);
-      std::this_thread::sleep_for(100ms);  // lines come up in the background
       Rank& first = *world.ranks.front();
       first.monitor->report(first.ward, {.why = a_failure(), .operation = "all_reduce #9"});
-      const Status cause = first.monitor->cause_of(first.ward);
+      const Status cause = first.monitor->cause_of(first.ward, false);
       REQUIRE(cause.code() == StatusCode::mismatch);
       REQUIRE(cause.step() == 4);
       REQUIRE(cause.operation() == "all_reduce #9");
       for (std::uint32_t rank = 1; rank < size; ++rank) {
         Rank& each = *world.ranks[rank];
         REQUIRE(comes_true([&] { return each.failures == 1; }));
-        REQUIRE(each.monitor->cause_of(each.ward).to_string() == cause.to_string());
+        REQUIRE(each.monitor->cause_of(each.ward, false).to_string() == cause.to_string());
       }
       REQUIRE(first.failures == 0);  // it knows already
     }
@@ -111,17 +110,34 @@ TEST_CASE("nothing is the matter while all live, nor when one leaves") {
   std::this_thread::sleep_for(700ms);
   for (const auto& each : world.ranks) {
     REQUIRE(each->failures == 0);
-    REQUIRE(each->monitor->cause_of(each->ward).ok());
+    REQUIRE(each->monitor->cause_of(each->ward, false).ok());
   }
+}
+
+TEST_CASE("a question finds its way, also around one who has left") {
+  World world(4);
+  std::atomic<int> asked = 0;
+  world.ranks[3]->ward.compare = [&](const health::Question& question) {
+    if (question.from == 0 && question.index == 12 && question.tag == 99) ++asked;
+  };
+  const auto ask = [&] {
+    world.ranks[0]->monitor->ask({.to = 3, .communicator = 5, .index = 12, .tag = 99});
+    std::this_thread::sleep_for(10ms);
+    return asked > 0;
+  };
+  REQUIRE(comes_true(ask));
+  asked = 0;
+  world.ranks[2]->monitor->leave(Deadline::never());
+  REQUIRE(comes_true(ask));
 }
 
 TEST_CASE("who is alone in knowing the cause does not wait for others") {
   World world(2);
   Rank& rank = *world.ranks[0];
   rank.monitor->conclude(rank.ward, Status(StatusCode::aborted, "enough"));
-  REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
+  REQUIRE(rank.monitor->cause_of(rank.ward, false).what() == "enough");
   rank.monitor->conclude(rank.ward, Status(StatusCode::aborted, "again"));
-  REQUIRE(rank.monitor->cause_of(rank.ward).what() == "enough");
+  REQUIRE(rank.monitor->cause_of(rank.ward, false).what() == "enough");
 }
 
 TEST_CASE("without a secret nobody but this host may dial") {

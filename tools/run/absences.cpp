@@ -1,10 +1,10 @@
 #include "run/absences.hpp"
 
 #include <chrono>
-#include <csignal>
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/signals.hpp"
 #include "base/text.hpp"
 #include "net/endpoint.hpp"
 #include "run/environment.hpp"
@@ -53,13 +53,8 @@ void Absences::report(int rank, std::string text) {
   }
   woken_.notify_all();
   if (thread_.joinable()) return;
-  // Signals are for the thread that runs the loop.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked blocked;  // they are for the thread that runs the loop
   thread_ = std::thread([this] { work(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void Absences::work() {
@@ -85,9 +80,9 @@ void Absences::tell(const Report& report) {
     }
   }
   const auto attempt = parse_integer(value_of(report.environment, "HOCKET_ATTEMPT"));
-  const Status status =
-      world::report_end(*store_, static_cast<int>(attempt.value_or(0)), report.rank, report.text);
-  static_cast<void>(status.ok());  // a store that is gone has nobody who waits
+  // If the store is gone, nobody waits for the report.
+  static_cast<void>(
+      world::report_end(*store_, static_cast<int>(attempt.value_or(0)), report.rank, report.text));
 }
 
 }  // namespace hocket::run
