@@ -40,7 +40,7 @@ class Scenario:
     name: str
     ranks: int
     words: list[str]
-    harm: str  # "kill", "stop", "out", "in", "both", "partition"; or what must do no harm:
+    harm: str  # "kill", "stop", "out", "both", "partition"; or what must do no harm:
     # "pause", "slow", "link"
     times: int = 1
     timeout_s: float = 2.0
@@ -50,7 +50,7 @@ class Scenario:
         return self.harm in {"pause", "slow", "link"}
 
     def needs_networks(self) -> bool:
-        return self.harm in {"out", "in", "both", "partition", "link"}
+        return self.harm in {"out", "both", "partition", "link"}
 
 
 @dataclass(slots=True)
@@ -198,15 +198,14 @@ def harm(world: World, scenario: Scenario, victim: int, networks: Networks | Non
         for other in others:
             if scenario.harm == "partition" and (other < 2) == (victim < 2):
                 continue
-            if scenario.harm != "in":
-                networks.drop(victim, other)
+            networks.drop(victim, other)
             if scenario.harm != "out":
                 networks.drop(other, victim)
     return began
 
 
 # By what is done, what they say of the rank.
-WORDS = {"kill": "has died", "stop": "is lost", "out": "is lost", "both": "is lost", "in": "receives nothing",
+WORDS = {"kill": "has died", "stop": "is lost", "out": "is lost", "both": "is lost",
          "partition": "is lost"}
 
 
@@ -341,7 +340,7 @@ def scenarios(is_long: bool) -> list[Scenario]:
             Scenario(f"SIGSTOP, half idle, limit {limit}", 6, ["mixed", "--idle"], "stop", few, timeout),
         ]
     for timeout in (0.25, 1.0, 2.0) if is_long else (1.0,):
-        for way, words in (("out", "what it sends"), ("in", "what it gets"), ("both", "both")):
+        for way, words in (("out", "what it sends"), ("both", "both")):
             listed.append(Scenario(f"a host cut off, {words} is dropped, limit {timeout:g} s", 4,
                                    ["mixed"], way, few, timeout))
         listed.append(Scenario(f"3 hosts cut off from 2 others, limit {timeout:g} s", 5, ["mixed"],
