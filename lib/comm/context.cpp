@@ -62,7 +62,7 @@ std::string describe(const sim::Tuning& tuning) {
   return text;
 }
 
-/// At least so long, if at all: who was paused or got no processor for a moment is not lost.
+/// With less, ranks would be reported that only got no processor for a moment.
 constexpr Duration failure_timeout_min = std::chrono::milliseconds(250);
 
 Result<std::unique_ptr<health::Monitor>> open_monitor(const world::World& world,

@@ -34,17 +34,17 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
   group_.members = members_;
   if (context_->monitor == nullptr) return;
   group_.observer = this;
-  ward_ = std::make_unique<health::Ward>();
-  ward_->id = id_;
-  ward_->members = members_;
-  ward_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
-  ward_->compare = [this](const health::Question& question) { compare(question); };
-  context_->monitor->add(*ward_);
+  watched_ = std::make_unique<health::WatchedGroup>();
+  watched_->id = id_;
+  watched_->members = members_;
+  watched_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
+  watched_->compare = [this](const health::Question& question) { compare(question); };
+  context_->monitor->add(*watched_);
 }
 
 Group::~Group() {
   devices_ = nullptr;
-  if (ward_ != nullptr) context_->monitor->remove(*ward_);
+  if (watched_ != nullptr) context_->monitor->remove(*watched_);
   engine().close(group_);
 }
 
@@ -150,17 +150,17 @@ void Group::on_failure(const engine::Failure& failure) noexcept {
   const int awaited = failure.awaited < 0
                           ? -1
                           : static_cast<int>(members_[static_cast<std::size_t>(failure.awaited)]);
-  context_->monitor->report(*ward_, {.why = why,
-                                     .operation = std::move(operation),
-                                     .awaited = awaited,
-                                     .is_hearsay = failure.is_hearsay});
+  context_->monitor->report(*watched_, {.why = why,
+                                        .operation = std::move(operation),
+                                        .awaited = awaited,
+                                        .is_second_hand = failure.is_second_hand});
 }
 
 /// The engine's words name ranks of the group, a transport's those of the world.
 Status Group::in_world(const engine::Failure& failure) const {
   Status why = group_.in_world(failure.why);
-  const bool is_of_engine = !failure.is_hearsay && (why.code() == StatusCode::mismatch ||
-                                                    why.code() == StatusCode::timeout);
+  const bool is_of_engine = !failure.is_second_hand && (why.code() == StatusCode::mismatch ||
+                                                        why.code() == StatusCode::timeout);
   if (!is_of_engine || id_ == 0) return why;
   return Status(why.code(),
                 fmt::format("{} (ranks of a communicator of {})", why.what(), place_.size))
@@ -192,8 +192,8 @@ Status Group::in_group(Status why) const noexcept {
 }
 
 Status Group::cause_of(const Status& why, bool expects_failure) const noexcept {
-  if (ward_ == nullptr || health::is_own_affair(why.code())) return why;
-  Status cause = context_->monitor->cause_of(*ward_, expects_failure);
+  if (watched_ == nullptr || health::is_local_failure(why.code())) return why;
+  Status cause = context_->monitor->cause_of(*watched_, expects_failure);
   return cause.ok() ? why : in_group(std::move(cause));
 }
 
@@ -220,7 +220,7 @@ void Group::abort(std::string_view reason) noexcept {
         .with_rank(static_cast<int>(place_.rank));
   });
   // First, so that those who wait here need not find out what happened.
-  if (ward_ != nullptr) context_->monitor->conclude(*ward_, why);
+  if (watched_ != nullptr) context_->monitor->conclude(*watched_, why);
   engine().abort(group_, why);
 }
 

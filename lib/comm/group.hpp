@@ -158,8 +158,8 @@ class Group final : private engine::GroupObserver {
   std::uint64_t operations_ = 0;              // begun
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;
-  std::unique_ptr<health::Ward> ward_;  // of the monitor, if there is one
-  std::byte token_[2] = {};             // what ranks tell each other at a barrier: nothing
+  std::unique_ptr<health::WatchedGroup> watched_;  // of the monitor, if there is one
+  std::byte token_[2] = {};  // what ranks tell each other at a barrier: nothing
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane
   Planner planner_;
   StartedPool started_;

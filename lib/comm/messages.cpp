@@ -137,7 +137,7 @@ Status Group::explain(const Message& message, const Status& first) const noexcep
   // A rank that has left said so; of one that has died the monitor hears soon.
   const bool may_have_died =
       first.code() == StatusCode::peer_lost && first.peer() >= 0 && !engine::is_told_by_peer(first);
-  if (may_have_died && ward_ != nullptr) {
+  if (may_have_died && watched_ != nullptr) {
     const auto peer = members_[static_cast<std::size_t>(first.peer())];
     static_cast<void>(described([&] {
       context_->monitor->mention(peer, describe(message));

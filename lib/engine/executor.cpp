@@ -283,12 +283,12 @@ void Executor::tell_observer(const Group& group) const noexcept {
   const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
     return each->task.group == &group && each->task.work != nullptr;
   });
-  const bool is_hearsay = is_told_by_peer(group.failure);
+  const bool is_second_hand = is_told_by_peer(group.failure);
   if (run == runs_.end()) {
     const Parcel* const message =
         group.mailbox == nullptr ? nullptr : group.mailbox->any_under_way();
     return group.observer->on_failure(
-        {.why = group.failure, .message = message, .is_hearsay = is_hearsay});
+        {.why = group.failure, .message = message, .is_second_hand = is_second_hand});
   }
   const int awaited = awaited_step(**run);
   const bool knows_step = group.failure.step() >= 0;
@@ -300,7 +300,7 @@ void Executor::tell_observer(const Group& group) const noexcept {
        .number = (*run)->task.number,
        .awaited =
            awaited < 0 ? -1 : static_cast<int>(steps[static_cast<std::size_t>(awaited)].peer),
-       .is_hearsay = is_hearsay});
+       .is_second_hand = is_second_hand});
 }
 
 void Executor::close(const Group& group, const Status& why) noexcept {

@@ -26,7 +26,7 @@ struct Failure {
   const Parcel* message = nullptr;  // that is under way, if there is no operation
   std::uint64_t number = 0;         // of that operation, if its caller has numbered it
   int awaited = -1;                 // for which rank of the group it was waiting
-  bool is_hearsay = false;          // another rank has failed, and said why
+  bool is_second_hand = false;      // another rank has failed, and said why
 };
 
 /// An operation that waits for another rank, longer than it takes to say so.

@@ -134,7 +134,7 @@ Monitor::Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor,
   }
   address_ += ' ' + instance;
   watch_ =
-      std::make_shared<Watch>(options_, *reactor_, terms_, wards_, instance, std::move(listeners));
+      std::make_shared<Watch>(options_, *reactor_, terms_, groups_, instance, std::move(listeners));
   reactor_->post([watch = watch_] { watch->open(); });
 }
 
@@ -192,24 +192,24 @@ void Monitor::leave(Deadline deadline) noexcept {
   farewell->changed.wait_until(lock, deadline.at(), is_over);
 }
 
-void Monitor::remove(Ward& ward) noexcept {
-  wards_.remove(ward);
-  if (!ward.is_failing) return;
+void Monitor::remove(WatchedGroup& group) noexcept {
+  groups_.remove(group);
+  if (!group.is_failing) return;
   // Without memory for it, what is known of the communicator is kept.
   static_cast<void>(described([&] {
-    reactor_->post([watch = watch_, id = ward.id] { watch->forget(id); });
+    reactor_->post([watch = watch_, id = group.id] { watch->forget(id); });
     return Status();
   }));
 }
 
-void Monitor::report(Ward& ward, const Report& report) noexcept {
-  const bool is_alarmed = wards_.note_failure(ward);
+void Monitor::report(WatchedGroup& group, const Report& report) noexcept {
+  const bool is_alarmed = groups_.note_failure(group);
   // Without memory for it the others are not told by this rank, nor is this rank.
   static_cast<void>(described([&] {
     Notice notice = {.finding = Finding::failure,
                      .origin = options_.rank,
                      .culprit = rank_or_nobody(report.why.peer()),
-                     .communicator = ward.id,
+                     .communicator = group.id,
                      .code = report.why.code(),
                      .system_error = report.why.system_error(),
                      .time = universal_time(),
@@ -218,7 +218,7 @@ void Monitor::report(Ward& ward, const Report& report) noexcept {
                      .operation = cut(report.operation, text_bytes_max),
                      .step = report.why.step(),
                      .awaited = rank_or_nobody(report.awaited),
-                     .is_hearsay = report.is_hearsay || is_alarmed};
+                     .is_second_hand = report.is_second_hand || is_alarmed};
     reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
     return Status();
   }));
@@ -242,8 +242,8 @@ void Monitor::mention(std::uint32_t rank, std::string operation) noexcept {
   }));
 }
 
-Status Monitor::cause_of(Ward& ward, bool expects_failure) noexcept {
-  return wards_.cause_of(ward, story_patience, expects_failure);
+Status Monitor::cause_of(WatchedGroup& group, bool expects_failure) noexcept {
+  return groups_.cause_of(group, story_patience, expects_failure);
 }
 
 }  // namespace hocket::health

@@ -18,7 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "health/ward.hpp"
+#include "health/watched_groups.hpp"
 #include "link/greeting.hpp"
 #include "link/reactor.hpp"
 #include "wire/credentials.hpp"
@@ -43,9 +43,9 @@ struct MonitorOptions {
 /// How a communicator failed; ranks are those of the world.
 struct Report {
   const Status& why;
-  std::string operation = {};  // that was under way
-  int awaited = -1;            // for whom it was waiting
-  bool is_hearsay = false;     // another rank has said so
+  std::string operation = {};   // that was under way
+  int awaited = -1;             // for whom it was waiting
+  bool is_second_hand = false;  // another rank has said so
 };
 
 /// Any thread.
@@ -71,12 +71,12 @@ class Monitor {
   void leave(Deadline deadline) noexcept;
 
   /// A communicator to look after, until it is removed.
-  void add(Ward& ward) { wards_.add(ward); }
-  void remove(Ward& ward) noexcept;
+  void add(WatchedGroup& group) { groups_.add(group); }
+  void remove(WatchedGroup& group) noexcept;
   /// What ended it is known here beyond doubt: nobody waits to find out more.
-  void conclude(Ward& ward, const Status& why) noexcept { wards_.conclude(ward, why); }
+  void conclude(WatchedGroup& group, const Status& why) noexcept { groups_.conclude(group, why); }
   /// What has ended a communicator here. Never waits.
-  void report(Ward& ward, const Report& report) noexcept;
+  void report(WatchedGroup& group, const Report& report) noexcept;
   /// Asks another rank whether it has called the same. Never waits.
   void ask(Question question) noexcept;
   /// A message to or from that rank of the world failed, as if it had died. If it has, that
@@ -84,7 +84,7 @@ class Monitor {
   void mention(std::uint32_t rank, std::string operation) noexcept;
   /// Why the communicator failed, as all its ranks are told. Waits a moment until that is found
   /// out, if it has failed or is expected to. Success if it is not known.
-  [[nodiscard]] Status cause_of(Ward& ward, bool expects_failure) noexcept;
+  [[nodiscard]] Status cause_of(WatchedGroup& group, bool expects_failure) noexcept;
 
  private:
   Monitor(MonitorOptions options, std::shared_ptr<link::Reactor> reactor, link::Terms terms,
@@ -94,7 +94,7 @@ class Monitor {
   const std::shared_ptr<link::Reactor> reactor_;
   const link::Terms terms_;
   std::string address_;
-  Wards wards_;
+  WatchedGroups groups_;
   std::shared_ptr<Watch> watch_;
 };
 

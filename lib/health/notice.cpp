@@ -29,7 +29,7 @@ Status Notice::status() const {
   return status;
 }
 
-bool is_own_affair(StatusCode code) noexcept {
+bool is_local_failure(StatusCode code) noexcept {
   return code != StatusCode::peer_lost && code != StatusCode::timeout &&
          code != StatusCode::mismatch && code != StatusCode::limit_exceeded &&
          code != StatusCode::aborted;
@@ -50,7 +50,7 @@ std::string encode(const Notice& notice) {
   writer.text(notice.operation);
   writer.integer(static_cast<std::uint32_t>(notice.step));
   writer.integer(notice.awaited);
-  writer.integer(static_cast<std::uint8_t>(notice.is_hearsay ? 1 : 0));
+  writer.integer(static_cast<std::uint8_t>(notice.is_second_hand ? 1 : 0));
   return bytes;
 }
 
@@ -69,7 +69,7 @@ Result<Notice> decode_notice(std::string_view bytes) {
   notice.operation = reader.text();
   notice.step = static_cast<std::int32_t>(reader.integer<std::uint32_t>());
   notice.awaited = reader.integer<std::uint32_t>();
-  notice.is_hearsay = reader.integer<std::uint8_t>() != 0;
+  notice.is_second_hand = reader.integer<std::uint8_t>() != 0;
   const bool is_finding = notice.finding >= Finding::death && notice.finding <= Finding::failure;
   const bool lacks_rank = notice.finding != Finding::failure && notice.culprit == nobody;
   if (!reader.ended_well() || !is_finding || lacks_rank || notice.time < 0 ||

@@ -12,16 +12,16 @@ namespace hocket::health {
 
 /// How bad it is, and how sure.
 enum class Finding : std::uint8_t {
-  death = 1,     // the process of `culprit` has ended
-  silence = 2,   // `culprit` has not answered `origin` for too long
-  deafness = 3,  // `origin`, which is alive, was called silent by `culprit`: that one hears nobody
-  failure = 4,   // of a communicator, as `origin` met it
+  death = 1,    // the process of `culprit` has ended
+  silence = 2,  // `culprit` has not answered `origin` for too long
+  cut_off = 3,  // `culprit` has called `origin` silent, which is alive: it receives nothing
+  failure = 4,  // of a communicator, as `origin` met it
 };
 
 inline constexpr std::uint32_t nobody = UINT32_MAX;
 
-/// Of what its own system, device or program refused a rank: to others it has but given up.
-[[nodiscard]] bool is_own_affair(StatusCode code) noexcept;
+/// A failure of the rank's own system, device or callback: to other ranks it is `aborted`.
+[[nodiscard]] bool is_local_failure(StatusCode code) noexcept;
 
 struct Notice {
   Finding finding = Finding::death;
@@ -36,7 +36,7 @@ struct Notice {
   std::string operation = {};  // in which it was met, "all_reduce #12"; empty outside of one
   std::int32_t step = -1;
   std::uint32_t awaited = nobody;  // for whom the origin was waiting in that step
-  bool is_hearsay = false;         // the origin was told, and has not found it out itself
+  bool is_second_hand = false;     // the origin was told, and has not found it out itself
 
   /// What a failure of this rank's calls is: the same on all ranks, ranks being those of the world.
   [[nodiscard]] Status status() const;

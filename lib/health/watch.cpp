@@ -29,8 +29,8 @@ constexpr Duration greeting_silence_max = limits::handshake_timeout + 1s;
 /// The first byte of each message.
 enum class Message : char {
   beat = 'b',
-  notice = 'n',   // what a rank has noticed, or passes on
-  verdict = 'v',  // what was decided about the receiver
+  notice = 'n',    // what a rank has noticed, or passes on
+  decision = 'v',  // what was decided about the receiver
   question = 'q',
   line_ends = 'e',  // and not the process
   leaving = 'l',
@@ -45,11 +45,11 @@ std::string message_of(Message kind, std::string_view content = {}) {
 }  // namespace
 
 Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
-             Wards& wards, std::string instance, std::vector<Fd> listeners)
+             WatchedGroups& wards, std::string instance, std::vector<Fd> listeners)
     : options_(options),
       reactor_(reactor),
       terms_(terms),
-      wards_(wards),
+      groups_(wards),
       instance_(std::move(instance)),
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
@@ -211,7 +211,7 @@ void Watch::make_ready(const Place& place) {
   contact.ways[place.way].pause = Duration::zero();
   contact.was_ready = true;
   contact.silence.emplace(beat_, monotonic_clock().now());
-  for (const Notice& each : inquest_.all()) {
+  for (const Notice& each : cause_finder_.all()) {
     contact.ways[place.way].line->send(message_of(Message::notice, encode(each)));
   }
   tick();  // the other end expects signs of life from now on
@@ -260,17 +260,17 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   if (contact.silence) contact.silence->hear(monotonic_clock().now());
   const std::string_view content = message.substr(1);
   const auto kind = static_cast<Message>(message.front());
-  if (kind == Message::notice || kind == Message::verdict) {
+  if (kind == Message::notice || kind == Message::decision) {
     auto notice = decode_notice(content);
     if (!notice.ok()) {
       return log::line(log::Level::warning, "health: {}: {}", name_of(rank),
                        notice.status().to_string());
     }
-    if (kind == Message::verdict) {
-      if (notice->culprit == options_.rank) take_verdict(*notice);
+    if (kind == Message::decision) {
+      if (notice->culprit == options_.rank) take_decision(*notice);
       return;
     }
-    if (is_own_affair(notice->code)) notice->code = StatusCode::aborted;
+    if (is_local_failure(notice->code)) notice->code = StatusCode::aborted;
     return take_notice(*notice, rank);
   }
   if (kind == Message::question) {
@@ -301,18 +301,19 @@ void Watch::tick() {
 
 /// Does what is due. Gives when more is.
 Instant Watch::work_until(Instant now) {
-  if (inquest_.alarm_due().passed(now)) sound_alarm();
-  if (inquest_.due().passed(now)) close_inquest();
-  Instant next = std::min({dial_those_due(now), inquest_.alarm_due().at(), inquest_.due().at()});
+  if (cause_finder_.alarm_due().passed(now)) sound_alarm();
+  if (cause_finder_.due().passed(now)) decide();
+  Instant next =
+      std::min({dial_those_due(now), cause_finder_.alarm_due().at(), cause_finder_.due().at()});
   if (beat_ <= Duration::zero()) return next;
   if (next_beat_ <= now) {
     if (next_beat_ != Instant() && now - next_beat_ > beat_) was_late_ = now;
     send_beats();
     next_beat_ = now + beat_;
   }
-  // Last: who is found silent by it opens an inquest.
+  // Last: who is found silent by it has to be looked into.
   next = std::min({next, next_beat_, listen_for_silence(now)});
-  return std::min({next, inquest_.alarm_due().at(), inquest_.due().at()});
+  return std::min({next, cause_finder_.alarm_due().at(), cause_finder_.due().at()});
 }
 
 void Watch::arm_ticks(Instant next) {
@@ -386,7 +387,7 @@ void Watch::note_death(std::uint32_t rank, const Status& why) {
 void Watch::mention(std::uint32_t rank, const std::string& operation) {
   if (is_closed_ || rank >= options_.size) return;
   mentions_[rank] = operation;
-  for (const Notice& each : inquest_.open_cases()) {
+  for (const Notice& each : cause_finder_.open_cases()) {
     if (each.finding == Finding::failure || each.culprit != rank) continue;
     Notice notice = each;
     notice.origin = options_.rank;
@@ -400,19 +401,19 @@ void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from)
   const bool is_possible =
       (notice.culprit == nobody || notice.culprit < options_.size) && notice.origin < options_.size;
   if (is_closed_ || !is_possible) return;
-  if (!inquest_.add(notice, monotonic_clock().now())) return;
+  if (!cause_finder_.add(notice, monotonic_clock().now())) return;
   spread(notice, from);
   const bool accuses_us = notice.finding == Finding::silence && notice.culprit == options_.rank &&
                           notice.origin != options_.rank;
   if (accuses_us && was_heard(monotonic_clock().now())) {
-    Notice reply = notice_of(Finding::deafness, notice.origin);
+    Notice reply = notice_of(Finding::cut_off, notice.origin);
     reply.what = fmt::format("{} receives nothing: it reported {} as lost, which is alive",
                              name_of(notice.origin), name_of(options_.rank));
     reply.hint = "check what drops packets to its host, such as a firewall or a route";
     take_notice(reply, {});
   }
-  if (inquest_.alarm_due().is_never()) sound_alarm();  // it comes behind the alarm
-  tick();                                              // which has another time to keep now
+  if (cause_finder_.alarm_due().is_never()) sound_alarm();  // it comes behind the alarm
+  tick();                                                   // which has another time to keep now
 }
 
 void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
@@ -426,7 +427,7 @@ void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
 void Watch::ask(const Question& question) {
   if (is_closed_) return;
   if (question.to == options_.rank) {
-    return wards_.ask(question);
+    return groups_.ask(question);
   }
   const std::uint32_t distance = (question.to + options_.size - options_.rank) % options_.size;
   for (std::uint32_t stride = std::bit_floor(distance); stride > 0; stride /= 2) {
@@ -438,23 +439,23 @@ void Watch::ask(const Question& question) {
 }
 
 void Watch::sound_alarm() {
-  inquest_.note_alarm();
-  for (const Notice& each : inquest_.open_cases()) {
+  cause_finder_.note_alarm();
+  for (const Notice& each : cause_finder_.open_cases()) {
     const bool accuses_us = each.finding == Finding::silence && each.culprit == options_.rank;
-    if (!accuses_us) wards_.alarm(each);
+    if (!accuses_us) groups_.alarm(each);
   }
 }
 
-void Watch::close_inquest() {
-  const std::vector<Notice> causes = inquest_.close();
+void Watch::decide() {
+  const std::vector<Notice> causes = cause_finder_.decide();
   for (const Notice& each : causes) part_from(each);
-  wards_.settle(causes);
+  groups_.settle(causes);
 }
 
 /// The others have decided without us: we were stopped or cut off meanwhile.
-void Watch::take_verdict(const Notice& notice) {
-  inquest_.settle(notice);
-  wards_.settle({&notice, 1});
+void Watch::take_decision(const Notice& notice) {
+  cause_finder_.settle(notice);
+  groups_.settle({&notice, 1});
 }
 
 /// Who counts as lost is told so, should it come back, and heard no more.
@@ -462,7 +463,7 @@ void Watch::part_from(const Notice& cause) {
   if (cause.finding == Finding::failure || cause.culprit == options_.rank) return;
   Contact& contact = contacts_[cause.culprit];
   contact.state = State::lost;
-  hang_up(contact, message_of(Message::verdict, encode(cause)));
+  hang_up(contact, message_of(Message::decision, encode(cause)));
 }
 
 void Watch::close() {

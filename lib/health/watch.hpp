@@ -16,11 +16,11 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "health/inquest.hpp"
+#include "health/cause_finder.hpp"
 #include "health/monitor.hpp"
 #include "health/question.hpp"
 #include "health/silence.hpp"
-#include "health/ward.hpp"
+#include "health/watched_groups.hpp"
 #include "link/door.hpp"
 #include "link/line.hpp"
 #include "link/reactor.hpp"
@@ -39,7 +39,7 @@ class Watch final : public link::LineHost {
   };
 
   Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
-        Wards& wards, std::string instance, std::vector<Fd> listeners);
+        WatchedGroups& wards, std::string instance, std::vector<Fd> listeners);
 
   void open();
   /// Begins to dial the others.
@@ -51,7 +51,7 @@ class Watch final : public link::LineHost {
   /// If that rank turns out to have died: this is an operation in which it was noticed.
   void mention(std::uint32_t rank, const std::string& operation);
   /// Nobody asks for this communicator any more.
-  void forget(std::uint64_t communicator) { inquest_.forget(communicator); }
+  void forget(std::uint64_t communicator) { cause_finder_.forget(communicator); }
   /// With a farewell.
   void close();
 
@@ -109,16 +109,16 @@ class Watch final : public link::LineHost {
   void note_silence(std::uint32_t rank, Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
-  void take_verdict(const Notice& notice);
+  void take_decision(const Notice& notice);
   void spread(const Notice& notice, std::optional<std::uint32_t> except);
   void sound_alarm();
-  void close_inquest();
+  void decide();
   void part_from(const Notice& cause);
 
   const MonitorOptions& options_;
   link::Reactor& reactor_;
   const link::Terms& terms_;
-  Wards& wards_;
+  WatchedGroups& groups_;
   const std::string instance_;
   const Duration beat_;
   std::vector<Contact> contacts_;                   // by rank
@@ -128,7 +128,7 @@ class Watch final : public link::LineHost {
   std::map<std::uint32_t, std::string> mentions_;
   Instant next_beat_ = {};
   Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
-  Inquest inquest_;
+  CauseFinder cause_finder_;
   bool is_closed_ = false;
 };
 

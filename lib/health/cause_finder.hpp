@@ -2,13 +2,12 @@
 // machine without clock, thread or socket.
 //
 // Each rank passes on what it hears, and waits a moment for the rest, so that all know the same
-// when they decide; then all decide alike. What is found out stays.
+// when they decide; then all decide alike. What comes later changes nothing any more.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -17,7 +16,7 @@
 
 namespace hocket::health {
 
-class Inquest {
+class CauseFinder {
  public:
   /// For all notices of one event to have reached all ranks.
   static constexpr Duration settling_time = std::chrono::milliseconds(20);
@@ -31,11 +30,11 @@ class Inquest {
   /// When to decide.
   [[nodiscard]] Deadline due() const noexcept { return due_; }
   /// Decides. What was found out now, the first cause first.
-  std::vector<Notice> close();
+  std::vector<Notice> decide();
   /// Without a doubt, from others who have decided.
   void settle(const Notice& notice);
 
-  /// The first of these that does; null if none does.
+  /// The first of these that concerns such a communicator; null if none does.
   [[nodiscard]] static const Notice* first_for(std::span<const Notice> causes,
                                                std::uint64_t communicator,
                                                std::span<const std::uint32_t> members);
@@ -64,7 +63,7 @@ class Inquest {
   [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
   [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
   [[nodiscard]] bool is_settled(const Subject& subject) const;
-  [[nodiscard]] bool is_of_the_deaf(const Notice& accusation) const;
+  [[nodiscard]] bool is_of_one_cut_off(const Notice& accusation) const;
   void find_who_is_late();
   void complete_failures();
   void complete_deaths();

@@ -17,7 +17,7 @@
 namespace hocket::health {
 
 /// One of them.
-struct Ward {
+struct WatchedGroup {
   std::uint64_t id = 0;  // the same on all its ranks
   /// As ranks of the world.
   std::span<const std::uint32_t> members = {};
@@ -26,21 +26,21 @@ struct Ward {
   /// Fails if this rank has called something else than the one that asks. Waits for nothing.
   std::function<void(const Question&)> compare = {};
 
-  // Of Wards.
+  // Of WatchedGroups.
   bool is_failing = false;  // it has failed; why is being found out
   bool is_alarmed = false;  // because other ranks say so
   Status cause = {};        // why, once that is known; with ranks of the world
 };
 
 /// Any thread.
-class Wards {
+class WatchedGroups {
  public:
   /// Borrowed until it is removed. May fail at once, if a member is lost already.
-  void add(Ward& ward);
-  void remove(Ward& ward) noexcept;
+  void add(WatchedGroup& group);
+  void remove(WatchedGroup& group) noexcept;
 
   /// It has failed. Whether it was told to.
-  bool note_failure(Ward& ward) noexcept;
+  bool note_failure(WatchedGroup& group) noexcept;
   /// Something has ended, which is being looked into: those that it concerns fail.
   void alarm(const Notice& notice);
   /// What was found out, the first cause first.
@@ -48,16 +48,17 @@ class Wards {
   /// Lets it compare.
   void ask(const Question& question);
   /// What ended it is known here beyond doubt.
-  void conclude(Ward& ward, const Status& why) noexcept;
+  void conclude(WatchedGroup& group, const Status& why) noexcept;
 
   /// Why it failed. Waits for that, at most so long, if it has failed or is expected to. Success if
   /// it is not known.
-  [[nodiscard]] Status cause_of(Ward& ward, Duration patience, bool expects_failure) noexcept;
+  [[nodiscard]] Status cause_of(WatchedGroup& group, Duration patience,
+                                bool expects_failure) noexcept;
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Ward*> wards_;
+  std::vector<WatchedGroup*> groups_;
   std::vector<Notice> known_;  // for communicators that are made later
 };
 

@@ -1,4 +1,4 @@
-#include "health/inquest.hpp"
+#include "health/cause_finder.hpp"
 
 #include <algorithm>
 #include <tuple>
@@ -13,28 +13,28 @@ constexpr std::ptrdiff_t failures_kept = 256;
 
 }  // namespace
 
-Inquest::Subject Inquest::subject_of(const Notice& notice) noexcept {
+CauseFinder::Subject CauseFinder::subject_of(const Notice& notice) noexcept {
   if (notice.finding == Finding::failure) return {.communicator = notice.communicator};
   return {.rank = notice.culprit};
 }
 
 /// Of two on the same subject: the surer, the more telling, else the earlier.
-bool Inquest::is_better(const Notice& a, const Notice& b) noexcept {
+bool CauseFinder::is_better(const Notice& a, const Notice& b) noexcept {
   const auto key = [](const Notice& each) {
     const bool is_doubtful = each.finding == Finding::silence;
     const bool is_vague = each.code != StatusCode::mismatch;
-    return std::tuple(is_doubtful, is_vague, each.is_hearsay, each.operation.empty(), each.time,
+    return std::tuple(is_doubtful, is_vague, each.is_second_hand, each.operation.empty(), each.time,
                       each.origin);
   };
   return key(a) < key(b);
 }
 
-bool Inquest::is_settled(const Subject& subject) const {
+bool CauseFinder::is_settled(const Subject& subject) const {
   return std::ranges::any_of(causes_,
                              [&](const Notice& each) { return subject_of(each) == subject; });
 }
 
-bool Inquest::add(const Notice& notice, Instant now) {
+bool CauseFinder::add(const Notice& notice, Instant now) {
   const Subject subject = subject_of(notice);
   const bool is_known = is_settled(subject) || is_gone(notice.origin) ||
                         (notice.culprit != nobody && is_gone(notice.culprit));
@@ -54,14 +54,14 @@ bool Inquest::add(const Notice& notice, Instant now) {
 }
 
 /// Of one who hears nobody, and so calls everybody silent.
-bool Inquest::is_of_the_deaf(const Notice& accusation) const {
+bool CauseFinder::is_of_one_cut_off(const Notice& accusation) const {
   if (accusation.finding != Finding::silence) return false;
   const auto accuser = cases_.find({.rank = accusation.origin});
-  return accuser != cases_.end() && accuser->second.best.finding == Finding::deafness;
+  return accuser != cases_.end() && accuser->second.best.finding == Finding::cut_off;
 }
 
 /// Who waits for one that waits himself may know no better; who waits for nobody holds them all up.
-void Inquest::find_who_is_late() {
+void CauseFinder::find_who_is_late() {
   for (auto& [subject, each] : cases_) {
     if (each.best.code != StatusCode::timeout) continue;
     const Notice* last = &each.best;
@@ -83,7 +83,7 @@ void Inquest::find_who_is_late() {
 
 /// A death is noticed by connections, which know of no operation; a failure that names the dead
 /// rank does.
-void Inquest::complete_deaths() {
+void CauseFinder::complete_deaths() {
   for (auto& [subject, each] : cases_) {
     if (subject.rank == nobody) continue;
     const Notice* told = nullptr;
@@ -91,7 +91,7 @@ void Inquest::complete_deaths() {
       if (other.rank != nobody) continue;
       const bool names_it = failure.best.culprit == subject.rank;
       // Of several ranks that are lost at once, an operation can name but one.
-      const bool may_follow = names_it || failure.best.is_hearsay;
+      const bool may_follow = names_it || failure.best.is_second_hand;
       if (names_it) each.time = std::min(each.time, failure.time);
       for (const auto& [origin, notice] : failure.told) {
         if (may_follow && (told == nullptr || is_better(notice, *told))) told = &notice;
@@ -105,7 +105,7 @@ void Inquest::complete_deaths() {
 }
 
 /// Who found it out may have been in no operation, or in another one.
-void Inquest::complete_failures() {
+void CauseFinder::complete_failures() {
   for (auto& [subject, each] : cases_) {
     if (subject.rank != nobody || !each.best.operation.empty()) continue;
     const Notice* told = nullptr;
@@ -119,10 +119,10 @@ void Inquest::complete_failures() {
   }
 }
 
-std::vector<Notice> Inquest::close() {
+std::vector<Notice> CauseFinder::decide() {
   std::vector<std::uint32_t> cleared;  // accused by one who hears nobody
   for (const auto& [subject, each] : cases_) {
-    if (is_of_the_deaf(each.best)) cleared.push_back(subject.rank);
+    if (is_of_one_cut_off(each.best)) cleared.push_back(subject.rank);
   }
   for (const std::uint32_t rank : cleared) cases_.erase({.rank = rank});
   find_who_is_late();
@@ -153,13 +153,13 @@ std::vector<Notice> Inquest::close() {
   return causes;
 }
 
-void Inquest::settle(const Notice& notice) {
+void CauseFinder::settle(const Notice& notice) {
   cases_.erase(subject_of(notice));
   if (cases_.empty()) alarm_due_ = due_ = Deadline::never();
   if (!is_settled(subject_of(notice))) causes_.push_back(notice);
 }
 
-std::vector<Notice> Inquest::all() const {
+std::vector<Notice> CauseFinder::all() const {
   std::vector<Notice> all = causes_;
   for (const auto& [subject, each] : cases_) {
     for (const auto& [origin, notice] : each.told) all.push_back(notice);
@@ -167,16 +167,16 @@ std::vector<Notice> Inquest::all() const {
   return all;
 }
 
-std::vector<Notice> Inquest::open_cases() const {
+std::vector<Notice> CauseFinder::open_cases() const {
   std::vector<Notice> open;
   for (const auto& [subject, each] : cases_) {
-    if (!is_of_the_deaf(each.best)) open.push_back(each.best);
+    if (!is_of_one_cut_off(each.best)) open.push_back(each.best);
   }
   return open;
 }
 
-const Notice* Inquest::first_for(std::span<const Notice> causes, std::uint64_t communicator,
-                                 std::span<const std::uint32_t> members) {
+const Notice* CauseFinder::first_for(std::span<const Notice> causes, std::uint64_t communicator,
+                                     std::span<const std::uint32_t> members) {
   const auto found = std::ranges::find_if(causes, [&](const Notice& each) {
     if (each.finding == Finding::failure) return each.communicator == communicator;
     return std::ranges::find(members, each.culprit) != members.end();
@@ -184,13 +184,13 @@ const Notice* Inquest::first_for(std::span<const Notice> causes, std::uint64_t c
   return found == causes.end() ? nullptr : &*found;
 }
 
-bool Inquest::is_gone(std::uint32_t rank) const {
+bool CauseFinder::is_gone(std::uint32_t rank) const {
   return std::ranges::any_of(causes_, [&](const Notice& each) {
     return each.finding != Finding::failure && each.culprit == rank;
   });
 }
 
-void Inquest::forget(std::uint64_t communicator) {
+void CauseFinder::forget(std::uint64_t communicator) {
   std::erase_if(causes_, [&](const Notice& each) {
     return each.finding == Finding::failure && each.communicator == communicator;
   });

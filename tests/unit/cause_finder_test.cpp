@@ -1,4 +1,4 @@
-#include "health/inquest.hpp"
+#include "health/cause_finder.hpp"
 
 #include <chrono>
 #include <vector>
@@ -9,8 +9,8 @@
 
 using namespace std::chrono_literals;
 using hocket::StatusCode;
+using hocket::health::CauseFinder;
 using hocket::health::Finding;
-using hocket::health::Inquest;
 using hocket::health::nobody;
 using hocket::health::Notice;
 using hocket::health::Silence;
@@ -48,24 +48,24 @@ Notice failure(std::uint64_t communicator, std::uint32_t culprit, std::uint32_t 
 /// What a rank makes of notices that come in this order.
 std::vector<Notice> found(const std::vector<Notice>& notices) {
   const ManualClock clock;
-  Inquest inquest;
-  for (const Notice& each : notices) static_cast<void>(inquest.add(each, clock.now()));
-  return inquest.close();
+  CauseFinder finder;
+  for (const Notice& each : notices) static_cast<void>(finder.add(each, clock.now()));
+  return finder.decide();
 }
 
 }  // namespace
 
 TEST_CASE("it decides a moment after the first notice") {
   ManualClock clock;
-  Inquest inquest;
-  REQUIRE(inquest.due().is_never());
-  REQUIRE(inquest.add(death(2, 1, 5), clock.now()));
-  const auto due = inquest.due();
+  CauseFinder finder;
+  REQUIRE(finder.due().is_never());
+  REQUIRE(finder.add(death(2, 1, 5), clock.now()));
+  const auto due = finder.due();
   clock.advance(10ms);
-  REQUIRE(inquest.add(death(3, 1, 6), clock.now()));
-  REQUIRE(inquest.due().at() == due.at());
-  REQUIRE(inquest.close().size() == 2);
-  REQUIRE(inquest.due().is_never());
+  REQUIRE(finder.add(death(3, 1, 6), clock.now()));
+  REQUIRE(finder.due().at() == due.at());
+  REQUIRE(finder.decide().size() == 2);
+  REQUIRE(finder.due().is_never());
 }
 
 TEST_CASE("all ranks find the same, whatever comes first") {
@@ -88,19 +88,19 @@ TEST_CASE("all ranks find the same, whatever comes first") {
 
 TEST_CASE("what says nothing new is not passed on") {
   const ManualClock clock;
-  Inquest inquest;
-  REQUIRE(inquest.add(death(2, 1, 50), clock.now()));
-  REQUIRE_FALSE(inquest.add(death(2, 1, 50), clock.now()));
-  REQUIRE(inquest.add(death(2, 3, 60), clock.now()));
-  REQUIRE_FALSE(inquest.add(death(2, 3, 70), clock.now()));
-  REQUIRE(inquest.add(death(2, 3, 40), clock.now()));
-  REQUIRE(inquest.add(failure(half, 2, 0, 90), clock.now()));
-  REQUIRE(inquest.close().size() == 1);
-  REQUIRE_FALSE(inquest.add(death(2, 4, 10), clock.now()));
+  CauseFinder finder;
+  REQUIRE(finder.add(death(2, 1, 50), clock.now()));
+  REQUIRE_FALSE(finder.add(death(2, 1, 50), clock.now()));
+  REQUIRE(finder.add(death(2, 3, 60), clock.now()));
+  REQUIRE_FALSE(finder.add(death(2, 3, 70), clock.now()));
+  REQUIRE(finder.add(death(2, 3, 40), clock.now()));
+  REQUIRE(finder.add(failure(half, 2, 0, 90), clock.now()));
+  REQUIRE(finder.decide().size() == 1);
+  REQUIRE_FALSE(finder.add(death(2, 4, 10), clock.now()));
   // A failure that names who is gone is no new event.
-  REQUIRE_FALSE(inquest.add(failure(world, 2, 4, 10), clock.now()));
-  REQUIRE(inquest.is_gone(2));
-  REQUIRE_FALSE(inquest.is_gone(1));
+  REQUIRE_FALSE(finder.add(failure(world, 2, 4, 10), clock.now()));
+  REQUIRE(finder.is_gone(2));
+  REQUIRE_FALSE(finder.is_gone(1));
 }
 
 TEST_CASE("a mismatch says more than what follows from it") {
@@ -125,14 +125,11 @@ TEST_CASE("who is late is at the end of the chain of those who wait") {
 }
 
 TEST_CASE("who hears nobody is believed by nobody") {
-  const Notice deaf = {.finding = Finding::deafness,
-                       .origin = 3,
-                       .culprit = 2,
-                       .time = 100,
-                       .what = "it is cut off"};
+  const Notice deaf = {
+      .finding = Finding::cut_off, .origin = 3, .culprit = 2, .time = 100, .what = "it is cut off"};
   const auto causes = found({silence(3, 2, 90), silence(1, 2, 91), deaf});
   REQUIRE(causes.size() == 1);
-  REQUIRE(causes[0].finding == Finding::deafness);
+  REQUIRE(causes[0].finding == Finding::cut_off);
   REQUIRE(causes[0].culprit == 2);
   // The accusation of another stands.
   REQUIRE(found({silence(3, 1, 90), deaf}).front().culprit == 3);
@@ -143,9 +140,9 @@ TEST_CASE("a cause concerns the communicators that have the culprit, or that fai
                                       death(2, 1, 20)};
   const std::vector<std::uint32_t> all = {0, 1, 2, 3};
   const std::vector<std::uint32_t> some = {0, 1};
-  REQUIRE(Inquest::first_for(causes, world, all)->culprit == 2);
-  REQUIRE(Inquest::first_for(causes, half, all)->code == StatusCode::timeout);
-  REQUIRE(Inquest::first_for(causes, world, some) == nullptr);
+  REQUIRE(CauseFinder::first_for(causes, world, all)->culprit == 2);
+  REQUIRE(CauseFinder::first_for(causes, half, all)->code == StatusCode::timeout);
+  REQUIRE(CauseFinder::first_for(causes, world, some) == nullptr);
 }
 
 TEST_CASE("silence counts only while this rank itself could hear") {
