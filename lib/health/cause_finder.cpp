@@ -41,7 +41,7 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
   if (is_known) return false;
   if (cases_.empty()) {
     alarm_due_ = Deadline(now + settling_time / 2);
-    due_ = Deadline(now + settling_time);
+    due_at_last_ = Deadline(now + settling_time_max);
   }
   const auto [found, is_new] = cases_.try_emplace(subject);
   Case& known = found->second;
@@ -50,7 +50,9 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
   if (tells_better) own->second = notice;
   if (is_new || is_better(notice, known.best)) known.best = notice;
   known.time = is_new ? notice.time : std::min(known.time, notice.time);
-  return is_first || tells_better;
+  const bool is_news = is_first || tells_better;
+  if (is_news) due_ = Deadline(now + settling_time).or_sooner(due_at_last_);
+  return is_news;
 }
 
 /// Of one who hears nobody, and so calls everybody silent.

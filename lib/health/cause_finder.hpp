@@ -18,8 +18,10 @@ namespace hocket::health {
 
 class CauseFinder {
  public:
-  /// For all notices of one event to have reached all ranks.
+  /// Without news for so long, all notices of one event have reached all ranks.
   static constexpr Duration settling_time = std::chrono::milliseconds(20);
+  /// However much is news.
+  static constexpr Duration settling_time_max = std::chrono::milliseconds(80);
 
   /// True if it says something new: it is to be passed on.
   bool add(const Notice& notice, Instant now);
@@ -72,6 +74,7 @@ class CauseFinder {
   std::vector<Notice> causes_;
   Deadline alarm_due_;
   Deadline due_;
+  Deadline due_at_last_;
 };
 
 }  // namespace hocket::health

@@ -27,7 +27,7 @@ namespace {
 using namespace std::chrono_literals;
 
 /// To find out what happened; beyond it a rank tells its own side.
-constexpr Duration story_patience = 100ms;
+constexpr Duration story_patience = 200ms;
 /// Of each text of a notice: longer ones are cut.
 constexpr std::size_t text_bytes_max = 2048;
 constexpr Duration farewell_patience = 200ms;
@@ -193,8 +193,7 @@ void Monitor::leave(Deadline deadline) noexcept {
 }
 
 void Monitor::remove(WatchedGroup& group) noexcept {
-  groups_.remove(group);
-  if (!group.is_failing) return;
+  if (!groups_.remove(group)) return;
   // Without memory for it, what is known of the communicator is kept.
   static_cast<void>(described([&] {
     reactor_->post([watch = watch_, id = group.id] { watch->forget(id); });

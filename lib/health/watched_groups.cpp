@@ -24,9 +24,10 @@ void WatchedGroups::add(WatchedGroup& group) {
   group.fail(why);
 }
 
-void WatchedGroups::remove(WatchedGroup& group) noexcept {
+bool WatchedGroups::remove(WatchedGroup& group) noexcept {
   const std::lock_guard lock(mutex_);
   std::erase(groups_, &group);
+  return group.is_failing;
 }
 
 bool WatchedGroups::note_failure(WatchedGroup& group) noexcept {

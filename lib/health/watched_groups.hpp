@@ -37,7 +37,8 @@ class WatchedGroups {
  public:
   /// Borrowed until it is removed. May fail at once, if a member is lost already.
   void add(WatchedGroup& group);
-  void remove(WatchedGroup& group) noexcept;
+  /// Whether it has failed.
+  bool remove(WatchedGroup& group) noexcept;
 
   /// It has failed. Whether it was told to.
   bool note_failure(WatchedGroup& group) noexcept;

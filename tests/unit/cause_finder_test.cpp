@@ -1,5 +1,6 @@
 #include "health/cause_finder.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -55,16 +56,22 @@ std::vector<Notice> found(const std::vector<Notice>& notices) {
 
 }  // namespace
 
-TEST_CASE("it decides a moment after the first notice") {
+TEST_CASE("it decides a moment after the last news, but not much later than the first") {
   ManualClock clock;
   CauseFinder finder;
   REQUIRE(finder.due().is_never());
+  const auto begin = clock.now();
   REQUIRE(finder.add(death(2, 1, 5), clock.now()));
-  const auto due = finder.due();
+  REQUIRE(finder.due().at() == begin + 20ms);
   clock.advance(10ms);
-  REQUIRE(finder.add(death(3, 1, 6), clock.now()));
-  REQUIRE(finder.due().at() == due.at());
-  REQUIRE(finder.decide().size() == 2);
+  REQUIRE_FALSE(finder.add(death(2, 1, 5), clock.now()));
+  REQUIRE(finder.due().at() == begin + 20ms);
+  for (std::uint32_t rank = 3; rank < 12; ++rank) {
+    REQUIRE(finder.add(death(rank, 1, 6), clock.now()));
+    REQUIRE(finder.due().at() == std::min(clock.now() + 20ms, begin + 80ms));
+    clock.advance(10ms);
+  }
+  REQUIRE(finder.decide().size() == 10);
   REQUIRE(finder.due().is_never());
 }
 
