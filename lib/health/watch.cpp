@@ -79,14 +79,13 @@ bool Watch::is_dialled_by(std::uint32_t other) const noexcept {
   return other != options_.rank && std::has_single_bit(behind) && !dials(other);
 }
 
-std::vector<std::uint32_t> Watch::neighbours() const {
-  std::vector<std::uint32_t> nearest;
+Watch::Neighbours Watch::neighbours() const noexcept {
+  Neighbours nearest;
   const auto add_nearest = [&](const auto& rank_at) {
     for (std::uint32_t distance = 1; distance < options_.size; distance *= 2) {
       const std::uint32_t rank = rank_at(distance);
       if (contacts_[rank].state != State::here) continue;
-      if (nearest.empty() || nearest.front() != rank) nearest.push_back(rank);
-      return;
+      return nearest.add(rank);
     }
   };
   const std::uint32_t size = options_.size;

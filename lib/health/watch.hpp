@@ -2,6 +2,8 @@
 // over them, and what follows from it.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -75,6 +77,19 @@ class Watch final : public link::LineHost {
     bool was_ready = false;
     std::optional<Silence> silence = {};  // once there is a line, or the beginning of one
   };
+  /// At most two; without memory of the heap, as beats go on all the time.
+  class Neighbours {
+   public:
+    void add(std::uint32_t rank) noexcept {
+      if (count_ == 0 || ranks_[0] != rank) ranks_[count_++] = rank;
+    }
+    [[nodiscard]] const std::uint32_t* begin() const noexcept { return ranks_.data(); }
+    [[nodiscard]] const std::uint32_t* end() const noexcept { return ranks_.data() + count_; }
+
+   private:
+    std::array<std::uint32_t, 2> ranks_ = {};
+    std::size_t count_ = 0;
+  };
   /// Of a line.
   struct Place {
     std::uint32_t rank = 0;
@@ -89,7 +104,7 @@ class Watch final : public link::LineHost {
   [[nodiscard]] bool dials(std::uint32_t other) const noexcept;
   [[nodiscard]] bool is_dialled_by(std::uint32_t other) const noexcept;
   /// The nearest with a line on either side.
-  [[nodiscard]] std::vector<std::uint32_t> neighbours() const;
+  [[nodiscard]] Neighbours neighbours() const noexcept;
   [[nodiscard]] std::optional<Place> find(const link::Line& line) const;
   [[nodiscard]] std::string name_of(std::uint32_t rank) const;
 
