@@ -8,6 +8,7 @@
 #include "hocket/transport.hpp"
 
 #include "base/limits.hpp"
+#include "engine/group.hpp"
 #include "engine/tag.hpp"
 
 namespace hocket::inline v0 {
