@@ -20,7 +20,7 @@ import log  # noqa: E402
 import report  # noqa: E402
 import touched  # noqa: E402
 import tree  # noqa: E402
-from check import FOLDERS, Plan, Spent  # noqa: E402
+from check import FOLDERS, Plan, Spent, run_added  # noqa: E402
 from folder import Folder  # noqa: E402
 from table import TIERS, VARIANTS, TableError, Test, fits, read_table  # noqa: E402
 
@@ -114,7 +114,6 @@ class Tables(unittest.TestCase):
             "transports/tcp/link.cpp": ("gcc", "rdma"),
             "lib/device/group.cpp": ("gcc", "device"),
             "transports/nccl/nccl.cpp": ("gcc", "device"),
-            "tests/fuzz/server_fuzz.cpp": ("address", "fuzz"),
             "tools/lab/plan.py": ("gcc", "netlab rates"),
             "meson.build": ("gcc", "subproject"),
             "bench/tune.cpp": ("gcc", "choices"),
@@ -122,7 +121,7 @@ class Tables(unittest.TestCase):
         }.items():
             with self.subTest(file=file):
                 self.assertIn(pair, self.table.added([file]))
-        self.assertEqual(self.table.added(["README.md"]), set())
+        self.assertEqual(self.table.added(["README.md"]), ())
 
 
 class Reading(unittest.TestCase):
@@ -151,9 +150,9 @@ class Reading(unittest.TestCase):
                 self.assertEqual(self.table.runs(tier, variant, test), runs)
 
     def test_a_change_adds_suites(self) -> None:
-        wire = {("address", "fuzz"), ("address", "unit"), ("gcc", "docs")}
+        wire = (("address", "fuzz"), ("address", "unit"), ("gcc", "docs"))
         self.assertEqual(self.table.added(["lib/wire/frame.cpp", "README.md"]), wire)
-        self.assertEqual(self.table.added(["docs/wire.md"]), set())
+        self.assertEqual(self.table.added(["docs/wire.md"]), ())
         self.assertEqual(self.table.added(None), wire, "unknown: as if all had changed")
 
     def test_mistakes_are_refused(self) -> None:
@@ -187,15 +186,31 @@ class Choosing(unittest.TestCase):
     def names(self, plan: Plan) -> list[str]:
         return [test.name for test in plan.chosen(plan.folders[0])]
 
-    def test_by_tier_by_suite_and_by_change(self) -> None:
+    def test_by_tier_and_by_suite(self) -> None:
         address = [self.folder("address")]
         self.assertEqual(self.names(Plan(self.table, "ci", address, [])), ["engine", "algorithms"])
-        added = {("address", "unit")}
-        self.assertEqual(self.names(Plan(self.table, "ci", address, [], added)),
-                         ["engine", "bytes", "algorithms"])
-        added = {("gcc", "unit")}
-        self.assertEqual(self.names(Plan(self.table, "ci", address, [], added)), ["engine", "algorithms"])
         self.assertEqual(self.names(Plan(self.table, "check", address, ["unit"])), ["engine", "bytes"])
+
+    def added(self, minutes_left: float, *added: tuple[str, str]) -> tuple[list[str], str]:
+        """The names of what ran for changed files in a run with so much time, and what was printed."""
+        folder = self.folder("address")
+        folder.ran = [Test("unit", "engine"), Test("docs", "algorithms")]
+        folder.build = lambda tests: True
+        folder.test = lambda tests, fuzz_s: folder.ran.extend(tests)
+        plan = Plan(self.table, "ci", [folder], [], added)
+        self.table.limits["ci"] = 20
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.assertEqual(run_added(plan, Spent(60 * (20 - minutes_left))), [])
+        return [test.name for test in folder.ran[2:]], printed.getvalue()
+
+    def test_a_change_adds_what_there_is_time_for(self) -> None:
+        self.assertEqual(self.added(2, ("address", "unit")), (["bytes"], ""))
+        self.assertEqual(self.added(2, ("address", "unit"), ("address", "bytes")), (["bytes"], ""))
+        self.assertEqual(self.added(2, ("gcc", "unit"), ("address", "engine")), ([], ""))
+        names, printed = self.added(1.1, ("address", "unit"))
+        self.assertEqual(names, [])
+        self.assertIn("there is no time: unit (address)", printed)
 
     def test_what_is_left_out_is_told(self) -> None:
         address = self.folder("address")

@@ -25,9 +25,9 @@ from table import VARIANTS, Table, Test, read_table
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/tiers.md"
 # How long all fuzz targets run together.
-FUZZ_S = 60
-FUZZ_CI_S = 30  # unless they are added because of what has changed
-FUZZ_NIGHTLY_S = 600
+FUZZ_S = {"check": 60, "ci": 30, "nightly": 600}
+# Of CI's time, what its last part may need.
+DEMO_S = 60
 
 # The folders of each tier, in this order. The last part of CI and of the nightly run is the demo.
 FOLDERS = {"check": ("gcc",), "ci": ("gcc", "address", "thread"), "nightly": VARIANTS}
@@ -41,8 +41,7 @@ class Plan:
     tier: str
     folders: list[Folder]
     suites: list[str]  # only these; empty for those that the tier has
-    added: set[tuple[str, str]] = field(default_factory=set)  # (variant, suite or test), for what changed
-    fuzz_s: int = FUZZ_S
+    added: tuple[tuple[str, str], ...] = ()  # (variant, suite or test): for what changed, while there is time
     commit: str = ""  # of a nightly run whose parts are to be written down
     passed: dict[str, dict] = field(default_factory=dict)  # the parts that were written down before
 
@@ -50,11 +49,18 @@ class Plan:
         def is_chosen(test: Test) -> bool:
             if self.suites:
                 return test.suite in self.suites
-            if self.added & {(folder.variant, test.suite), (folder.variant, test.name)}:
-                return self.table.runs("nightly", folder.variant, test)
             return self.table.runs(self.tier, folder.variant, test)
 
         return [test for test in folder.tests() if test.name not in folder.done and is_chosen(test)]
+
+    def left_to_add(self, folder: Folder, name: str) -> list[Test]:
+        """What is named so, a suite or a test, and has not run."""
+
+        def is_left(test: Test) -> bool:
+            is_named = name in (test.suite, test.name)
+            return is_named and test not in folder.ran and self.table.runs("nightly", folder.variant, test)
+
+        return [test for test in folder.tests() if is_left(test)]
 
     def prepare(self, folder: Folder) -> bool:
         """Sets the folder up and builds it."""
@@ -141,7 +147,7 @@ def run(plan: Plan, spent: Spent) -> list[str]:
                 broken.append(f"{folder.name} could not be built")
                 continue
             with spent.on("tests"):
-                folder.test(plan.chosen(folder), plan.fuzz_s)
+                folder.test(plan.chosen(folder), FUZZ_S[plan.tier])
             if folder.is_broken:
                 broken.append(f"the tests in {folder.name} were cut off")
             else:
@@ -149,6 +155,31 @@ def run(plan: Plan, spent: Spent) -> list[str]:
     finally:
         if waiting:
             waiting.end()
+    return broken
+
+
+def run_added(plan: Plan, spent: Spent) -> list[str]:
+    """What has changed adds suites, each of which begins if the tier's time will do. Returns a line for
+    each that did not build or was cut off."""
+    broken, left = [], []
+    limit_s = 60 * plan.table.limits[plan.tier] - DEMO_S
+    tested = {folder.variant: folder for folder in plan.folders if folder.ran}
+    for variant, name in plan.added:
+        folder = tested.get(variant)
+        if not folder or not (tests := plan.left_to_add(folder, name)):
+            continue
+        if spent.total() + plan.table.wall_seconds(variant, tests) > limit_s:
+            left.append(f"{name} ({variant})")
+            continue
+        with spent.on("build"):
+            is_ready = folder.build(tests)
+        with spent.on("tests"):
+            if is_ready:
+                folder.test(tests, 0)
+        if not is_ready or folder.is_broken:
+            broken.append(f"{name}, for what has changed, in {folder.name}")
+    if left:
+        print(f"for what has changed, these would also run, but there is no time: {', '.join(left)}")
     return broken
 
 
@@ -184,10 +215,9 @@ def print_notes(plan: Plan) -> None:
     for folder in plan.folders:
         if folder.test_s is None:
             continue
-        chosen = plan.chosen(folder)
         took = f"{folder.name}: waited {report.minutes(folder.build_s or 0)} for its build"
-        print(f"{took}, ran {len(chosen)} tests in {report.minutes(folder.test_s)}")
-        later = report.left_out(plan.table, plan.tier, folder, chosen)
+        print(f"{took}, ran {len(folder.ran)} tests in {report.minutes(folder.test_s)}")
+        later = report.left_out(plan.table, plan.tier, folder, folder.ran)
         if later and not plan.suites:
             print(f"{folder.name}: not in this run, but in that of --nightly: {later}")
     absent = [variant for variant in VARIANTS if variant not in {f.variant for f in plan.folders}]
@@ -231,16 +261,12 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
     if tier == "ci":
         changed, said = touched.changed_since_nightly(ROOT)
         plan.added = table.added(changed)
-        if ("address", "fuzz") not in plan.added:
-            plan.fuzz_s = FUZZ_CI_S
-        added = ", ".join(f"{name} ({variant})" for variant, name in sorted(plan.added))
-        print(f"{said}; they add: {added or 'nothing'}")
-    if tier == "nightly":
-        plan.fuzz_s = FUZZ_NIGHTLY_S
-        if passed:
-            print(f"of the nightly run of this commit these parts have passed: {', '.join(passed)}")
-        if done := sum(len(folder.done) for folder in folders):
-            print(f"goes on with the nightly run of this commit, in which {done} tests are done")
+        added = ", ".join(f"{name} ({variant})" for variant, name in plan.added)
+        print(f"{said}; while there is time, they add: {added or 'nothing'}")
+    if passed:
+        print(f"of the nightly run of this commit these parts have passed: {', '.join(passed)}")
+    if done := sum(len(folder.done) for folder in folders):
+        print(f"goes on with the nightly run of this commit, in which {done} tests are done")
     return plan
 
 
@@ -265,7 +291,7 @@ def main() -> int:
     spent = Spent(options.packages_s)
     if earlier_s := sum(log.seconds(each) for folder in plan.folders for each in folder.logs):
         spent.parts["tests before it went on"] = earlier_s
-    broken = run(plan, spent)
+    broken = run(plan, spent) + run_added(plan, spent)
     if options.tier and "demo" not in plan.passed:
         with spent.on("demo"):
             if subprocess.run(["tools/demo"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode:

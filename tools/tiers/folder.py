@@ -30,6 +30,7 @@ class Folder:
     test_s: float | None = None
     logs: list[Path] = field(default_factory=list)  # of the test runs, in their order
     done: set[str] = field(default_factory=set)  # the names of tests that need not run again
+    ran: list[Test] = field(default_factory=list)  # now, whatever came of them
     is_broken: bool = False
     intro: dict[str, list] = field(default_factory=dict)
 
@@ -112,11 +113,14 @@ class Folder:
             each = max(1, fuzz_seconds // len(fuzzed))
             longer = ["--timeout-multiplier", str(each // 60 + 2)]  # of 60 s
             self._run(fuzzed, "fuzzlog", [*longer, f"--test-args=-max_total_time={each}"])
-        self.test_s = time.monotonic() - started
+        self.test_s = (self.test_s or 0) + time.monotonic() - started
+        self.ran += tests
 
     def _run(self, tests: list[Test], log: str, more: list[str]) -> None:
         if self.commit:
             log = f"nightly-{self.commit}-{time.time():.0f}-{log}"
+        elif self.ran:
+            log += f"-{len(self.ran)}"
         path = self.path / "meson-logs" / f"{log}.json"
         path.unlink(missing_ok=True)
         self.logs.append(path)

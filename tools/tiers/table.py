@@ -73,17 +73,20 @@ class Table:
         place = row.places.get(variant)
         return place is not None and TIERS.index(place.tier) <= TIERS.index(tier)
 
-    def added(self, changed: Iterable[str] | None) -> set[tuple[str, str]]:
-        """What CI runs in addition because of these files; None stands for all files there are."""
-        if changed is None:
-            return {added for rule in self.rules for added in rule.adds}
-        files = list(changed)
-        return {
+    def wall_seconds(self, variant: str, tests: Iterable[Test]) -> float:
+        """How long they may take: a third of what their rows allow, as three run at a time."""
+        rows = [row for row in self.rows if any(self.row(test) is row for test in tests)]
+        return sum(row.places[variant].seconds for row in rows) / 3
+
+    def added(self, changed: Iterable[str] | None) -> tuple[tuple[str, str], ...]:
+        """What these files add to CI, in the order of the page; None stands for all files there are."""
+        files = None if changed is None else list(changed)
+        return tuple(dict.fromkeys(
             added
             for rule in self.rules
-            if any(fits(file, rule.patterns) for file in files)
+            if files is None or any(fits(file, rule.patterns) for file in files)
             for added in rule.adds
-        }
+        ))
 
 
 def fits(name: str, patterns: Iterable[str]) -> bool:
