@@ -227,7 +227,7 @@ void Monitor::ask(Question question) noexcept {
   question.from = options_.rank;
   // Without memory for it, it is asked again later.
   static_cast<void>(described([&] {
-    reactor_->post([watch = watch_, question] { watch->ask(question); });
+    reactor_->post(question_memory_, [watch = watch_, question] { watch->ask(question); });
     return Status();
   }));
 }

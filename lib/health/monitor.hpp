@@ -20,6 +20,7 @@
 #include "base/fd.hpp"
 #include "health/watched_groups.hpp"
 #include "link/greeting.hpp"
+#include "link/handler_memory.hpp"
 #include "link/reactor.hpp"
 #include "wire/credentials.hpp"
 #include "wire/tls.hpp"
@@ -93,6 +94,7 @@ class Monitor {
   const MonitorOptions options_;
   const std::shared_ptr<link::Reactor> reactor_;
   const link::Terms terms_;
+  link::HandlerMemory question_memory_;
   std::string address_;
   WatchedGroups groups_;
   std::shared_ptr<Watch> watch_;

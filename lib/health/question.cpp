@@ -4,15 +4,13 @@
 
 namespace hocket::health {
 
-std::string encode(const Question& question) {
-  std::string bytes;
-  wire::FieldWriter writer(bytes);
+void encode(const Question& question, std::string& message) {
+  wire::FieldWriter writer(message);
   writer.integer(question.from);
   writer.integer(question.to);
   writer.integer(question.communicator);
   writer.integer(question.index);
   writer.integer(question.tag);
-  return bytes;
 }
 
 Result<Question> decode_question(std::string_view bytes) {

@@ -17,7 +17,8 @@ struct Question {
   std::uint64_t tag = 0;    // of that operation
 };
 
-[[nodiscard]] std::string encode(const Question& question);
+/// Appends it to a message.
+void encode(const Question& question, std::string& message);
 /// protocol_error for what is none.
 [[nodiscard]] Result<Question> decode_question(std::string_view bytes);
 

@@ -433,7 +433,9 @@ void Watch::ask(const Question& question) {
     Contact& next = contacts_[(options_.rank + stride) % options_.size];
     const auto way = std::ranges::find_if(next.ways, &Way::is_ready);
     if (way == next.ways.end()) continue;
-    return way->line->send(message_of(Message::question, encode(question)));
+    question_message_ = static_cast<char>(Message::question);
+    encode(question, question_message_);
+    return way->line->send(question_message_);
   }
 }
 

@@ -141,6 +141,7 @@ class Watch final : public link::LineHost {
   asio::steady_timer tick_timer_;
   std::map<const link::Line*, Place> places_;
   std::map<std::uint32_t, std::string> mentions_;
+  std::string question_message_;  // kept, because questions are asked in the midst of operations
   Instant next_beat_ = {};
   Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
   CauseFinder cause_finder_;

@@ -152,15 +152,15 @@ Status Line::take(std::string_view bytes) {
 
 void Line::send(std::string_view message) {
   if (stage_ == Stage::closed) return;
-  std::string frame;
-  const std::size_t start = wire::open_frame(frame);
-  frame += message;
-  wire::close_frame(frame, start, 0);
+  frame_.clear();
+  const std::size_t start = wire::open_frame(frame_);
+  frame_ += message;
+  wire::close_frame(frame_, start, 0);
   if (stage_ != Stage::ready) {
-    early_ += frame;
+    early_ += frame_;
     return;
   }
-  Status status = transmit(frame);
+  Status status = transmit(frame_);
   if (status.ok() || !failure_.ok()) return;
   // It ends when that is noticed, not in the midst of what the caller does.
   failure_ = std::move(status);

@@ -95,6 +95,7 @@ class Line : public std::enable_shared_from_this<Line> {
   std::string hello_ = {};
 
   wire::FrameBuffer incoming_{message_bytes_max};
+  std::string frame_ = {};  // that is being made; kept, so that to send one takes no memory
   std::string early_ = {};  // frames to be sent once it is ready
   std::string unsent_ = {};
   Status failure_ = {};  // of a send, which ends it when that is next looked at

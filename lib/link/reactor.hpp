@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <asio/bind_allocator.hpp>
 #include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
@@ -14,6 +15,7 @@
 
 #include "base/fd.hpp"
 #include "link/asio_files.hpp"
+#include "link/handler_memory.hpp"
 
 namespace hocket::link {
 
@@ -34,6 +36,12 @@ class Reactor {
   template <class Action>
   void post(Action&& action) {
     asio::post(io_, std::forward<Action>(action));
+  }
+  /// Likewise, with memory of the caller.
+  template <class Action>
+  void post(HandlerMemory& memory, Action&& action) {
+    asio::post(io_, asio::bind_allocator(HandlerMemory::Allocator<Action>(memory),
+                                         std::forward<Action>(action)));
   }
 
  private:
