@@ -18,8 +18,7 @@ const Clock& monotonic_clock() noexcept {
   return clock;
 }
 
-Deadline Deadline::after(const Clock& clock, Duration timeout) noexcept {
-  const Instant now = clock.now();
+Deadline Deadline::after(Instant now, Duration timeout) noexcept {
   if (timeout > Instant::max() - now) return never();
   return Deadline(now + std::max(timeout, Duration::zero()));
 }

@@ -34,7 +34,10 @@ class Deadline {
 
   /// `timeout` from now. A negative timeout has passed already, as zero has; one too long to add
   /// never passes.
-  [[nodiscard]] static Deadline after(const Clock& clock, Duration timeout) noexcept;
+  [[nodiscard]] static Deadline after(const Clock& clock, Duration timeout) noexcept {
+    return after(clock.now(), timeout);
+  }
+  [[nodiscard]] static Deadline after(Instant now, Duration timeout) noexcept;
   [[nodiscard]] static Deadline never() noexcept { return {}; }
 
   [[nodiscard]] bool is_never() const noexcept { return at_ == Instant::max(); }

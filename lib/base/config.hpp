@@ -170,6 +170,12 @@ inline constexpr Variable<Duration> failure_timeout{{
     .help = "after how long without a sign of life a rank counts as lost, at least 250ms; 0 waits "
             "for ever, as when a debugger holds a rank",
 }};
+inline constexpr Variable<std::string> trace{{
+    .name = "HOCKET_TRACE",
+    .fallback = "on",
+    .help = "where each rank records its last operations for `hocket trace`: on keeps them in its "
+            "memory, a folder in a file that outlives the process; off records nothing",
+}};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",
     .fallback = "1",

@@ -20,6 +20,7 @@
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
 #include "sim/parameters.hpp"
+#include "wire/sha256.hpp"
 #include "world/entry.hpp"
 #include "world/tls_settings.hpp"
 
@@ -94,6 +95,44 @@ Status connect(health::Monitor& monitor, const std::vector<Card>& cards) {
   return monitor.connect(contacts);
 }
 
+/// A number that all ranks of this world have, and those of no other: rank 0's card says by which
+/// process and at which addresses it is found.
+std::uint64_t identity_of(const world::World& world, const Card& first) {
+  const wire::Digest digest = wire::sha256(fmt::format(
+      "{} {} {} {}", world::epoch_of(world.id), first.process, first.address, first.monitor));
+  std::uint64_t identity = 0;
+  for (const std::byte each : std::span(digest).first(sizeof identity)) {
+    identity = identity << 8 | std::to_integer<std::uint64_t>(each);
+  }
+  return identity;
+}
+
+/// What people call the host of a rank.
+std::string_view node_of(const Card& card) {
+  constexpr std::string_view before = " on ";
+  const std::string_view process = card.process;
+  const std::size_t at = process.find(before);
+  return at == std::string_view::npos ? process : process.substr(at + before.size());
+}
+
+/// A rank without one works as well.
+std::unique_ptr<record::Recorder> open_recorder(const world::World& world,
+                                                const std::vector<Card>& cards,
+                                                const Config& config) {
+  const std::string& where = config.get(variables::trace);
+  if (where == "off") return nullptr;
+  const Card& ours = cards[static_cast<std::size_t>(world.rank)];
+  auto recorder = record::Recorder::open({.world = identity_of(world, cards[0]),
+                                          .rank = static_cast<std::uint32_t>(world.rank),
+                                          .size = static_cast<std::uint32_t>(world.size),
+                                          .host = node_of(ours),
+                                          .transport = ours.transport,
+                                          .folder = where == "on" ? std::string() : where});
+  if (recorder.ok()) return std::move(*recorder);
+  log::line(log::Level::warning, "operations are not recorded: {}", recorder.status().to_string());
+  return nullptr;
+}
+
 Card card_of(const engine::MadeTransport& made, const world::World& world,
              const sim::Tuning& tuning, const health::Monitor* monitor) {
   world::Entry process = world::describe_process();
@@ -149,9 +188,11 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   for (const Card& card : *cards) addresses.push_back(card.address);
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
-  auto engine = engine::Engine::make(std::move(made->transport),
-                                     {.executor = {.segment_bytes = ours.segment_bytes},
-                                      .shares_processors = ranks_per_processor(*cards, ours) > 1});
+  auto recorder = open_recorder(*world, *cards, config);
+  auto engine = engine::Engine::make(
+      std::move(made->transport),
+      {.executor = {.segment_bytes = ours.segment_bytes, .recorder = recorder.get()},
+       .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
   const std::uint32_t per_host = ranks_per_host(*cards);
   if (tuning->network == *network) {  // nobody has measured it
@@ -165,7 +206,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }
   auto context = std::make_shared<Context>(
-      std::move(*world), std::move(*monitor), made->name(), per_host,
+      std::move(*world), std::move(recorder), std::move(*monitor), made->name(), per_host,
       sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   return context;

@@ -12,6 +12,7 @@
 #include "device/runtime.hpp"
 #include "engine/engine.hpp"
 #include "health/monitor.hpp"
+#include "record/recorder.hpp"
 #include "sim/selector.hpp"
 #include "world/rendezvous.hpp"
 
@@ -19,10 +20,12 @@ namespace hocket::comm {
 
 /// In the order in which they are made; the engine goes before the store that others may serve.
 struct Context {
-  Context(world::World its_world, std::unique_ptr<health::Monitor> its_monitor,
-          std::string its_transport, std::uint32_t per_host, sim::Selector its_selector,
+  Context(world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
+          std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
+          std::uint32_t per_host, sim::Selector its_selector,
           std::unique_ptr<engine::Engine> its_engine)
       : world(std::move(its_world)),
+        recorder(std::move(its_recorder)),
         monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
         ranks_per_host(per_host),
@@ -30,9 +33,10 @@ struct Context {
         engine(std::move(its_engine)) {}
 
   world::World world;
-  std::unique_ptr<health::Monitor> monitor;  // null where there is nobody else
-  std::string transport;                     // its name, or several
-  std::uint32_t ranks_per_host;              // 1 where hosts are not alike
+  std::unique_ptr<record::Recorder> recorder;  // null if it is off, or there was no memory for it
+  std::unique_ptr<health::Monitor> monitor;    // null where there is nobody else
+  std::string transport;                       // its name, or several
+  std::uint32_t ranks_per_host;                // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices

@@ -182,7 +182,8 @@ Result<device::Operation*> Group::begin_on_device(const Collective& collective, 
   }
   if (Status status = engine().failure_of(group_); !status.ok()) return refused(status);
   auto started =
-      devices().start(collective, device, deadline_of(collective.options), order, is_awaited);
+      devices().start(collective, device, deadline_of(collective.options, monotonic_clock().now()),
+                      order, is_awaited);
   if (!started.ok()) return refused(started.status());
   return started;
 }
@@ -222,7 +223,7 @@ Status Group::explain(const device::Operation& operation, const Status& first) c
 Status Group::split_devices(int color, int key, Group* child) {
   if (devices_ == nullptr) return {};
   device::Group* const childs = child == nullptr ? nullptr : &child->devices();
-  return devices_->group.split(color, key, childs, deadline_of({}));
+  return devices_->group.split(color, key, childs, deadline_of({}, monotonic_clock().now()));
 }
 
 }  // namespace hocket::comm

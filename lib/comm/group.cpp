@@ -31,7 +31,9 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
       planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
                [this](const engine::Port& port) { return open(port); }) {
   group_.lanes = lanes_of(id_);
+  group_.id = static_cast<std::uint32_t>(id_);
   group_.members = members_;
+  if (context_->recorder != nullptr) context_->recorder->add_group(group_.id, rank, place_.size);
   if (context_->monitor == nullptr) return;
   group_.observer = this;
   watched_ = std::make_unique<health::WatchedGroup>();
@@ -46,6 +48,7 @@ Group::~Group() {
   devices_ = nullptr;
   if (watched_ != nullptr) context_->monitor->remove(*watched_);
   engine().close(group_);
+  if (context_->recorder != nullptr) context_->recorder->remove_group(group_.id);
 }
 
 Status Group::inherited() { return inherited_status("a communicator"); }
@@ -109,11 +112,12 @@ Status Group::plan(const Collective& collective, Operation& operation) {
 void Group::number(const Collective& collective, Operation& operation) {
   operation.number = ++operations_;
   operation.task.number = operation.number;
-  operation.task.deadline = deadline_of(collective.options);
+  operation.task.begun = monotonic_clock().now();
+  operation.task.deadline = deadline_of(collective.options, operation.task.begun);
 }
 
-Deadline Group::deadline_of(const Options& options) const {
-  return Deadline::after(monotonic_clock(), options.timeout.value_or(timeout_));
+Deadline Group::deadline_of(const Options& options, Instant now) const {
+  return Deadline::after(now, options.timeout.value_or(timeout_));
 }
 
 Status Group::run(const Collective& collective) {
@@ -192,9 +196,13 @@ Status Group::in_group(Status why) const noexcept {
 }
 
 Status Group::cause_of(const Status& why, bool expects_failure) const noexcept {
-  if (watched_ == nullptr || health::is_local_failure(why.code())) return why;
-  Status cause = context_->monitor->cause_of(*watched_, expects_failure);
-  return cause.ok() ? why : in_group(std::move(cause));
+  Status cause = why;
+  if (watched_ != nullptr && !health::is_local_failure(why.code())) {
+    Status found = context_->monitor->cause_of(*watched_, expects_failure);
+    if (!found.ok()) cause = in_group(std::move(found));
+  }
+  if (context_->recorder != nullptr) context_->recorder->note_failure(cause.what());
+  return cause;
 }
 
 Status Group::explain(const Operation& operation, const Status& first) const noexcept {

@@ -143,7 +143,7 @@ class Group final : private engine::GroupObserver {
   }
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
-  [[nodiscard]] Deadline deadline_of(const Options& options) const;
+  [[nodiscard]] Deadline deadline_of(const Options& options, Instant now) const;
   [[nodiscard]] Result<device::Operation*> begin_on_device(const Collective& collective, int device,
                                                            device::Group::Order order,
                                                            bool is_awaited);

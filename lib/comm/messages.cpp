@@ -103,6 +103,7 @@ Result<engine::Parcel> Group::parcel(const Message& message) {
       return std::move(status).with_operation(describe(message));
     }
   }
+  const Instant now = monotonic_clock().now();
   return engine::Parcel{
       .sends = message.is_sent,
       .peer = is_any ? engine::any_rank : peer,
@@ -110,7 +111,8 @@ Result<engine::Parcel> Group::parcel(const Message& message) {
       .type = message.type,
       .memory = static_cast<std::byte*>(message.data),
       .bytes = message.count * size_of(message.type),
-      .deadline = deadline_of(message.options)};
+      .begun = now,
+      .deadline = deadline_of(message.options, now)};
 }
 
 Result<Received> Group::run(const Message& message) {

@@ -37,6 +37,7 @@ class Engine::Entry {
     engine_.entering_.fetch_add(1, std::memory_order_relaxed);
     lock_ = std::unique_lock(engine_.mutex_);
     engine_.entering_.fetch_sub(1, std::memory_order_relaxed);
+    engine_.executor_.forget_time();
     if (engine_.has_aborts_) engine_.serve_aborts();
   }
   [[nodiscard]] std::unique_lock<std::mutex>& lock() noexcept { return lock_; }
@@ -272,6 +273,7 @@ template <class IsOver>
 void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline,
                   IsOver&& is_over) {
   leader_ = as;
+  executor_.forget_time();
   const std::uint64_t term = ++term_;
   Wait wait;
   while (true) {
@@ -289,6 +291,7 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     }
     if (moved) continue;
     const Instant now = monotonic_clock().now();
+    executor_.note_time(now);
     executor_.expire(now);
     executor_.look_for_stalls(now);
     if (is_over() || deadline.passed(now)) break;
@@ -302,12 +305,14 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
         lock.unlock();
         std::this_thread::yield();
         lock.lock();
+        executor_.forget_time();
         if (term != term_) return;
       }
       continue;
     }
     wait.slept = true;
     sleep(lock, deadline);
+    executor_.forget_time();
     if (term != term_) return;
   }
   resign();

@@ -108,7 +108,10 @@ Status too_late(const Run& run) {
 }  // namespace
 
 Executor::Executor(Transport& transport, const ExecutorOptions& options)
-    : transport_(transport), options_(options), slots_(options.segment_bytes) {}
+    : transport_(transport),
+      options_(options),
+      slots_(options.segment_bytes),
+      records_(options.recorder) {}
 
 template <class Work>
 void Executor::guarded(Group& group, const Work& work) noexcept {
@@ -150,6 +153,7 @@ void Executor::start(const Task& task) noexcept {
 void Executor::enqueue(const Task& task) noexcept {
   try {
     task.group->queue.push_back(task);
+    task.group->queue.back().record = records_.begin(task, record::State::queued);
   } catch (...) {
     fail_by_exception(*task.group);
     task.work->finish(task.group->failure);
@@ -162,6 +166,12 @@ void Executor::begin(const Task& task) noexcept {
   try {
     Run& run = take_run();
     group.is_busy = has_run = true;
+    run.record = task.record;
+    if (task.record == 0) {
+      run.record = records_.begin(task, record::State::running);
+    } else {
+      records_.start(task.record);
+    }
     run.begin(task, options_.segment_bytes);
     for (const std::uint32_t step : run.task.binding->program().first_steps(run.cuts_through)) {
       run.cuts_through ? ready_.push_back(step) : release(run, step);
@@ -212,7 +222,9 @@ bool Executor::progress() noexcept {
   }
   begin_next();
   const bool has_posted = flush();
-  return count > 0 || has_local_work || has_posted;
+  const bool has_moved = count > 0 || has_local_work || has_posted;
+  if (has_moved) forget_time();
+  return has_moved;
 }
 
 void Executor::attach(Group& group, Mailbox& mailbox) {
@@ -221,7 +233,7 @@ void Executor::attach(Group& group, Mailbox& mailbox) {
   if (free == mailing_.end()) mailing_.push_back(nullptr);
   mailing_[number] = &group;
   group.mailbox = &mailbox;
-  mailbox.attach(Token{.run = Token::mail, .slot = number}.packed());
+  mailbox.attach(Token{.run = Token::mail, .slot = number}.packed(), records_, group.id);
 }
 
 void Executor::open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads) {
@@ -272,17 +284,19 @@ void Executor::fail(Group& group, const Status& why) noexcept {
     finish_if_over(*run);
   }
   for (; group.queue_head < group.queue.size(); ++group.queue_head) {
+    records_.end(group.queue[group.queue_head].record, false);
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
 /// Before anything of it has ended: so it can still be seen what it was doing.
-void Executor::tell_observer(const Group& group) const noexcept {
-  if (group.observer == nullptr) return;
+void Executor::tell_observer(const Group& group) noexcept {
   const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
     return each->task.group == &group && each->task.work != nullptr;
   });
+  if (run != runs_.end()) note_wait(**run, awaited_step(**run));
+  if (group.observer == nullptr) return;
   const bool is_second_hand = is_told_by_peer(group.failure);
   if (run == runs_.end()) {
     const Parcel* const message =
@@ -334,6 +348,12 @@ void Executor::expire(Instant now) noexcept {
   }
 }
 
+void Executor::note_wait(const Run& run, int step) noexcept {
+  if (step < 0) return;
+  const auto number = static_cast<std::uint32_t>(step);
+  records_.note_wait(run.record, number, run.plan().steps[number].peer);
+}
+
 /// Of operations in which nothing has arrived since the last look. Less and less often: whom one
 /// waits for may call something else later.
 void Executor::look_for_stalls(Instant now) noexcept {
@@ -341,13 +361,15 @@ void Executor::look_for_stalls(Instant now) noexcept {
   next_look_ = now + stall_pause_min;
   for (const auto& run : runs_) {
     Group* const group = run->task.group;
-    if (group == nullptr || group->observer == nullptr || now < run->next_look) continue;
+    if (group == nullptr || now < run->next_look) continue;
     const bool is_stalled = std::exchange(run->looked_at, run->completed) == run->completed;
     run->stall_pause =
         is_stalled ? std::min(2 * run->stall_pause, stall_pause_max) : stall_pause_min;
     run->next_look = now + run->stall_pause;
     const int awaited = awaited_step(*run);
     if (!is_stalled || awaited < 0 || !run->failure.ok()) continue;
+    note_wait(*run, awaited);
+    if (group->observer == nullptr) continue;
     const auto& step = run->plan().steps[static_cast<std::size_t>(awaited)];
     group->observer->on_stall({.index = run->index, .tag = run->tag, .awaited = step.peer});
   }
@@ -356,8 +378,7 @@ void Executor::look_for_stalls(Instant now) noexcept {
 Deadline Executor::next_look() const noexcept {
   Deadline first;
   for (const auto& run : runs_) {
-    const Group* const group = run->task.group;
-    if (group == nullptr || group->observer == nullptr) continue;
+    if (run->task.group == nullptr) continue;
     first = first.or_sooner(Deadline(std::max(run->next_look, next_look_)));
   }
   return first;
@@ -397,6 +418,7 @@ void Executor::finish(Run& run) noexcept {
   if (run.failure.ok()) run.finish();
   Work* const work = std::exchange(run.task.work, nullptr);
   Group* const group = std::exchange(run.task.group, nullptr);
+  records_.end(run.record, run.failure.ok());
   group->is_busy = false;
   if (group->failure.ok()) free_groups_.push_back(group);
   free_runs_.push_back(&run);
@@ -608,6 +630,10 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const Instruction& it = run.code[token.step];
   --run.under_way;
   ++run.completed;
+  if (!run.has_arrived && it.kind != StepKind::send) {
+    run.has_arrived = true;
+    records_.note_arrival(run.record);
+  }
   std::uint64_t begin = 0;
   std::uint64_t expected = it.bytes;
   if (run.cuts_through) {

@@ -20,6 +20,7 @@
 #include "engine/group.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/op_list.hpp"
+#include "engine/records.hpp"
 #include "engine/run.hpp"
 #include "engine/slots.hpp"
 
@@ -30,6 +31,7 @@ struct ExecutorOptions {
   std::uint64_t segment_bytes = 256 << 10;
   /// Of one step, under way at once.
   std::uint32_t segments_max = 4;
+  record::Recorder* recorder = nullptr;  // borrowed
 };
 
 class Executor {
@@ -73,6 +75,12 @@ class Executor {
   /// When that could find something.
   [[nodiscard]] Deadline next_look() const noexcept;
 
+  // The leader's clock, for the records of operations.
+  /// This is the time, and nothing has happened since the last progress().
+  void note_time(Instant now) noexcept { records_.note_time(now); }
+  /// Some time has passed.
+  void forget_time() noexcept { records_.forget_time(); }
+
   /// Whether parts of a large operation are under way: to wait for these says nothing of how soon
   /// something small would come.
   [[nodiscard]] bool cuts_through() const noexcept;
@@ -99,7 +107,7 @@ class Executor {
   void finish_if_over(Run& run) noexcept;
   void finish(Run& run) noexcept;
   void drop_unposted(Run& run) noexcept;
-  void tell_observer(const Group& group) const noexcept;
+  void tell_observer(const Group& group) noexcept;
 
   // These may throw; their run's group must be failed then.
 
@@ -118,6 +126,7 @@ class Executor {
   void let_followers_go(Run& run, std::uint32_t step);
 
   class Arrival;
+  void note_wait(const Run& run, int step) noexcept;
   void complete(TransportCompletion& completion);
   void complete_in_full(Run& run, TransportCompletion& completion);
   [[nodiscard]] const std::byte* arrived_in(std::uint32_t slot,
@@ -136,6 +145,7 @@ class Executor {
   Transport& transport_;
   ExecutorOptions options_;
   Slots slots_;
+  Records records_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> free_runs_;
   std::vector<Group*> mailing_;       // by number of their mailbox; null: free

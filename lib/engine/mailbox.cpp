@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
+#include "engine/records.hpp"
 
 namespace hocket::engine {
 namespace {
@@ -70,6 +71,7 @@ Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
     parcel.work->finish(Status::out_of_memory());
     return Status::out_of_memory();
   }
+  items_[item].record = records_->begin(parcel, communicator_);
   return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
 }
 
@@ -133,6 +135,7 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   const Parcel& parcel = items_[item].parcel;
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
+  records_->note_wait(items_[item].record, 0, arrived.peer);
   if (letter.type != parcel.type) {
     return Status(
                StatusCode::mismatch,
@@ -436,6 +439,7 @@ std::uint32_t Mailbox::add_item(const Parcel& parcel) {
 /// After it the work may be gone.
 void Mailbox::finish(std::uint32_t item, const Status& status) noexcept {
   Work* const work = items_[item].parcel.work;
+  records_->end(items_[item].record, status.ok());
   items_[item].is_used = false;
   free_items_.push_back(item);
   work->finish(status);

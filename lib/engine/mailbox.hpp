@@ -24,6 +24,8 @@
 
 namespace hocket::engine {
 
+class Records;
+
 inline constexpr std::uint32_t any_rank = UINT32_MAX;
 inline constexpr std::uint32_t any_tag = UINT32_MAX;
 
@@ -44,6 +46,7 @@ struct Parcel {
   std::uint64_t bytes = 0;  // of a receive: room
   Work* work = nullptr;
   Received* received = nullptr;  // of a receive
+  Instant begun = {};            // when the program called it
   Deadline deadline = {};
 };
 
@@ -60,7 +63,11 @@ class Mailbox {
   // All below belongs to the engine. Ops go into `outgoing`; what they carry in `token`, with those
   // of the base, comes back by complete(). What throws, for want of memory, leaves the mailbox such
   // that fail() ends all that is not over.
-  void attach(std::uint64_t token_base) noexcept { token_base_ = token_base; }
+  void attach(std::uint64_t token_base, Records& records, std::uint32_t communicator) noexcept {
+    token_base_ = token_base;
+    records_ = &records;
+    communicator_ = communicator;
+  }
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   /// With whom an op is that the transport has.
   [[nodiscard]] std::uint32_t peer_of(std::uint32_t op) const noexcept { return ops_[op].peer; }
@@ -116,6 +123,7 @@ class Mailbox {
     bool is_used = false;
     bool is_offered = false;   // and not cleared
     std::uint32_t posted = 0;  // ops that have its memory, or its letter
+    std::uint64_t record = 0;  // of Records
   };
   struct Peer {
     bool is_open = false;
@@ -162,6 +170,8 @@ class Mailbox {
 
   const std::uint32_t rank_;
   std::uint64_t token_base_ = 0;
+  Records* records_ = nullptr;
+  std::uint32_t communicator_ = 0;
   std::vector<Peer> peers_;
   std::vector<Item> items_;
   std::vector<std::uint32_t> free_items_;

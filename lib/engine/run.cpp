@@ -39,6 +39,7 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   tag = task.tag.after(task.group->history);
   task.group->history.add(task.tag);
   index = task.group->calls.add(tag);
+  has_arrived = false;
   looked_at = UINT64_MAX;
   next_look = {};
   const Binding& binding = *task.binding;

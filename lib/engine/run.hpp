@@ -34,7 +34,9 @@ struct Task {
   std::uint64_t number = 0;  // for people, among those of its communicator
   Group* group = nullptr;
   Work* work = nullptr;
-  Deadline deadline = {};  // past it the group fails
+  Instant begun = {};        // when the program called it
+  Deadline deadline = {};    // past it the group fails
+  std::uint64_t record = 0;  // of Records, once it is queued
 };
 
 class Run {
@@ -96,7 +98,9 @@ class Run {
   std::uint32_t under_way = 0;  // messages
   std::uint64_t tag = 0;        // of each of them
   std::uint64_t index = 0;      // among the operations of the group
+  std::uint64_t record = 0;     // of Records
   bool cuts_through = false;    // some step is more than one segment
+  bool has_arrived = false;     // a segment of another rank
   Status failure = {};
 
   // Whether it gets on.

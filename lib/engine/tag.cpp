@@ -65,6 +65,11 @@ std::string describe_call(std::uint64_t tag) {
   return fmt::format("{}({})", plan::name(by->operation), arguments);
 }
 
+std::string_view algorithm_name(std::uint64_t tag) noexcept {
+  const plan::Algorithm* const by = algorithm_of(tag);
+  return by == nullptr ? std::string_view() : by->name;
+}
+
 Tag::Tag(const plan::Algorithm& algorithm, std::uint32_t root, std::uint64_t count) noexcept {
   const auto place = static_cast<std::uint64_t>(&algorithm - plan::catalog().data());
   const auto width = static_cast<unsigned>(std::bit_width(count));

@@ -48,6 +48,8 @@ class Tag {
     std::uint64_t value_ = 0;
   };
 
+  /// Without a history.
+  [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
   /// What comes with the messages of such an operation after these.
   [[nodiscard]] std::uint64_t after(History history) const noexcept {
     return bits_ | history.value_;
@@ -61,6 +63,9 @@ class Tag {
 
 /// An operation as a call: "all_reduce(sum, f32, 128 elements)".
 [[nodiscard]] std::string describe_call(std::uint64_t tag);
+
+/// The algorithm that carries it out; empty for a tag that is unknown here.
+[[nodiscard]] std::string_view algorithm_name(std::uint64_t tag) noexcept;
 
 /// The failure of ranks whose messages have different tags: mismatch, with both calls in words.
 [[nodiscard]] Status disagreement(std::uint64_t ours, std::uint64_t theirs, std::uint32_t rank,

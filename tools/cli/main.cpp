@@ -11,6 +11,7 @@
 #include "run.hpp"
 #include "sim.hpp"
 #include "store.hpp"
+#include "trace.hpp"
 
 int main(int argc, char** argv) {
   using namespace hocket;
@@ -25,5 +26,6 @@ int main(int argc, char** argv) {
   cli::add_run_command(program);
   cli::add_sim_command(program);
   cli::add_store_command(program);
+  cli::add_trace_command(program);
   return program::run(program, argc, argv);
 }

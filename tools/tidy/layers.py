@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire link store world health reduce plan sim engine device comm capi"
+LIB = "base net wire link store world health record reduce plan sim engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -36,9 +36,11 @@ ARROWS = {
     "world": f"{COMMON} base net wire store",
     # Who is alive, and the one story of what happened; told to whoever asks to be.
     "health": f"{COMMON} base net wire link",
-    "engine": f"{COMMON} base plan reduce hocket/transport.hpp",
+    # What a rank does, for others to look at.
+    "record": f"{COMMON} base",
+    "engine": f"{COMMON} base plan record reduce hocket/transport.hpp",
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
-    "comm": "hocket/* base net wire link store world health reduce plan sim engine device",
+    "comm": "hocket/* base net wire link store world health record reduce plan sim engine device",
     "capi": "hocket/* base net wire store world reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).

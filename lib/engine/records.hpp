@@ -1,0 +1,69 @@
+// Tells the recorder what becomes of operations and messages, and knows the time for it. To read
+// the clock takes longer than all else here, so the time of the leader's last look serves where
+// nothing has happened since.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.hpp"
+#include "engine/group.hpp"
+#include "engine/mailbox.hpp"
+#include "engine/run.hpp"
+#include "record/recorder.hpp"
+
+namespace hocket::engine {
+
+/// Without a recorder all functions do nothing.
+class Records {
+ public:
+  explicit Records(record::Recorder* recorder) noexcept : recorder_(recorder) {}
+
+  /// The time at which nothing had happened since the last call.
+  void note_time(Instant now) noexcept { now_ = now; }
+  /// Something has happened, or this thread has slept: now it is later.
+  void forget_time() noexcept { now_ = {}; }
+
+  /// Returns what the functions below take; 0 without a recorder.
+  [[nodiscard]] std::uint64_t begin(const Task& task, record::State state) noexcept {
+    if (recorder_ == nullptr) return 0;
+    return recorder_->begin(
+        {.kind = static_cast<std::uint8_t>(task.binding->program().plan().problem.operation),
+         .communicator = task.group->id,
+         .number = task.number,
+         .tag = task.tag.bits(),
+         .bytes = task.binding->in_bytes(),
+         .begun = task.begun,
+         .state = state});
+  }
+  [[nodiscard]] std::uint64_t begin(const Parcel& parcel, std::uint32_t communicator) noexcept {
+    if (recorder_ == nullptr) return 0;
+    return recorder_->begin({.kind = parcel.sends ? record::kind_send : record::kind_receive,
+                             .communicator = communicator,
+                             .tag = parcel.tag,
+                             .bytes = parcel.bytes,
+                             .peer = parcel.peer,  // any_rank is record::nobody
+                             .begun = parcel.begun});
+  }
+  void start(std::uint64_t record) noexcept {
+    if (recorder_ != nullptr) recorder_->start(record);
+  }
+  void note_arrival(std::uint64_t record) noexcept {
+    if (recorder_ != nullptr) recorder_->note_arrival(record, now());
+  }
+  void note_wait(std::uint64_t record, std::uint32_t step, std::uint32_t peer) noexcept {
+    if (recorder_ != nullptr) recorder_->note_wait(record, step, peer);
+  }
+  void end(std::uint64_t record, bool is_done) noexcept {
+    if (recorder_ != nullptr) recorder_->end(record, now(), is_done);
+  }
+
+ private:
+  [[nodiscard]] Instant now() const noexcept {
+    return now_ == Instant() ? monotonic_clock().now() : now_;
+  }
+
+  record::Recorder* const recorder_;
+  Instant now_ = {};
+};
+
+}  // namespace hocket::engine

@@ -1,0 +1,101 @@
+// The memory in which a rank records its last operations. It is a file that other processes map or
+// read: `hocket trace` sees what a rank does even if that rank is stopped, hangs, or has been
+// killed. Reader and writer are on one machine and of one version, so that plain structs do.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace hocket::record {
+
+inline constexpr std::array<char, 8> magic = {'h', 'o', 'c', 'k', 'e', 't', '0', '1'};
+/// A part of the file's name by which other processes find it among a process's descriptors.
+inline constexpr const char* file_mark = "hocket-trace";
+inline constexpr std::uint32_t entries_kept = 4096;
+inline constexpr std::uint32_t groups_kept = 128;
+inline constexpr std::uint32_t nobody = UINT32_MAX;
+
+/// What an operation is: a value of plan::Operation, or one of these.
+inline constexpr std::uint8_t kind_send = 30;
+inline constexpr std::uint8_t kind_receive = 31;
+inline constexpr std::size_t kinds_max = 32;
+
+enum class State : std::uint8_t {
+  queued,  // behind another operation of its communicator
+  running,
+  done,
+  failed,
+};
+
+/// One operation. Times are in nanoseconds of the machine's monotonic clock; 0 means not yet.
+struct Entry {
+  std::uint64_t sequence;  // its place among all of the rank, from 1; 0 while it is being written
+  std::uint64_t number;    // its place among those of its communicator, from 1; 0 for a message
+  std::uint64_t tag;       // of a collective operation: engine::Tag; of a message: its tag
+  std::uint64_t bytes;     // that this rank gives, or for a receive has room for
+  std::int64_t begun;      // when the program called it
+  std::int64_t arrived;    // of one in several segments: when the first one had arrived
+  std::int64_t ended;
+  std::uint32_t communicator;
+  std::uint32_t peer;  // the rank that it waits for, in its communicator, or `nobody`
+  std::uint32_t step;  // the step of the plan that waits for that rank
+  std::uint8_t kind;
+  State state;
+  std::uint16_t unused;
+};
+static_assert(sizeof(Entry) == 72);
+
+/// A communicator of this rank.
+struct GroupEntry {
+  std::uint32_t id;
+  std::uint32_t rank;
+  std::uint32_t size;
+  std::uint32_t is_open;
+};
+
+/// What has been done of one kind, since the rank joined.
+struct Total {
+  std::uint64_t done;
+  std::uint64_t failed;
+  std::uint64_t bytes;
+  std::uint64_t nanoseconds;
+};
+
+enum class Life : std::uint8_t {
+  joined,
+  left,  // in order
+  // What a copy says, which was made when the rank had not left:
+  running,
+  stopped,  // by a signal or a debugger
+  gone,     // the process had ended
+};
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint32_t entries;
+  std::uint32_t entry_bytes;
+  std::uint64_t world;  // the same for all ranks of a world, and for no other
+  std::uint32_t rank;
+  std::uint32_t size;
+  std::int32_t pid;
+  Life life;
+  std::array<std::uint8_t, 3> unused;
+  std::array<char, 64> host;
+  std::array<char, 32> transport;
+  // One moment on two clocks.
+  std::int64_t monotonic_time;
+  std::int64_t universal_time;
+  std::int64_t copied;  // monotonic time at which `hocket trace dump` made this copy; else 0
+  std::uint64_t begun;  // operations, since the rank joined
+  std::uint64_t group_count;
+  std::array<char, 512> failure;  // the first one, as the program was told; ends with a 0
+  std::array<Total, kinds_max> totals;
+  std::array<GroupEntry, groups_kept> groups;
+};
+
+inline constexpr std::size_t entries_at = 4096;
+static_assert(sizeof(Header) <= entries_at);
+inline constexpr std::size_t file_bytes = entries_at + entries_kept * sizeof(Entry);
+
+}  // namespace hocket::record

@@ -1,0 +1,163 @@
+#include "trace.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "failure.hpp"
+#include "file.hpp"
+#include "page.hpp"
+#include "program/json.hpp"
+#include "trace/dump.hpp"
+#include "trace/metrics.hpp"
+#include "trace/show.hpp"
+#include "trace/verdict.hpp"
+
+namespace hocket::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using trace::World;
+
+struct TraceOptions {
+  std::vector<std::string> paths;
+  std::string perfetto;
+  bool as_json = false;
+  bool is_live = false;
+  Duration interval = 1s;
+  std::string folder = ".";
+};
+
+constexpr std::string_view command = "hocket trace";
+
+/// Of files and folders; without any, of what runs on this host. What can't be read is skipped with
+/// a word on stderr.
+Result<std::vector<World>> read_worlds(const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    if (!std::filesystem::is_directory(path)) {
+      files.push_back(path);
+      continue;
+    }
+    auto inside = trace::dumps_in(path);
+    if (!inside.ok()) return inside.status();
+    files.insert(files.end(), inside->begin(), inside->end());
+  }
+  if (paths.empty()) files = trace::running_ranks();
+  std::vector<trace::Dump> dumps;
+  for (const std::string& file : files) {
+    auto dump = trace::read_dump(file);
+    if (dump.ok()) {
+      dumps.push_back(std::move(*dump));
+    } else if (!paths.empty()) {
+      fmt::print(stderr, "{}: {}\n", command, dump.status().to_string());
+    }
+  }
+  if (dumps.empty() && paths.empty()) {
+    return Status(StatusCode::not_found, "no rank of a Hocket program runs on this host")
+        .with_hint(
+            "look at a finished job with `hocket trace FOLDER`, where the job ran with "
+            "HOCKET_TRACE=FOLDER; another user's ranks need root");
+  }
+  if (dumps.empty()) return Status(StatusCode::not_found, "no records were found");
+  return trace::worlds_of(std::move(dumps));
+}
+
+void print(const std::vector<World>& worlds) {
+  Page page;
+  for (const World& world : worlds) {
+    page.heading(trace::title(world));
+    for (const std::string& sentence : trace::verdict(world)) page.table({{sentence}});
+    fmt::print("\n");
+    page.table(trace::table(world));
+  }
+}
+
+void print_json(const std::vector<World>& worlds) {
+  program::Json list = program::Json::array();
+  for (const World& world : worlds) list.push_back(trace::to_json(world));
+  fmt::print("{}\n", program::Json({{"worlds", std::move(list)}}).dump(2));
+}
+
+int show(const TraceOptions& options) {
+  const bool clears = options.is_live && !options.as_json && ::isatty(STDOUT_FILENO) == 1;
+  for (;;) {
+    const auto worlds = read_worlds(options.paths);
+    if (!worlds.ok()) return fail(command, worlds.status());
+    if (!options.perfetto.empty()) {
+      const Status status = write_file(options.perfetto, trace::perfetto(*worlds).dump());
+      if (!status.ok()) return fail(command, status);
+    }
+    if (clears) fmt::print("\033[H\033[2J");
+    options.as_json ? print_json(*worlds) : print(*worlds);
+    std::fflush(stdout);
+    if (!options.is_live) return program::exit_success;
+    std::this_thread::sleep_for(options.interval);
+  }
+}
+
+int dump(const TraceOptions& options) {
+  const auto files = trace::running_ranks();
+  std::error_code error;
+  std::filesystem::create_directories(options.folder, error);
+  std::size_t count = 0;
+  for (const std::string& file : files) {
+    const auto found = trace::read_dump(file);
+    if (!found.ok()) continue;  // it has ended meanwhile, or is of another version
+    const std::string path = fmt::format("{}/{:016x}.rank-{}.{}", options.folder,
+                                         found->header.world, found->rank(), record::file_mark);
+    const Status status = trace::copy_dump(file, path);
+    if (!status.ok()) return fail("hocket trace dump", status);
+    fmt::print("{}\n", path);
+    ++count;
+  }
+  if (count > 0) return program::exit_success;
+  return fail("hocket trace dump",
+              Status(StatusCode::not_found, "no rank of a Hocket program runs on this host"));
+}
+
+int print_metrics() {
+  const auto worlds = read_worlds({});
+  fmt::print("{}", trace::metrics(worlds.ok() ? *worlds : std::vector<World>()));
+  return program::exit_success;
+}
+
+}  // namespace
+
+void add_trace_command(program::Parser& program) {
+  const auto options = std::make_shared<TraceOptions>();
+  program::Parser& parser = program.add_command(
+      "trace", "Show what ranks do, or did last, and who keeps the others waiting");
+  parser.set_footer(
+      "Every rank records its last 4,096 operations. Without PATH the ranks that run on this host\n"
+      "are shown, even if they are stopped or hang. Start a job with HOCKET_TRACE=FOLDER to keep\n"
+      "the records of ranks that have ended, and merge them with `hocket trace FOLDER`.");
+  parser.add_option("PATH", &options->paths, "Files of records, or folders of them");
+  parser.add_option("--perfetto", &options->perfetto,
+                    "Write a timeline to this file, for https://ui.perfetto.dev");
+  parser.add_flag("--json", &options->as_json, "Print JSON");
+  parser.add_flag("--live", &options->is_live, "Look again and again, until interrupted");
+  parser.add_option("--interval", &options->interval, "Time between two looks").with_default();
+  parser.on_run([options] { return show(*options); });
+  program::Parser& dumping =
+      parser.add_command("dump", "Copy the records of the ranks that run on this host to files");
+  dumping.add_option("-o,--output", &options->folder, "The folder for the files").with_default();
+  dumping.on_run([options] { return dump(*options); });
+  parser.add_command("metrics", "Print what ranks on this host have done, for Prometheus")
+      .on_run([] { return print_metrics(); });
+}
+
+}  // namespace hocket::cli

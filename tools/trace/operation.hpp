@@ -1,0 +1,26 @@
+// Operations of a dump in words.
+#pragma once
+
+#include <string>
+
+#include "record/layout.hpp"
+
+namespace hocket::trace {
+
+[[nodiscard]] inline bool is_message(const record::Entry& entry) noexcept {
+  return entry.kind == record::kind_send || entry.kind == record::kind_receive;
+}
+[[nodiscard]] inline bool is_unfinished(const record::Entry& entry) noexcept {
+  return entry.state != record::State::done;
+}
+
+/// "all_reduce", "send"
+[[nodiscard]] std::string kind_name(std::uint8_t kind);
+/// "all_reduce(sum, f32, 128 elements) #812"; a message without the rank that it is exchanged with.
+[[nodiscard]] std::string describe(const record::Entry& entry);
+/// Which algorithm carries it out; empty for a message.
+[[nodiscard]] std::string algorithm_name(const record::Entry& entry);
+/// "done", "running"; "stalled" if it has waited for a rank for a while.
+[[nodiscard]] std::string state_name(const record::Entry& entry);
+
+}  // namespace hocket::trace

@@ -1,0 +1,21 @@
+// A world's records for people and for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "program/json.hpp"
+#include "trace/dump.hpp"
+
+namespace hocket::trace {
+
+/// "World of 4 ranks over tcp, 3 of which have records"
+[[nodiscard]] std::string title(const World& world);
+/// A row for each rank, behind one of headings: what it does, or did last.
+[[nodiscard]] std::vector<std::vector<std::string>> table(const World& world);
+/// The verdict, and for each rank what the table says.
+[[nodiscard]] program::Json to_json(const World& world);
+/// Trace events for https://ui.perfetto.dev: a track for each rank and communicator.
+[[nodiscard]] program::Json perfetto(const std::vector<World>& worlds);
+
+}  // namespace hocket::trace
