@@ -295,9 +295,12 @@ void Executor::tell_observer(const Group& group) noexcept {
   const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
     return each->task.group == &group && each->task.work != nullptr;
   });
-  if (run != runs_.end()) note_wait(**run, awaited_step(**run));
-  if (group.observer == nullptr) return;
   const bool is_second_hand = is_told_by_peer(group.failure);
+  if (run != runs_.end()) {
+    const bool has_failed_here = !is_second_hand && group.failure.step() >= 0;
+    note_wait(**run, has_failed_here ? group.failure.step() : awaited_step(**run));
+  }
+  if (group.observer == nullptr) return;
   if (run == runs_.end()) {
     const Parcel* const message =
         group.mailbox == nullptr ? nullptr : group.mailbox->any_under_way();

@@ -1,0 +1,211 @@
+#!/usr/bin/env python3
+"""`hocket trace` finds what keeps a job from going on: who, in which operation, and who waits in which
+step. It looks at jobs that run, and at the records of those that have ended.
+
+    trace_test.py HOCKET TRACED-PROGRAM [SEED]
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from surroundings import environment
+
+HOCKET = TRACED = ""
+SEED = random.randrange(1 << 30)
+FAULTS = 100
+FOR_EVER = 1 << 30  # calls
+PATIENCE_S = 30
+
+
+def trace(*words: object) -> dict:
+    ran = subprocess.run([HOCKET, "trace", "--json", *map(str, words)], capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        return {"worlds": []}
+    return json.loads(ran.stdout)
+
+
+class Job:
+    """Ranks that were started by the launcher, and the records that they keep."""
+
+    def __init__(self, ranks: int, *words: object, **variables: object) -> None:
+        self.folder = tempfile.TemporaryDirectory(prefix="hocket-trace-test-")
+        self.process = subprocess.Popen(
+            [HOCKET, "run", "-n", str(ranks), "--", TRACED, *map(str, words)], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env=environment(HOCKET_TRACE=self.folder.name, **variables))
+
+    def __enter__(self) -> Job:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=PATIENCE_S)
+        self.folder.cleanup()
+
+    def wait(self) -> str:
+        return self.process.communicate(timeout=PATIENCE_S)[0]
+
+    def world(self) -> dict:
+        """What the records in the folder say."""
+        return trace(self.folder.name)["worlds"][0]
+
+    def kill(self, victim: int, dice: random.Random) -> None:
+        """Once all ranks have begun, and some time has passed."""
+        ranks: list[dict] = []
+        while not ranks or any(rank["operations"] == 0 for rank in ranks):
+            worlds = trace(self.folder.name)["worlds"]
+            ranks = worlds[0]["ranks"] if worlds and not worlds[0]["missing"] else []
+        time.sleep(dice.random() / 20)
+        os.kill(ranks[victim]["pid"], signal.SIGKILL)
+
+    def until(self, sentence: str) -> list[str]:
+        """The verdict, once one of its sentences fits."""
+        end = time.monotonic() + PATIENCE_S
+        verdict: list[str] = []
+        while time.monotonic() < end:
+            worlds = trace(self.folder.name)["worlds"]
+            verdict = worlds[0]["verdict"] if worlds else []
+            if any(re.search(sentence, each) for each in verdict):
+                return verdict
+            time.sleep(0.02)
+        raise AssertionError(f"no sentence is {sentence!r}: {verdict}")
+
+
+def expected(fault: str, victim: int, call: int) -> str:
+    """The first sentence of the verdict."""
+    name = ["all_reduce", "all_gather", "all_reduce", "barrier", "all_reduce"]
+    before = rf"{name[(call - 1) % 5]}\(.*\) #{call - 1 + 1}"
+    missed = rf"{name[call % 5]}\(.*\) #{call + 1}"
+    waits = rf"Rank \d+ wait(s|ed) for it in step \d+ of {missed}"
+    return {
+        "kill at any moment": rf"^Rank {victim} \(pid \d+ on .*\) ended without leaving the world, (in|after) .* #\d+"
+                              r".*\. Rank \d+ waited for it in step \d+ of .* #\d+\.",
+        "kill, and nobody waits": rf"^Rank {victim} \(pid \d+ on .*\) ended without leaving the world, in .* #\d+\.$",
+        "kill": rf"^Rank {victim} \(pid \d+ on .*\) ended without leaving the world, after {before} was done\. .*{waits}",
+        "stop": rf"^Rank {victim} \(pid \d+ on .*\) is stopped, .*, after {before} was done\. {waits}",
+        "late": rf"^Rank {victim} never entered {missed}: it ended {before} .* ago, .*\. {waits}",
+        "leave": rf"^Rank {victim} never entered {missed}: it has left the world\. {waits}",
+        "other": rf"^(.*; )?[Rr]ank {victim} called all_reduce\(max, f32, 256 elements\) #{call + 1}[;.]",
+    }[fault]
+
+
+class Faults(unittest.TestCase):
+    def check(self, fault: str, dice: random.Random) -> None:
+        ranks = dice.choice([3, 4, 5])
+        victim, calls = dice.randrange(ranks), dice.randrange(2, 60)
+        what = f"{fault} of rank {victim} of {ranks} after {calls} calls"
+        with self.subTest(what):
+            limit = "20s" if fault == "stop" else "2s"
+            is_any = fault == "kill at any moment"
+            with Job(ranks, fault, victim, FOR_EVER if is_any else calls, HOCKET_FAILURE_TIMEOUT=limit) as job:
+                if is_any:
+                    job.kill(victim, dice)
+                if fault in ("late", "stop"):
+                    world = {"verdict": job.until(expected(fault, victim, calls))}
+                else:
+                    job.wait()
+                    world = job.world()
+                    others = [rank for rank in world["ranks"] if rank["rank"] != victim]
+                    if is_any and all(rank["state"] == "done" for rank in others):
+                        fault = "kill, and nobody waits"
+                self.assertRegex(world["verdict"][0], expected(fault, victim, calls), world)
+
+    def test_each_is_found(self) -> None:
+        print(f"seed {SEED}", flush=True)
+        dice = random.Random(SEED)
+        kinds = ["kill at any moment", "kill", "stop", "late", "leave", "other"]
+        for number in range(FAULTS):
+            self.check(kinds[number % len(kinds)], dice)
+
+    def test_a_message_that_was_never_sent(self) -> None:
+        with Job(3, "silent", 1, 4) as job:
+            verdict = job.until(r"^Rank 2 is in recv\(\d+ bytes, tag 7\) from rank 1 since")
+            self.assertNotIn("never sent", " ".join(verdict[1:]))
+
+
+class Looking(unittest.TestCase):
+    def test_a_running_job_is_found_and_dumped(self) -> None:
+        with Job(3, "late", 2, 5) as job, tempfile.TemporaryDirectory() as folder:
+            job.until("^Rank 2 never entered")
+            files = subprocess.run([HOCKET, "trace", "dump", "-o", folder], check=True, text=True,
+                                   capture_output=True).stdout.split()
+            self.assertGreaterEqual(len(files), 3)
+            worlds = [world for world in trace(*files)["worlds"]
+                      if "Rank 2 never entered" in world["verdict"][0] and world["size"] == 3]
+            self.assertEqual(len(worlds), 1)
+            ranks = worlds[0]["ranks"]
+            self.assertEqual([rank["life"] for rank in ranks], ["runs"] * 3)
+            self.assertEqual([rank["operations"] for rank in ranks], [6, 6, 5])
+            pids = {rank["pid"] for rank in ranks}
+            live = [world for world in trace()["worlds"] if {rank["pid"] for rank in world["ranks"]} == pids]
+            self.assertEqual(len(live), 1, "found without being told where to look")
+
+    def test_what_has_gone_well(self) -> None:
+        with Job(2, "none", 0, 7) as job:
+            job.wait()
+            world = job.world()
+        self.assertEqual(world["verdict"], ["All ranks have left the world, and all their operations were done."])
+        self.assertEqual([rank["operations"] for rank in world["ranks"]], [9, 9])
+
+    def test_a_timeline(self) -> None:
+        with Job(2, "none", 0, 7) as job, tempfile.NamedTemporaryFile() as file:
+            job.wait()
+            trace(job.folder.name, "--perfetto", file.name)
+            events = [each for each in json.load(file)["traceEvents"] if each["ph"] == "X"]
+        self.assertEqual(len(events), 18)
+        self.assertEqual({each["pid"] for each in events}, {0, 1})
+        for each in events:
+            self.assertLess(each["dur"], PATIENCE_S * 1e6)
+            self.assertEqual(each["args"]["state"], "done")
+            self.assertAlmostEqual(each["ts"] / 1e6, time.time(), delta=PATIENCE_S)
+
+    @staticmethod
+    def metrics_of(pid: int) -> dict[str, float]:
+        """The samples of a rank, without its labels."""
+        text = subprocess.run([HOCKET, "trace", "metrics"], check=True, text=True, capture_output=True).stdout
+        return {line.split("{")[0] + re.sub(r".*?(,operation=.*)?}.*", r"\1", line): float(line.split()[-1])
+                for line in text.splitlines() if f'pid="{pid}"' in line}
+
+    def test_metrics(self) -> None:
+        with Job(3, "late", 2, 5) as job:
+            job.until("^Rank 2 never entered")
+            pid = job.world()["ranks"][0]["pid"]
+            ours = self.metrics_of(pid)
+            while ours["hocket_stalled_seconds"] == 0:  # it is looked for now and then
+                ours = self.metrics_of(pid)
+        self.assertEqual(ours["hocket_up"], 1)
+        self.assertEqual(ours['hocket_operations_total,operation="all_reduce"'], 3)
+        self.assertEqual(ours['hocket_operation_bytes_total,operation="all_reduce"'], 3 * 1024)
+        self.assertEqual(ours["hocket_operations_open"], 1)
+
+    def test_what_can_not_be_read(self) -> None:
+        with tempfile.NamedTemporaryFile(suffix="hocket-trace") as file:
+            ran = subprocess.run([HOCKET, "trace", file.name], capture_output=True, text=True, check=False)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("holds no records of this version of Hocket", ran.stderr)
+
+    def test_a_folder_that_is_not_there(self) -> None:
+        with Job(2, "none", 0, 7) as job:
+            job.wait()
+        ran = subprocess.run([HOCKET, "run", "-n", "2", "--", TRACED, "none", "0", "7"], text=True,
+                             capture_output=True, check=False, env=environment(HOCKET_TRACE="/no/such/folder"))
+        self.assertEqual(ran.returncode, 0, "a program runs without records")
+        self.assertIn("operations are not recorded", ran.stderr)
+
+
+if __name__ == "__main__":
+    HOCKET, TRACED = sys.argv[1:3]
+    SEED = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
+    unittest.main(argv=sys.argv[:1], verbosity=2)
