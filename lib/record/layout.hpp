@@ -30,19 +30,19 @@ enum class State : std::uint8_t {
 
 /// One operation. Times are in nanoseconds of the machine's monotonic clock; 0 means not yet.
 struct Entry {
-  std::uint64_t sequence;  // its place among all of the rank, from 1; 0 while it is being written
-  std::uint64_t number;    // its place among those of its communicator, from 1; 0 for a message
-  std::uint64_t tag;       // of a collective operation: engine::Tag; of a message: its tag
-  std::uint64_t bytes;     // that this rank gives, or for a receive has room for
-  std::int64_t begun;      // when the program called it
-  std::int64_t arrived;    // of one in several segments: when the first one had arrived
-  std::int64_t ended;
-  std::uint32_t communicator;
-  std::uint32_t peer;  // the rank that it waits for, in its communicator, or `nobody`
-  std::uint32_t step;  // the step of the plan that waits for that rank
-  std::uint8_t kind;
-  State state;
-  std::uint16_t unused;
+  std::uint64_t sequence = 0;  // its place among all of the rank, from 1; 0 while it is written
+  std::uint64_t number = 0;    // its place among those of its communicator, from 1; 0 for a message
+  std::uint64_t tag = 0;       // of a collective operation: engine::Tag; of a message: its tag
+  std::uint64_t bytes = 0;     // that this rank gives, or for a receive has room for
+  std::int64_t begun = 0;      // when the program called it
+  std::int64_t arrived = 0;    // of one in several segments: when the first one had arrived
+  std::int64_t ended = 0;
+  std::uint32_t communicator = 0;
+  std::uint32_t peer = nobody;  // the rank that it waits for, in its communicator, or `nobody`
+  std::uint32_t step = 0;       // the step of the plan that waits for that rank
+  std::uint8_t kind = 0;
+  State state = State::queued;
+  std::uint16_t unused = 0;
 };
 static_assert(sizeof(Entry) == 72);
 

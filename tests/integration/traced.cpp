@@ -1,5 +1,5 @@
-// Calls operations, until one rank does what it should not: trace_test.py looks whether `hocket trace`
-// finds it. Usage: traced FAULT VICTIM CALLS
+// Calls operations, until one rank does what it should not: trace_test.py looks whether `hocket
+// trace` finds it. Usage: traced FAULT VICTIM CALLS
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -30,11 +30,16 @@ struct Buffers {
 /// Every rank calls the same for the same number.
 void call(Communicator& world, Buffers& buffers, int number, hocket::ReduceOp op) {
   switch (number % 5) {
-    case 0: return world.all_reduce<float>(buffers.one, op);
-    case 1: return world.all_gather<float>(buffers.one, buffers.all);
-    case 2: return world.all_reduce<float>(buffers.one, op);
-    case 3: return world.barrier();
-    default: return world.all_reduce<float>(buffers.one, op);
+    case 0:
+      return world.all_reduce<float>(buffers.one, op);
+    case 1:
+      return world.all_gather<float>(buffers.one, buffers.all);
+    case 2:
+      return world.all_reduce<float>(buffers.one, op);
+    case 3:
+      return world.barrier();
+    default:
+      return world.all_reduce<float>(buffers.one, op);
   }
 }
 

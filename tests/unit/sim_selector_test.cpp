@@ -16,7 +16,7 @@ namespace {
 
 const Network ten_gigabit = find_preset("ethernet-10g").value();
 
-double simulated_seconds(const Choice& choice, Problem problem, std::uint64_t bytes,
+double simulated_seconds(const hocket::sim::Choice& choice, Problem problem, std::uint64_t bytes,
                          const Network& network) {
   problem.pieces = choice.pieces;
   const auto plans = build_all(*choice.algorithm, problem);
@@ -26,11 +26,11 @@ double simulated_seconds(const Choice& choice, Problem problem, std::uint64_t by
 /// Not much slower in a simulation than the best there is.
 void check_choice(const Problem& problem, std::uint64_t bytes, const Network& network) {
   const Selector selector(network, {});
-  const Choice chosen = selector.choose(problem, bytes);
+  const hocket::sim::Choice chosen = selector.choose(problem, bytes);
   const double seconds = simulated_seconds(chosen, problem, bytes, network);
   double best = seconds;
   std::string fastest(chosen.algorithm->name);
-  for (const Choice& each : selector.candidates(problem, bytes)) {
+  for (const hocket::sim::Choice& each : selector.candidates(problem, bytes)) {
     const double other = simulated_seconds(each, problem, bytes, network);
     if (other < best) fastest = each.algorithm->name;
     best = std::min(best, other);
@@ -129,7 +129,8 @@ TEST_CASE("the first rule that fits is kept") {
   REQUIRE(selector.choose(of_four, 1025).rule != nullptr);
   CHECK(selector.choose(of_four, 1025).rule->text == "all_reduce@3-=ring");
   CHECK(selector.choose(of_two, 1025).rule == nullptr);
-  const Choice piecewise = selector.choose({.operation = Operation::broadcast, .size = 5}, 8);
+  const hocket::sim::Choice piecewise =
+      selector.choose({.operation = Operation::broadcast, .size = 5}, 8);
   CHECK(piecewise.pieces == 16);
   CHECK(piecewise.seconds > 0);
 }
@@ -159,7 +160,7 @@ TEST_CASE("where no rank may touch the memory, algorithms that only move are cho
         for (const bool is_uneven : {false, true}) {
           const Needs needs = {.is_uneven = is_uneven, .only_moves = true};
           for (const Selector& each : {usual, selector}) {
-            const Choice choice = each.choose(problem, bytes, needs);
+            const hocket::sim::Choice choice = each.choose(problem, bytes, needs);
             const bool reduces =
                 hocket::plan::reduces(operation) || operation == Operation::barrier;
             const bool is_whole = operation == Operation::broadcast && is_uneven;

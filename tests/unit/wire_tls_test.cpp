@@ -26,7 +26,7 @@ using Role = hocket::wire::TlsContext::Role;
 
 namespace {
 
-const Credentials ours = {.job = "job 7", .secret = "an open secret"};
+const Credentials our_credentials = {.job = "job 7", .secret = "an open secret"};
 const Credentials other_secret = {.job = "job 7", .secret = "a sealed letter"};
 const Credentials other_job = {.job = "job 8", .secret = "an open secret"};
 const TlsOptions with_psk = {.mode = TlsMode::psk};
@@ -94,7 +94,7 @@ void require_refused(const End& client, const End& server) {
   for (const End* each : {&client, &server}) {
     REQUIRE(each->heard.empty());
     REQUIRE_FALSE((each->filter->is_ready() && each->status.ok()));
-    REQUIRE(each->status.to_string().find(ours.secret) == std::string::npos);
+    REQUIRE(each->status.to_string().find(our_credentials.secret) == std::string::npos);
     REQUIRE(each->status.to_string().find(other_secret.secret) == std::string::npos);
   }
 }
@@ -104,8 +104,8 @@ void require_refused(const End& client, const End& server) {
 TEST_CASE("two sides with one secret talk over TLS, in pieces of any size") {
   if (!has_tls()) return;
   for (const std::size_t piece_bytes : {std::size_t{1}, std::size_t{7}, std::size_t{64} << 10}) {
-    End client(Role::client, with_psk, ours);
-    End server(Role::server, with_psk, ours);
+    End client(Role::client, with_psk, our_credentials);
+    End server(Role::server, with_psk, our_credentials);
     REQUIRE_FALSE(client.filter->is_ready());
     require_talk(client, server, piece_bytes);
   }
@@ -113,8 +113,8 @@ TEST_CASE("two sides with one secret talk over TLS, in pieces of any size") {
 
 TEST_CASE("what is sent can't be read on the way") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
-  End server(Role::server, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
+  End server(Role::server, with_psk, our_credentials);
   talk(client, server, 1 << 16);
   const std::string text = text_of(1000);
   REQUIRE(client.filter->send(text).ok());
@@ -128,8 +128,8 @@ TEST_CASE("what is sent can't be read on the way") {
 
 TEST_CASE("contexts serve many connections, and each is bound to itself") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
-  End server(Role::server, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
+  End server(Role::server, with_psk, our_credentials);
   REQUIRE_FALSE(client.filter->channel_binding().ok());
   talk(client, server, 1 << 16);
   const std::string first = client.filter->channel_binding().value();
@@ -144,7 +144,7 @@ TEST_CASE("contexts serve many connections, and each is bound to itself") {
 
 TEST_CASE("TLS with another secret is refused on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
   End server(Role::server, with_psk, other_secret);
   talk(client, server, 1 << 16);
   require_refused(client, server);
@@ -155,30 +155,31 @@ TEST_CASE("TLS with another secret is refused on both sides") {
 
 TEST_CASE("TLS with another job is refused on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
   End server(Role::server, with_psk, other_job);
   talk(client, server, 1 << 16);
   require_refused(client, server);
   REQUIRE(server.status.code() == StatusCode::mismatch);
-  REQUIRE_THAT(server.status.to_string(), Contains("the client belongs to another job than ours"));
+  REQUIRE_THAT(server.status.to_string(),
+               Contains("the client belongs to another job than our_credentials"));
   REQUIRE(client.status.code() == StatusCode::permission_denied);
   REQUIRE_THAT(client.status.to_string(), Contains("job id"));
 }
 
 TEST_CASE("a side without TLS is told from a stranger") {
   if (!has_tls()) return;
-  const hocket::wire::ClientHandshake plain(ours, hocket::wire::Purpose::store, {});
-  End server(Role::server, with_psk, ours);
+  const hocket::wire::ClientHandshake plain(our_credentials, hocket::wire::Purpose::store, {});
+  End server(Role::server, with_psk, our_credentials);
   server.give(plain.hello(), 1);
   REQUIRE(server.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(server.status.to_string(), Contains("the client speaks to us without TLS"));
-  hocket::wire::ClientHandshake told(ours, hocket::wire::Purpose::store, {});
+  hocket::wire::ClientHandshake told(our_credentials, hocket::wire::Purpose::store, {});
   const Status why = told.on_challenge(server.filter->take_output()).status();
   REQUIRE(why.code() == StatusCode::protocol_error);
   REQUIRE_THAT(why.to_string(), Contains("the server asks for TLS, and we speak without it"));
 
-  End client(Role::client, with_psk, ours);
-  hocket::wire::ServerHandshake plain_server(ours, hocket::wire::Purpose::store, {});
+  End client(Role::client, with_psk, our_credentials);
+  hocket::wire::ServerHandshake plain_server(our_credentials, hocket::wire::Purpose::store, {});
   const std::string hello = client.filter->take_output().substr(0, hocket::wire::hello_bytes);
   const auto step = plain_server.on_hello(hello);
   REQUIRE_THAT(step.why.to_string(), Contains("the other side speaks TLS, and we do not"));
@@ -186,11 +187,11 @@ TEST_CASE("a side without TLS is told from a stranger") {
   REQUIRE(client.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(client.status.to_string(), Contains("the server speaks to us without TLS"));
 
-  End late(Role::client, with_psk, ours);
+  End late(Role::client, with_psk, our_credentials);
   late.give(hocket::wire::refusal(hocket::wire::Verdict::full), 1);
   REQUIRE(late.status.code() == StatusCode::limit_exceeded);
 
-  End stranger(Role::client, with_psk, ours);
+  End stranger(Role::client, with_psk, our_credentials);
   stranger.give("HTTP/1.1 400 Bad Request\r\n", 64);
   REQUIRE(stranger.status.code() == StatusCode::protocol_error);
   REQUIRE_THAT(stranger.status.to_string(), Contains("does not speak TLS") && Contains("HTTP"));
@@ -198,8 +199,8 @@ TEST_CASE("a side without TLS is told from a stranger") {
 
 TEST_CASE("an altered record ends the connection, on both sides") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
-  End server(Role::server, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
+  End server(Role::server, with_psk, our_credentials);
   talk(client, server, 1 << 16);
   REQUIRE(client.filter->send("one").ok());
   REQUIRE(client.filter->send("two").ok());
@@ -215,8 +216,8 @@ TEST_CASE("an altered record ends the connection, on both sides") {
 
 TEST_CASE("a record that is sent again is refused") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
-  End server(Role::server, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
+  End server(Role::server, with_psk, our_credentials);
   talk(client, server, 1 << 16);
   REQUIRE(client.filter->send("once").ok());
   const std::string record = client.filter->take_output();
@@ -229,10 +230,11 @@ TEST_CASE("a record that is sent again is refused") {
 
 TEST_CASE("any altered byte of the handshake is refused") {
   if (!has_tls()) return;
-  const std::size_t hello_size = End(Role::client, with_psk, ours).filter->take_output().size();
+  const std::size_t hello_size =
+      End(Role::client, with_psk, our_credentials).filter->take_output().size();
   for (std::size_t i = 5; i < hello_size; i += 3) {  // 5: behind the record's header
-    End client(Role::client, with_psk, ours);
-    End server(Role::server, with_psk, ours);
+    End client(Role::client, with_psk, our_credentials);
+    End server(Role::server, with_psk, our_credentials);
     std::string hello = client.filter->take_output();
     hello[i] = static_cast<char>(hello[i] ^ 1);
     server.give(hello, 1 << 16);
@@ -243,7 +245,7 @@ TEST_CASE("any altered byte of the handshake is refused") {
 
 TEST_CASE("an endless handshake is cut off") {
   if (!has_tls()) return;
-  End server(Role::server, with_psk, ours);
+  End server(Role::server, with_psk, our_credentials);
   // A ClientHello that claims the most that OpenSSL takes, in records of 16 KiB of zeros.
   std::string flood = std::string("\x16\x03\x01\x40\x00\x01\x01\xff\xff", 9);
   flood.append((16 << 10) - 4, '\0');
@@ -257,7 +259,7 @@ TEST_CASE("an endless handshake is cut off") {
 
 TEST_CASE("nothing is sent before both sides have proved themselves") {
   if (!has_tls()) return;
-  End client(Role::client, with_psk, ours);
+  End client(Role::client, with_psk, our_credentials);
   REQUIRE(client.filter->send("x").code() == StatusCode::internal);
   REQUIRE(client.status.ok());
 }
@@ -272,7 +274,7 @@ TEST_CASE("TLS by pre-shared key needs a secret") {
 
 TEST_CASE("without OpenSSL's headers TLS is unsupported") {
   if (hocket::wire::tls_support().ok()) return;
-  const Status status = TlsContext::make(Role::client, with_psk, ours).status();
+  const Status status = TlsContext::make(Role::client, with_psk, our_credentials).status();
   REQUIRE(status.code() == StatusCode::unsupported);
   REQUIRE_FALSE(status.hint().empty());
 }
@@ -281,8 +283,8 @@ TEST_CASE("two sides with certificates of one authority talk over TLS") {
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  End client(Role::client, certificates.options("one", "ours"), {});
-  End server(Role::server, certificates.options("two", "ours"), {});
+  End client(Role::client, certificates.options("one", "our_credentials"), {});
+  End server(Role::server, certificates.options("two", "our_credentials"), {});
   require_talk(client, server, 1000);
 }
 
@@ -290,8 +292,8 @@ TEST_CASE("a certificate of another authority is refused, whoever shows it") {
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  const auto spy = certificates.options("spy", "ours");
-  const auto honest = certificates.options("two", "ours");
+  const auto spy = certificates.options("spy", "our_credentials");
+  const auto honest = certificates.options("two", "our_credentials");
   for (const bool is_client : {true, false}) {
     End client(Role::client, is_client ? spy : honest, {});
     End server(Role::server, is_client ? honest : spy, {});
@@ -310,10 +312,10 @@ TEST_CASE("a secret in place of a certificate is refused, and the other way roun
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  const auto by_certificate = certificates.options("one", "ours");
+  const auto by_certificate = certificates.options("one", "our_credentials");
   for (const bool has_client_secret : {true, false}) {
-    End client(Role::client, has_client_secret ? with_psk : by_certificate, ours);
-    End server(Role::server, has_client_secret ? by_certificate : with_psk, ours);
+    End client(Role::client, has_client_secret ? with_psk : by_certificate, our_credentials);
+    End server(Role::server, has_client_secret ? by_certificate : with_psk, our_credentials);
     talk(client, server, 1 << 16);
     require_refused(client, server);
     REQUIRE_FALSE(server.status.ok());
@@ -326,17 +328,17 @@ TEST_CASE("certificate files that can't be used are named") {
   const Certificates certificates;
   if (!certificates.are_made()) return;
   const auto said = [](const TlsOptions& options) {
-    const Status status = TlsContext::make(Role::server, options, ours).status();
+    const Status status = TlsContext::make(Role::server, options, our_credentials).status();
     REQUIRE(status.code() == StatusCode::invalid_argument);
     return status.to_string();
   };
-  TlsOptions options = certificates.options("one", "ours");
+  TlsOptions options = certificates.options("one", "our_credentials");
   options.certificate_file = "/nonexistent/one.pem";
   REQUIRE_THAT(said(options), Contains("the certificate in '/nonexistent/one.pem'"));
-  options = certificates.options("one", "ours");
-  options.key_file = certificates.options("two", "ours").key_file;
+  options = certificates.options("one", "our_credentials");
+  options.key_file = certificates.options("two", "our_credentials").key_file;
   REQUIRE_THAT(said(options), Contains("two.key") && Contains("key values mismatch"));
-  options = certificates.options("one", "ours");
+  options = certificates.options("one", "our_credentials");
   options.ca_file = "";
   REQUIRE_THAT(said(options), Contains("the authorities in ''"));
 }
