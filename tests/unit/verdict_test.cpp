@@ -122,8 +122,7 @@ TEST_CASE("ranks without records are missing, and who waits for them is told") {
   enter(world, 0, 3, 2, 4);
   world.dumps.pop_back();
   const Sentences said = verdict(world);
-  CHECK(said.at(0) ==
-        "There are no records of rank 2: it may have died, or runs on another host.");
+  CHECK(said.at(0) == "There are no records of rank 2: it may have died, or runs on another host.");
   CHECK(said.at(1) == "Rank 0 waits for rank 2 in step 4 of all_reduce(sum, f32, 8 elements) #3.");
 }
 

@@ -105,6 +105,11 @@ void Conductor::look_at_failures() {
   decision_.reset();
   const Failures failures = std::exchange(failures_, {});
   output_.say(failures.story());
+  if (options_.records != nullptr) {
+    for (const std::string& each : options_.records->findings()) {
+      output_.say(fmt::format("hocket run: trace: {}", each));
+    }
+  }
   if (!failure_) fail(failures.status(), true);
 }
 

@@ -20,6 +20,7 @@
 #include "run/job.hpp"
 #include "run/peers.hpp"
 #include "run/plan.hpp"
+#include "run/records.hpp"
 
 namespace hocket::run {
 namespace {
@@ -45,9 +46,11 @@ Result<wire::Credentials> shared_credentials(const Options& options, const Plan&
 /// A job that is launched here, whichever way its ranks are started.
 class Launcher {
  public:
-  Launcher(const Options& options, const Plan& plan, Fd lifeline, const Dispositions& dispositions)
+  Launcher(const Options& options, const Plan& plan, const Records* records, Fd lifeline,
+           const Dispositions& dispositions)
       : options_(options),
         plan_(plan),
+        records_(records),
         lifeline_(std::move(lifeline)),
         dispositions_(dispositions) {}
 
@@ -71,11 +74,13 @@ class Launcher {
 
   const Options& options_;
   const Plan& plan_;
+  const Records* const records_;
   Fd lifeline_;
   const Dispositions& dispositions_;  // for the ranks
   /// What ranks on this host have, beside what makes each of them a rank.
   const std::vector<std::string> environment_ =
-      merge(own_environment(), exported_variables(options_));
+      merge(merge(own_environment(), exported_variables(options_)),
+            records_ == nullptr ? std::vector<std::string>() : records_->variables());
   wire::Credentials credentials_;
   Loop loop_{monotonic_clock()};
   std::unique_ptr<Output> output_;
@@ -103,7 +108,8 @@ Status Launcher::prepare(Result<wire::Credentials> credentials, int first, int r
                                           .restarts_max = options_.restarts_max},
                                 .command = options_.command,
                                 .first_node = options_.node,
-                                .grace = options_.grace};
+                                .grace = options_.grace,
+                                .records = records_};
   for (const Host& host : plan_.hosts) conducted.hosts.push_back(host.name);
   conductor_.emplace(loop_, *output_, std::move(conducted), std::move(lifeline_));
   return {};
@@ -201,8 +207,14 @@ int launch(const Options& options) {
     show(options, *plan);
     return 0;
   }
+  // Made here, so that the guardian removes it if the worker can't.
+  std::optional<Records> records;
+  const bool is_one_host = plan->nodes == 1 && !plan->has_agents;
+  if (is_one_host) records.emplace(merge(own_environment(), exported_variables(options)));
   return guarded([&](Fd lifeline, const Dispositions& dispositions) {
-    const auto status = Launcher(options, *plan, std::move(lifeline), dispositions).run();
+    const auto status =
+        Launcher(options, *plan, records ? &*records : nullptr, std::move(lifeline), dispositions)
+            .run();
     return status.ok() ? *status : refuse(status.status());
   });
 }

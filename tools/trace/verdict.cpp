@@ -35,7 +35,7 @@ class Judge {
  public:
   explicit Judge(const World& world) : world_(world), communicators_(communicators_of(world)) {}
 
-  std::vector<std::string> judge() {
+  std::vector<std::string> find() {
     for (const Dump& each : world_.dumps) {
       if (each.life == Life::gone) tell_gone(each);
     }
@@ -47,6 +47,11 @@ class Judge {
       if (const auto number = each.first_open()) tell_operation(each, *number);
       tell_messages(each);
     }
+    return std::move(sentences_);
+  }
+
+  std::vector<std::string> judge() {
+    sentences_ = find();
     if (sentences_.empty()) tell_quiet();
     tell_failures();
     return std::move(sentences_);
@@ -271,6 +276,7 @@ class Judge {
 
 }  // namespace
 
+std::vector<std::string> findings(const World& world) { return Judge(world).find(); }
 std::vector<std::string> verdict(const World& world) { return Judge(world).judge(); }
 
 }  // namespace hocket::trace

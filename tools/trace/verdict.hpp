@@ -9,7 +9,9 @@
 
 namespace hocket::trace {
 
-/// The likely cause comes first. Ranks are those of the world.
+/// The likely cause comes first; nothing where all is well. Ranks are those of the world.
+[[nodiscard]] std::vector<std::string> findings(const World& world);
+/// The same, or that all is well; and what the programs were told of failures.
 [[nodiscard]] std::vector<std::string> verdict(const World& world);
 
 }  // namespace hocket::trace
