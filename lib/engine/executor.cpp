@@ -297,8 +297,8 @@ void Executor::tell_observer(const Group& group) noexcept {
   });
   const bool is_second_hand = is_told_by_peer(group.failure);
   if (run != runs_.end()) {
-    const bool has_failed_here = !is_second_hand && group.failure.step() >= 0;
-    note_wait(**run, has_failed_here ? group.failure.step() : awaited_step(**run));
+    const int failed_step = (*run)->failed_step;
+    note_wait(**run, failed_step >= 0 ? failed_step : awaited_step(**run));
   }
   if (group.observer == nullptr) return;
   if (run == runs_.end()) {
@@ -656,6 +656,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     end_segment(run, token.step, expected);
     drain(run);
   } else if (run.failure.ok()) {
+    run.failed_step = static_cast<int>(token.step);
     // May end this run and others, so that nothing of them is touched behind it.
     return fail(*run.task.group, failure_of(run, token.step, expected, completion));
   }

@@ -56,6 +56,7 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   steps_left = code.size();
   under_way = 0;
   failure = {};
+  failed_step = -1;
 }
 
 void Run::gather() {

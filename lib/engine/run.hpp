@@ -102,6 +102,7 @@ class Run {
   bool cuts_through = false;    // some step is more than one segment
   bool has_arrived = false;     // a segment of another rank
   Status failure = {};
+  int failed_step = -1;  // whose message failed, and the group with it
 
   // Whether it gets on.
   std::uint64_t completed = 0;  // messages, of this run and those before it in its place
