@@ -17,8 +17,10 @@
 
 #include "hocket/transport.hpp"
 
+#include "base/clock.hpp"
 #include "engine/transports.hpp"
 #include "plan_case.hpp"
+#include "record/recorder.hpp"
 #include "reduce/reduction.hpp"
 #include "sim/network.hpp"
 #include "sim/selector.hpp"
@@ -30,6 +32,18 @@ using Run = std::function<void()>;
 
 Run plan_run(const PlanSubject& subject) {
   return [it = std::make_shared<PlanCase>(subject)] { it->run(); };
+}
+
+/// A call and its end, at times that are known anyway.
+Run record_operation() {
+  auto opened = record::Recorder::open({});
+  if (!opened.ok()) std::abort();
+  return [recorder = std::shared_ptr<record::Recorder>(std::move(*opened)), number = 0U]() mutable {
+    const Instant now(std::chrono::seconds(1));
+    const std::uint64_t sequence =
+        recorder->begin({.number = ++number, .tag = 7, .bytes = 1024, .begun = now});
+    recorder->end(sequence, now, true);
+  };
 }
 
 Run plan_build(const PlanSubject& subject) {
@@ -145,6 +159,7 @@ constexpr Path paths[] = {
        return plan_build({Operation::all_reduce, "circulant", 64});
      }},
     {"choose for 1M of 16 ranks", [] { return choice(); }},
+    {"record an operation", [] { return record_operation(); }},
     {"sum of 1000 f32", [] { return sum(1000); }},
     {"tcp trip of 8 B", [] { return tcp_trip(8); }},
     {"tcp trip of 16 KiB", [] { return tcp_trip(16 << 10); }},

@@ -12,11 +12,14 @@ import os
 import random
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 from pathlib import Path
 
 from surroundings import environment
@@ -189,6 +192,30 @@ class Looking(unittest.TestCase):
         self.assertEqual(ours['hocket_operations_total,operation="all_reduce"'], 3)
         self.assertEqual(ours['hocket_operation_bytes_total,operation="all_reduce"'], 3 * 1024)
         self.assertEqual(ours["hocket_operations_open"], 1)
+
+    def test_metrics_over_http_and_in_a_file(self) -> None:
+        with Job(3, "late", 2, 5) as job, tempfile.TemporaryDirectory() as folder:
+            job.until("^Rank 2 never entered")
+            label = f'pid="{job.world()["ranks"][0]["pid"]}"'
+            server = subprocess.Popen([HOCKET, "trace", "metrics", "--listen", "127.0.0.1:0"], text=True,
+                                      stdout=subprocess.PIPE)
+            file = Path(folder) / "hocket.prom"
+            writer = subprocess.Popen([HOCKET, "trace", "metrics", "--write", str(file), "--interval", "50ms"])
+            try:
+                url = server.stdout.readline().split()[-1]
+                with socket.create_connection(url.split("/")[2].split(":")) as slow:
+                    slow.sendall(b"GET /metr")  # holds nobody up for long
+                    self.assertIn(label, urllib.request.urlopen(url, timeout=PATIENCE_S).read().decode())
+                with self.assertRaises(urllib.error.HTTPError):
+                    urllib.request.urlopen(url + "/other", timeout=PATIENCE_S)
+                end = time.monotonic() + PATIENCE_S
+                while not file.exists() and time.monotonic() < end:
+                    time.sleep(0.02)
+                self.assertIn(label, file.read_text("utf-8"))
+            finally:
+                for each in (server, writer):
+                    each.kill()
+                    each.communicate()
 
     def test_what_can_not_be_read(self) -> None:
         with tempfile.NamedTemporaryFile(suffix="hocket-trace") as file:

@@ -19,12 +19,14 @@
 #include "base/text.hpp"
 #include "failure.hpp"
 #include "file.hpp"
+#include "net/endpoint.hpp"
 #include "page.hpp"
 #include "program/json.hpp"
 #include "trace/dump.hpp"
 #include "trace/metrics.hpp"
 #include "trace/show.hpp"
 #include "trace/verdict.hpp"
+#include "trace/web.hpp"
 
 namespace hocket::cli {
 namespace {
@@ -39,6 +41,8 @@ struct TraceOptions {
   bool is_live = false;
   Duration interval = 1s;
   std::string folder = ".";
+  std::string listen;
+  std::string metrics_file;
 };
 
 constexpr std::string_view command = "hocket trace";
@@ -129,9 +133,43 @@ int dump(const TraceOptions& options) {
               Status(StatusCode::not_found, "no rank of a Hocket program runs on this host"));
 }
 
-int print_metrics() {
+std::string metrics_page() {
   const auto worlds = read_worlds({});
-  fmt::print("{}", trace::metrics(worlds.ok() ? *worlds : std::vector<World>()));
+  return trace::metrics(worlds.ok() ? *worlds : std::vector<World>());
+}
+
+int serve_metrics(const TraceOptions& options) {
+  const auto endpoint = net::parse_endpoint(options.listen);
+  if (!endpoint.ok()) return fail("hocket trace metrics", endpoint.status());
+  const auto say = [](const net::Endpoint& at) {
+    fmt::print("serving http://{}/metrics\n", at.to_string());
+    std::fflush(stdout);
+  };
+  return fail("hocket trace metrics", trace::serve(*endpoint, metrics_page, say));
+}
+
+/// The file is replaced in one step, so that nobody reads half of it.
+int write_metrics(const TraceOptions& options) {
+  const std::string unfinished = options.metrics_file + ".new";
+  for (;;) {
+    const Status status = write_file(unfinished, metrics_page());
+    if (!status.ok()) return fail("hocket trace metrics", status);
+    std::error_code error;
+    std::filesystem::rename(unfinished, options.metrics_file, error);
+    if (error) {
+      return fail("hocket trace metrics",
+                  Status(StatusCode::system_error,
+                         fmt::format("can't write {}", quote(options.metrics_file)))
+                      .with_system_error(error.value()));
+    }
+    std::this_thread::sleep_for(options.interval);
+  }
+}
+
+int give_metrics(const TraceOptions& options) {
+  if (!options.listen.empty()) return serve_metrics(options);
+  if (!options.metrics_file.empty()) return write_metrics(options);
+  fmt::print("{}", metrics_page());
   return program::exit_success;
 }
 
@@ -156,8 +194,12 @@ void add_trace_command(program::Parser& program) {
       parser.add_command("dump", "Copy the records of the ranks that run on this host to files");
   dumping.add_option("-o,--output", &options->folder, "The folder for the files").with_default();
   dumping.on_run([options] { return dump(*options); });
-  parser.add_command("metrics", "Print what ranks on this host have done, for Prometheus")
-      .on_run([] { return print_metrics(); });
+  program::Parser& counting =
+      parser.add_command("metrics", "Print what ranks on this host have done, for Prometheus");
+  counting.add_option("--listen", &options->listen, "Serve it over HTTP, at this HOST:PORT");
+  counting.add_option("--write", &options->metrics_file, "Write it to this file, again and again");
+  counting.add_option("--interval", &options->interval, "Time between two writes").with_default();
+  counting.on_run([options] { return give_metrics(*options); });
 }
 
 }  // namespace hocket::cli
