@@ -173,8 +173,9 @@ inline constexpr Variable<Duration> failure_timeout{{
 inline constexpr Variable<std::string> trace{{
     .name = "HOCKET_TRACE",
     .fallback = "on",
-    .help = "where each rank records its last operations for `hocket trace`: on keeps them in its "
-            "memory, a folder in a file that outlives the process; off records nothing",
+    .help =
+        "where each rank records its last operations for `hocket trace`: on (in its memory), off "
+        "(nowhere), or a folder, in which each rank keeps a file that outlives it",
 }};
 inline constexpr Variable<std::int64_t> tcp_streams{{
     .name = "HOCKET_TCP_STREAMS",

@@ -107,27 +107,25 @@ std::uint64_t identity_of(const world::World& world, const Card& first) {
   return identity;
 }
 
-/// What people call the host of a rank.
-std::string_view node_of(const Card& card) {
-  constexpr std::string_view before = " on ";
-  const std::string_view process = card.process;
-  const std::size_t at = process.find(before);
-  return at == std::string_view::npos ? process : process.substr(at + before.size());
-}
-
-/// A rank without one works as well.
+/// Null if recording is off or impossible: the rank works without it.
 std::unique_ptr<record::Recorder> open_recorder(const world::World& world,
                                                 const std::vector<Card>& cards,
                                                 const Config& config) {
-  const std::string& where = config.get(variables::trace);
-  if (where == "off") return nullptr;
+  const record::Wish wish = record::parse_wish(config.get(variables::trace));
+  if (!wish.is_on) return nullptr;
   const Card& ours = cards[static_cast<std::size_t>(world.rank)];
-  auto recorder = record::Recorder::open({.world = identity_of(world, cards[0]),
-                                          .rank = static_cast<std::uint32_t>(world.rank),
-                                          .size = static_cast<std::uint32_t>(world.size),
-                                          .host = node_of(ours),
-                                          .transport = ours.transport,
-                                          .folder = where == "on" ? std::string() : where});
+  record::RecorderOptions options = {.world = identity_of(world, cards[0]),
+                                     .rank = static_cast<std::uint32_t>(world.rank),
+                                     .size = static_cast<std::uint32_t>(world.size),
+                                     .transport = ours.transport,
+                                     .folder = wish.folder};
+  auto recorder = record::Recorder::open(options);
+  if (!recorder.ok() && !wish.folder.empty()) {
+    log::line(log::Level::warning, "operations are recorded in memory only: {}",
+              recorder.status().to_string());
+    options.folder = {};
+    recorder = record::Recorder::open(options);
+  }
   if (recorder.ok()) return std::move(*recorder);
   log::line(log::Level::warning, "operations are not recorded: {}", recorder.status().to_string());
   return nullptr;

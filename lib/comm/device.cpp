@@ -20,7 +20,6 @@ namespace {
 constexpr Duration loss_interval = std::chrono::milliseconds(5);
 /// For what a rank that is gone has done before to arrive here.
 constexpr Duration loss_grace = std::chrono::milliseconds(50);
-constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;  // of an id: above those of split
 
 Status wrong_buffer(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
 
@@ -86,6 +85,8 @@ Status Twin::start(const Collective& collective, std::size_t place, engine::Work
   Operation& operation = operations_.at(place);
   if (Status status = twin_->set_up(collective, operation); !status.ok()) return status;
   operation.task.work = &work;
+  operation.task.number = ++calls_;
+  operation.task.begun = monotonic_clock().now();
   operation.task.deadline = deadline;
   engine().start(operation.task);
   return {};

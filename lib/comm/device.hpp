@@ -37,6 +37,7 @@ class Twin final : public device::HostSide {
   const std::unique_ptr<Group> twin_;
   std::array<Operation, 8> operations_;  // by place
   Instant next_look_ = {};               // for a loss
+  std::uint64_t calls_ = 0;              // of operations
   Instant lost_since_ = Instant::max();
 };
 

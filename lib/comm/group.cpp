@@ -31,9 +31,11 @@ Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std
       planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
                [this](const engine::Port& port) { return open(port); }) {
   group_.lanes = lanes_of(id_);
-  group_.id = static_cast<std::uint32_t>(id_);
+  group_.record_id = (id_ & ~twin_bit) << 32 | members_.front();
+  if ((id_ & twin_bit) != 0) group_.record_id |= record::device_bit;
   group_.members = members_;
-  if (context_->recorder != nullptr) context_->recorder->add_group(group_.id, rank, place_.size);
+  if (context_->recorder != nullptr)
+    context_->recorder->add_group(group_.record_id, rank, place_.size);
   if (context_->monitor == nullptr) return;
   group_.observer = this;
   watched_ = std::make_unique<health::WatchedGroup>();
@@ -48,7 +50,7 @@ Group::~Group() {
   devices_ = nullptr;
   if (watched_ != nullptr) context_->monitor->remove(*watched_);
   engine().close(group_);
-  if (context_->recorder != nullptr) context_->recorder->remove_group(group_.id);
+  if (context_->recorder != nullptr) context_->recorder->remove_group(group_.record_id);
 }
 
 Status Group::inherited() { return inherited_status("a communicator"); }

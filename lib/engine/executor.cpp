@@ -39,7 +39,7 @@ struct Token {
 constexpr std::size_t posted_together = 16;
 /// Between two looks at whether operations get on. A question costs one message.
 constexpr Duration stall_pause_min = std::chrono::milliseconds(30);
-constexpr Duration stall_pause_max = std::chrono::seconds(10);
+constexpr Duration stall_pause_max = std::chrono::seconds(1);
 constexpr std::uint32_t busy_polls_max = 8;
 /// To copy as much takes about as long as to post a message.
 constexpr std::uint64_t long_work_bytes = 16 << 10;
@@ -111,7 +111,7 @@ Executor::Executor(Transport& transport, const ExecutorOptions& options)
     : transport_(transport),
       options_(options),
       slots_(options.segment_bytes),
-      records_(options.recorder) {}
+      recorder_(options.recorder) {}
 
 template <class Work>
 void Executor::guarded(Group& group, const Work& work) noexcept {
@@ -143,7 +143,10 @@ Run& Executor::take_run() {
 void Executor::start(const Task& task) noexcept {
   Group& group = *task.group;
   task.work->begin();
-  if (!group.failure.ok()) return task.work->finish(group.failure);
+  if (!group.failure.ok()) {
+    recorder_.end(recorder_.begin(task, record::State::running), false);
+    return task.work->finish(group.failure);
+  }
   if (group.is_busy) return enqueue(task);
   begin(task);
   begin_next();
@@ -153,7 +156,7 @@ void Executor::start(const Task& task) noexcept {
 void Executor::enqueue(const Task& task) noexcept {
   try {
     task.group->queue.push_back(task);
-    task.group->queue.back().record = records_.begin(task, record::State::queued);
+    task.group->queue.back().record = recorder_.begin(task, record::State::queued);
   } catch (...) {
     fail_by_exception(*task.group);
     task.work->finish(task.group->failure);
@@ -168,9 +171,9 @@ void Executor::begin(const Task& task) noexcept {
     group.is_busy = has_run = true;
     run.record = task.record;
     if (task.record == 0) {
-      run.record = records_.begin(task, record::State::running);
+      run.record = recorder_.begin(task, record::State::running);
     } else {
-      records_.start(task.record);
+      recorder_.start(task.record);
     }
     run.begin(task, options_.segment_bytes);
     for (const std::uint32_t step : run.task.binding->program().first_steps(run.cuts_through)) {
@@ -180,7 +183,10 @@ void Executor::begin(const Task& task) noexcept {
     finish_if_over(run);
   } catch (...) {
     fail_by_exception(group);
-    if (!has_run) task.work->finish(group.failure);
+    if (!has_run) {
+      recorder_.end(task.record, false);
+      task.work->finish(group.failure);
+    }
   }
 }
 
@@ -233,7 +239,7 @@ void Executor::attach(Group& group, Mailbox& mailbox) {
   if (free == mailing_.end()) mailing_.push_back(nullptr);
   mailing_[number] = &group;
   group.mailbox = &mailbox;
-  mailbox.attach(Token{.run = Token::mail, .slot = number}.packed(), records_, group.id);
+  mailbox.attach(Token{.run = Token::mail, .slot = number}.packed(), recorder_, group.record_id);
 }
 
 void Executor::open(Group& group, std::uint32_t peer, ChannelId letters, ChannelId payloads) {
@@ -275,6 +281,7 @@ std::size_t Executor::active() const noexcept {
 void Executor::fail(Group& group, const Status& why) noexcept {
   if (!group.failure.ok()) return;
   group.failure = why;
+  note_last_step(group);
   tell_observer(group);
   close(group, why);
   for (const auto& run : runs_) {
@@ -284,23 +291,33 @@ void Executor::fail(Group& group, const Status& why) noexcept {
     finish_if_over(*run);
   }
   for (; group.queue_head < group.queue.size(); ++group.queue_head) {
-    records_.end(group.queue[group.queue_head].record, false);
+    recorder_.end(group.queue[group.queue_head].record, false);
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
-/// Before anything of it has ended: so it can still be seen what it was doing.
-void Executor::tell_observer(const Group& group) noexcept {
-  const auto run = std::ranges::find_if(runs_, [&](const auto& each) {
+/// The operation of the group that runs, if one does.
+std::vector<std::unique_ptr<Run>>::const_iterator Executor::run_of(
+    const Group& group) const noexcept {
+  return std::ranges::find_if(runs_, [&](const auto& each) {
     return each->task.group == &group && each->task.work != nullptr;
   });
-  const bool is_second_hand = is_told_by_peer(group.failure);
-  if (run != runs_.end()) {
-    const int failed_step = (*run)->failed_step;
-    note_wait(**run, failed_step >= 0 ? failed_step : awaited_step(**run));
-  }
+}
+
+/// Records the step whose message failed, or else the one that the operation was waiting in.
+void Executor::note_last_step(const Group& group) noexcept {
+  const auto run = run_of(group);
+  if (run == runs_.end()) return;
+  const int failed = (*run)->failed_step;
+  note_wait(**run, failed >= 0 ? failed : awaited_step(**run));
+}
+
+/// Before anything of it has ended: so it can still be seen what it was doing.
+void Executor::tell_observer(const Group& group) const noexcept {
   if (group.observer == nullptr) return;
+  const auto run = run_of(group);
+  const bool is_second_hand = is_told_by_peer(group.failure);
   if (run == runs_.end()) {
     const Parcel* const message =
         group.mailbox == nullptr ? nullptr : group.mailbox->any_under_way();
@@ -354,7 +371,7 @@ void Executor::expire(Instant now) noexcept {
 void Executor::note_wait(const Run& run, int step) noexcept {
   if (step < 0) return;
   const auto number = static_cast<std::uint32_t>(step);
-  records_.note_wait(run.record, number, run.plan().steps[number].peer);
+  recorder_.note_wait(run.record, number, run.plan().steps[number].peer);
 }
 
 /// Of operations in which nothing has arrived since the last look. Less and less often: whom one
@@ -370,6 +387,7 @@ void Executor::look_for_stalls(Instant now) noexcept {
         is_stalled ? std::min(2 * run->stall_pause, stall_pause_max) : stall_pause_min;
     run->next_look = now + run->stall_pause;
     const int awaited = awaited_step(*run);
+    if (!is_stalled) recorder_.note_wait(run->record, 0, record::nobody);
     if (!is_stalled || awaited < 0 || !run->failure.ok()) continue;
     note_wait(*run, awaited);
     if (group->observer == nullptr) continue;
@@ -421,7 +439,7 @@ void Executor::finish(Run& run) noexcept {
   if (run.failure.ok()) run.finish();
   Work* const work = std::exchange(run.task.work, nullptr);
   Group* const group = std::exchange(run.task.group, nullptr);
-  records_.end(run.record, run.failure.ok());
+  recorder_.end(run.record, run.failure.ok());
   group->is_busy = false;
   if (group->failure.ok()) free_groups_.push_back(group);
   free_runs_.push_back(&run);
@@ -633,9 +651,9 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   const Instruction& it = run.code[token.step];
   --run.under_way;
   ++run.completed;
-  if (!run.has_arrived && it.kind != StepKind::send) {
+  if (!run.has_arrived && it.kind != StepKind::send && completion.status.ok()) {
     run.has_arrived = true;
-    records_.note_arrival(run.record);
+    recorder_.note_arrival(run.record);
   }
   std::uint64_t begin = 0;
   std::uint64_t expected = it.bytes;

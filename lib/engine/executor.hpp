@@ -20,9 +20,9 @@
 #include "engine/group.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/op_list.hpp"
-#include "engine/records.hpp"
 #include "engine/run.hpp"
 #include "engine/slots.hpp"
+#include "engine/timed_recorder.hpp"
 
 namespace hocket::engine {
 
@@ -77,9 +77,9 @@ class Executor {
 
   // The leader's clock, for the records of operations.
   /// This is the time, and nothing has happened since the last progress().
-  void note_time(Instant now) noexcept { records_.note_time(now); }
+  void note_time(Instant now) noexcept { recorder_.note_time(now); }
   /// Some time has passed.
-  void forget_time() noexcept { records_.forget_time(); }
+  void forget_time() noexcept { recorder_.forget_time(); }
 
   /// Whether parts of a large operation are under way: to wait for these says nothing of how soon
   /// something small would come.
@@ -107,7 +107,10 @@ class Executor {
   void finish_if_over(Run& run) noexcept;
   void finish(Run& run) noexcept;
   void drop_unposted(Run& run) noexcept;
-  void tell_observer(const Group& group) noexcept;
+  [[nodiscard]] std::vector<std::unique_ptr<Run>>::const_iterator run_of(
+      const Group& group) const noexcept;
+  void note_last_step(const Group& group) noexcept;
+  void tell_observer(const Group& group) const noexcept;
 
   // These may throw; their run's group must be failed then.
 
@@ -145,7 +148,7 @@ class Executor {
   Transport& transport_;
   ExecutorOptions options_;
   Slots slots_;
-  Records records_;
+  TimedRecorder recorder_;
   std::vector<std::unique_ptr<Run>> runs_;
   std::vector<Run*> free_runs_;
   std::vector<Group*> mailing_;       // by number of their mailbox; null: free

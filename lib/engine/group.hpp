@@ -85,7 +85,7 @@ struct Group {
     std::uint64_t last = 0;
   };
   Lanes lanes = {};
-  std::uint32_t id = 0;  // for records: that of the communicator
+  std::uint64_t record_id = 0;  // of the communicator, for the recorder
   /// Of the world, by rank of the group; empty: the same.
   std::span<const std::uint32_t> members = {};
   std::vector<ChannelId> channels = {};

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
-#include "engine/records.hpp"
+#include "engine/timed_recorder.hpp"
 
 namespace hocket::engine {
 namespace {
@@ -61,6 +61,7 @@ void Mailbox::open(std::uint32_t peer, ChannelId letters, ChannelId payloads, Op
 Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
   parcel.work->begin();
   if (!failure_.ok()) {
+    recorder_->end(recorder_->begin(parcel, communicator_), false);
     parcel.work->finish(failure_);
     return {};
   }
@@ -71,7 +72,7 @@ Status Mailbox::start(const Parcel& parcel, OpList& outgoing) {
     parcel.work->finish(Status::out_of_memory());
     return Status::out_of_memory();
   }
-  items_[item].record = records_->begin(parcel, communicator_);
+  items_[item].record = recorder_->begin(parcel, communicator_);
   return parcel.sends ? send(item, outgoing) : receive(item, outgoing);
 }
 
@@ -135,7 +136,7 @@ Status Mailbox::accept(std::uint32_t item, const Arrived& arrived, OpList& outgo
   const Parcel& parcel = items_[item].parcel;
   const Letter& letter = arrived.letter;
   *parcel.received = {.peer = arrived.peer, .tag = letter.tag, .bytes = letter.bytes};
-  records_->note_wait(items_[item].record, 0, arrived.peer);
+  recorder_->note_wait(items_[item].record, 0, arrived.peer);
   if (letter.type != parcel.type) {
     return Status(
                StatusCode::mismatch,
@@ -439,7 +440,7 @@ std::uint32_t Mailbox::add_item(const Parcel& parcel) {
 /// After it the work may be gone.
 void Mailbox::finish(std::uint32_t item, const Status& status) noexcept {
   Work* const work = items_[item].parcel.work;
-  records_->end(items_[item].record, status.ok());
+  recorder_->end(items_[item].record, status.ok());
   items_[item].is_used = false;
   free_items_.push_back(item);
   work->finish(status);

@@ -24,7 +24,7 @@
 
 namespace hocket::engine {
 
-class Records;
+class TimedRecorder;
 
 inline constexpr std::uint32_t any_rank = UINT32_MAX;
 inline constexpr std::uint32_t any_tag = UINT32_MAX;
@@ -63,9 +63,10 @@ class Mailbox {
   // All below belongs to the engine. Ops go into `outgoing`; what they carry in `token`, with those
   // of the base, comes back by complete(). What throws, for want of memory, leaves the mailbox such
   // that fail() ends all that is not over.
-  void attach(std::uint64_t token_base, Records& records, std::uint32_t communicator) noexcept {
+  void attach(std::uint64_t token_base, TimedRecorder& recorder,
+              std::uint64_t communicator) noexcept {
     token_base_ = token_base;
-    records_ = &records;
+    recorder_ = &recorder;
     communicator_ = communicator;
   }
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
@@ -123,7 +124,7 @@ class Mailbox {
     bool is_used = false;
     bool is_offered = false;   // and not cleared
     std::uint32_t posted = 0;  // ops that have its memory, or its letter
-    std::uint64_t record = 0;  // of Records
+    std::uint64_t record = 0;  // its sequence number in the recorder
   };
   struct Peer {
     bool is_open = false;
@@ -170,8 +171,8 @@ class Mailbox {
 
   const std::uint32_t rank_;
   std::uint64_t token_base_ = 0;
-  Records* records_ = nullptr;
-  std::uint32_t communicator_ = 0;
+  TimedRecorder* recorder_ = nullptr;
+  std::uint64_t communicator_ = 0;
   std::vector<Peer> peers_;
   std::vector<Item> items_;
   std::vector<std::uint32_t> free_items_;

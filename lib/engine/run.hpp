@@ -36,7 +36,7 @@ struct Task {
   Work* work = nullptr;
   Instant begun = {};        // when the program called it
   Deadline deadline = {};    // past it the group fails
-  std::uint64_t record = 0;  // of Records, once it is queued
+  std::uint64_t record = 0;  // its sequence number there, if it was recorded before it runs
 };
 
 class Run {
@@ -98,7 +98,7 @@ class Run {
   std::uint32_t under_way = 0;  // messages
   std::uint64_t tag = 0;        // of each of them
   std::uint64_t index = 0;      // among the operations of the group
-  std::uint64_t record = 0;     // of Records
+  std::uint64_t record = 0;     // its sequence number in the recorder
   bool cuts_through = false;    // some step is more than one segment
   bool has_arrived = false;     // a segment of another rank
   Status failure = {};

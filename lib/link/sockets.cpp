@@ -70,9 +70,11 @@ void pace_as_usual(int socket, int family) noexcept {
 Result<Fd> listen_at(const net::Address& address) {
   Fd socket =
       Fd::open_unforked([&] { return ::socket(address.storage.ss_family, socket_type, 0); });
-  if (socket) avoid_pacing(socket.get());  // what is accepted is alike
-  const int on = 1;  // a server that is started again gets its port back at once
-  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (socket) {
+    avoid_pacing(socket.get());  // what is accepted is alike
+    const int on = 1;            // a server that is started again gets its port back at once
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  }
   if (!socket || ::bind(socket.get(), address.get(), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
     return failure(fmt::format("can't listen at {}", address.endpoint().host))

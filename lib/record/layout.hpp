@@ -9,12 +9,16 @@
 
 namespace hocket::record {
 
-inline constexpr std::array<char, 8> magic = {'h', 'o', 'c', 'k', 'e', 't', '0', '1'};
+inline constexpr std::array<char, 8> magic = {'h', 'o', 'c', 'k', 'e', 't', '0', '2'};
 /// A part of the file's name by which other processes find it among a process's descriptors.
 inline constexpr const char* file_mark = "hocket-trace";
 inline constexpr std::uint32_t entries_kept = 4096;
 inline constexpr std::uint32_t groups_kept = 128;
 inline constexpr std::uint32_t nobody = UINT32_MAX;
+
+/// Which communicator: its id in the upper half, and the world's rank of its first member in the
+/// lower, as all parts of a split have one id. With this bit: for device memory (comm/device.cpp).
+inline constexpr std::uint64_t device_bit = std::uint64_t{1} << 63;
 
 /// What an operation is: a value of plan::Operation, or one of these.
 inline constexpr std::uint8_t kind_send = 30;
@@ -35,23 +39,24 @@ struct Entry {
   std::uint64_t tag = 0;       // of a collective operation: engine::Tag; of a message: its tag
   std::uint64_t bytes = 0;     // that this rank gives, or for a receive has room for
   std::int64_t begun = 0;      // when the program called it
-  std::int64_t arrived = 0;    // of one in several segments: when the first one had arrived
+  std::int64_t arrived = 0;    // when the first segment arrived; 0 for an operation of one segment
   std::int64_t ended = 0;
-  std::uint32_t communicator = 0;
-  std::uint32_t peer = nobody;  // the rank that it waits for, in its communicator, or `nobody`
-  std::uint32_t step = 0;       // the step of the plan that waits for that rank
+  std::uint64_t communicator = 0;
+  std::uint32_t peer =
+      nobody;  // the rank that it waits for, or of a message the other one; else `nobody`
+  std::uint32_t step = 0;  // the step of the plan that waits for that rank
   std::uint8_t kind = 0;
   State state = State::queued;
-  std::uint16_t unused = 0;
 };
-static_assert(sizeof(Entry) == 72);
+static_assert(sizeof(Entry) == 80);
 
 /// A communicator of this rank.
 struct GroupEntry {
-  std::uint32_t id;
-  std::uint32_t rank;
-  std::uint32_t size;
-  std::uint32_t is_open;
+  std::uint64_t id = 0;
+  std::uint32_t rank = 0;
+  std::uint32_t size = 0;
+  std::uint32_t is_open = 0;
+  std::uint32_t unused = 0;
 };
 
 /// What has been done of one kind, since the rank joined.
@@ -69,6 +74,7 @@ enum class Life : std::uint8_t {
   running,
   stopped,  // by a signal or a debugger
   gone,     // the process had ended
+  unknown,  // the file is a plain copy, or was read on another host
 };
 
 struct Header {
@@ -81,20 +87,20 @@ struct Header {
   std::int32_t pid;
   Life life;
   std::array<std::uint8_t, 3> unused;
+  std::uint64_t inode;  // of the file: another one is a copy
   std::array<char, 64> host;
   std::array<char, 32> transport;
   // One moment on two clocks.
   std::int64_t monotonic_time;
   std::int64_t universal_time;
-  std::int64_t copied;  // monotonic time at which `hocket trace dump` made this copy; else 0
-  std::uint64_t begun;  // operations, since the rank joined
-  std::uint64_t group_count;
+  std::int64_t copy_time;  // monotonic time at which `hocket trace dump` made this copy; else 0
+  std::uint64_t operation_count;  // since the rank joined
   std::array<char, 512> failure;  // the first one, as the program was told; ends with a 0
   std::array<Total, kinds_max> totals;
   std::array<GroupEntry, groups_kept> groups;
 };
 
-inline constexpr std::size_t entries_at = 4096;
+inline constexpr std::size_t entries_at = 8192;
 static_assert(sizeof(Header) <= entries_at);
 inline constexpr std::size_t file_bytes = entries_at + entries_kept * sizeof(Entry);
 

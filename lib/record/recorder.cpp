@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <new>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -29,7 +33,13 @@ Status failure(const std::string& what, int error) {
   return Status(StatusCode::system_error, what).with_system_error(error);
 }
 
-/// Memory of the file is reserved: without it a full disk would end the program with SIGBUS.
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// A file in a folder has its blocks reserved, because a full disk would otherwise end the program
+/// with SIGBUS.
 Result<Fd> make_file(const RecorderOptions& options) {
   if (options.folder.empty()) {
     Fd file = Fd::open_unforked([] { return ::memfd_create(file_mark, MFD_CLOEXEC); });
@@ -40,9 +50,11 @@ Result<Fd> make_file(const RecorderOptions& options) {
   }
   std::string path;
   Fd file;
-  // A process may join several worlds, and a number of a process is given again.
+  std::error_code ignored;  // open() says what is wrong
+  std::filesystem::create_directories(options.folder, ignored);
+  // A process may join several worlds, and process ids are reused.
   for (int attempt = 0; !file && (attempt == 0 || errno == EEXIST); ++attempt) {
-    path = fmt::format("{}/rank-{}.{}.{}.{}{}", options.folder, options.rank, options.host,
+    path = fmt::format("{}/rank-{}.{}.{}.{}{}", options.folder, options.rank, host_name(),
                        ::getpid(), attempt == 0 ? "" : fmt::format("{}.", attempt), file_mark);
     file = Fd::open_unforked(
         [&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); });
@@ -57,9 +69,16 @@ Result<Fd> make_file(const RecorderOptions& options) {
 
 }  // namespace
 
+Wish parse_wish(std::string_view text) {
+  if (text.empty()) return {};
+  if (const auto is_on = parse_boolean(text)) return {.is_on = *is_on};
+  return {.folder = std::string(text)};
+}
+
 Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderOptions& options) {
   auto file = make_file(options);
   if (!file.ok()) return file.status();
+  ::flock(file->get(), LOCK_EX | LOCK_NB);  // nobody else has it for long
   void* const memory =
       ::mmap(nullptr, file_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file->get(), 0);
   if (memory == MAP_FAILED) return failure("no memory to record operations in", errno);
@@ -76,11 +95,15 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderOptions& options)
   header.rank = options.rank;
   header.size = options.size;
   header.pid = ::getpid();
-  copy_text(options.host, header.host);
+  copy_text(host_name(), header.host);
+  struct stat status = {};
+  if (::fstat(recorder->file_.get(), &status) == 0) header.inode = status.st_ino;
   copy_text(options.transport, header.transport);
   header.monotonic_time = monotonic_clock().now().time_since_epoch().count();
   header.universal_time = universal_time();
-  header.magic = magic;  // last: without it a reader takes the file for none of ours
+  // Last, because a reader takes a file without it for none of ours.
+  std::atomic_thread_fence(std::memory_order_release);
+  header.magic = magic;
   return recorder;
 }
 
@@ -89,17 +112,14 @@ Recorder::~Recorder() {
   ::munmap(memory_, file_bytes);
 }
 
-/// The entry of a group that has ended is used again, or else the oldest one.
-void Recorder::add_group(std::uint32_t id, std::uint32_t rank, std::uint32_t size) noexcept {
+void Recorder::add_group(std::uint64_t id, std::uint32_t rank, std::uint32_t size) noexcept {
   const std::lock_guard lock(mutex_);
   auto& groups = header().groups;
-  auto place = std::ranges::find(groups, 0U, &GroupEntry::is_open);
-  if (place == groups.end()) place = groups.begin() + header().group_count % groups_kept;
-  *place = {.id = id, .rank = rank, .size = size, .is_open = 1};
-  ++header().group_count;
+  const auto place = std::ranges::find(groups, 0U, &GroupEntry::is_open);
+  if (place != groups.end()) *place = {.id = id, .rank = rank, .size = size, .is_open = 1};
 }
 
-void Recorder::remove_group(std::uint32_t id) noexcept {
+void Recorder::remove_group(std::uint64_t id) noexcept {
   const std::lock_guard lock(mutex_);
   for (GroupEntry& each : header().groups) {
     if (each.is_open != 0 && each.id == id) each.is_open = 0;

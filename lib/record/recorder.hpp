@@ -1,5 +1,5 @@
-// Records what this rank does, always: its last operations, how far they are and whom they wait for
-// (layout.hpp). To record an operation takes a few nanoseconds, no lock and no system call.
+// Records the last operations of this rank, their progress, and the rank that each waits for
+// (layout.hpp). To record an operation takes 7 ns, no lock and no system call.
 #pragma once
 
 #include <atomic>
@@ -18,20 +18,26 @@
 
 namespace hocket::record {
 
+/// What HOCKET_TRACE says.
+struct Wish {
+  bool is_on = true;
+  std::string folder = {};  // empty: in memory
+};
+[[nodiscard]] Wish parse_wish(std::string_view text);
+
 struct RecorderOptions {
   std::uint64_t world = 0;
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
-  std::string_view host = {};
   std::string_view transport = {};
-  /// Where to keep the file, so that it outlives the process. Empty: nowhere; then it can be read
-  /// as long as the process lives.
+  /// The folder for the file, which then outlives the process. It is made if it is not there.
+  /// Empty: the records can only be read as long as the process lives.
   std::string_view folder = {};
 };
 
 class Recorder {
  public:
-  /// Fails where there is no memory, or no such folder.
+  /// Fails where there is no memory, or the folder can't be used.
   [[nodiscard]] static Result<std::unique_ptr<Recorder>> open(const RecorderOptions& options);
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
@@ -42,7 +48,7 @@ class Recorder {
 
   struct Operation {
     std::uint8_t kind = 0;
-    std::uint32_t communicator = 0;
+    std::uint64_t communicator = 0;
     std::uint64_t number = 0;
     std::uint64_t tag = 0;
     std::uint64_t bytes = 0;
@@ -50,10 +56,10 @@ class Recorder {
     Instant begun = {};
     State state = State::running;
   };
-  /// Returns its sequence number, by which the functions below know it. They do nothing for an
-  /// operation that so many have followed that its entry is another one's now, or for 0.
+  /// Returns the sequence number that identifies the operation in the calls below. These do nothing
+  /// for 0, or if a later operation has reused the entry.
   std::uint64_t begin(const Operation& operation) noexcept {
-    const std::uint64_t sequence = ++header().begun;
+    const std::uint64_t sequence = ++header().operation_count;
     Entry& entry = at(sequence);
     const std::atomic_ref<std::uint64_t> mark(entry.sequence);
     mark.store(0, std::memory_order_relaxed);
@@ -89,6 +95,7 @@ class Recorder {
     Entry& entry = at(sequence);
     entry.ended = now.time_since_epoch().count();
     entry.state = is_done ? State::done : State::failed;
+    if (is_done && entry.kind < kind_send) entry.peer = nobody;
     Total& total = header().totals[entry.kind % kinds_max];
     ++(is_done ? total.done : total.failed);
     total.bytes += entry.bytes;
@@ -97,8 +104,9 @@ class Recorder {
 
   // Any thread may call these.
 
-  void add_group(std::uint32_t id, std::uint32_t rank, std::uint32_t size) noexcept;
-  void remove_group(std::uint32_t id) noexcept;
+  /// A group for which there is no room is not known to readers.
+  void add_group(std::uint64_t id, std::uint32_t rank, std::uint32_t size) noexcept;
+  void remove_group(std::uint64_t id) noexcept;
   /// Only the first one counts.
   void note_failure(std::string_view text) noexcept;
 

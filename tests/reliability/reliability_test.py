@@ -340,7 +340,7 @@ def scenarios(is_long: bool) -> list[Scenario]:
             Scenario(f"SIGSTOP, half idle, limit {limit}", 6, ["mixed", "--idle"], "stop", few, timeout),
         ]
     for timeout in (0.25, 1.0, 2.0) if is_long else (1.0,):
-        for way, words in (("out", "what it sends"), ("both", "both")):
+        for way, words in (("out", "what it sends"), ("both", "traffic in both directions")):
             listed.append(Scenario(f"a host cut off, {words} is dropped, limit {timeout:g} s", 4,
                                    ["mixed"], way, few, timeout))
         listed.append(Scenario(f"3 hosts cut off from 2 others, limit {timeout:g} s", 5, ["mixed"],
@@ -358,7 +358,7 @@ def scenarios(is_long: bool) -> list[Scenario]:
 
 def row(scenario: Scenario, findings: Findings) -> str:
     survivors = max(1, findings.survivors)
-    what = f"nothing is told; then kill -9: {scenario.name}" if scenario.is_harmless() else scenario.name
+    what = f"{scenario.name}: no false alarm; then kill -9" if scenario.is_harmless() else scenario.name
     return (f"| {what} | {findings.worlds} | {100 * findings.named / survivors:.4g} % "
             f"| {100 * findings.placed / survivors:.4g} % | {findings.one_story} of {findings.worlds} "
             f"| {findings.quantile(0.5)} / {findings.quantile(0.99)} | {findings.quantile(1)} |")
@@ -379,7 +379,7 @@ Each world works until harm is done to one rank at a random moment. *Name the ra
 *one story* the worlds in which all of them, also those in no operation, are told the same in the same words. The time is
 from the moment when the connections of a killed process are closed, or from that at which a rank is stopped or cut off,
 to the error in the program. *Limit* is `HOCKET_FAILURE_TIMEOUT`. All results of successful operations were right, and no
-memory was written to behind an error. A rank that is stopped goes on later, and is told that it counts as lost.
+buffer was written to after its operation had failed. A rank that is stopped goes on later, and is told that it counts as lost.
 
 {HEAD}{chr(10).join(rows)}
 

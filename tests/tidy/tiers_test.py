@@ -210,7 +210,7 @@ class Choosing(unittest.TestCase):
         self.assertEqual(self.added(2, ("gcc", "unit"), ("address", "engine")), ([], ""))
         names, printed = self.added(1.1, ("address", "unit"))
         self.assertEqual(names, [])
-        self.assertIn("there is no time: unit (address)", printed)
+        self.assertIn("concern changed files: unit (address)", printed)
 
     def test_what_is_left_out_is_told(self) -> None:
         address = self.folder("address")

@@ -71,22 +71,42 @@ using Sentences = std::vector<std::string>;
 
 TEST_CASE("where nothing is under way the verdict says so") {
   World world = world_of(3);
-  CHECK(verdict(world) == Sentences{"No operation is under way."});
+  CHECK(verdict(world) == Sentences{"No recorded operation is under way."});
   for (Dump& each : world.dumps) each.life = Life::left;
   CHECK(verdict(world) ==
         Sentences{"All ranks have left the world, and all their operations were done."});
 }
 
-TEST_CASE("the rank that never came is named, with those that wait for it and for them") {
+TEST_CASE("the rank that has not come is named, with those that wait for it and for them") {
   World world = world_of(3);
   enter(world, 0, 3, 2, 4);
   enter(world, 1, 3, 0, 1);
   CHECK(verdict(world) ==
-        Sentences{"Rank 2 never entered all_reduce(sum, f32, 8 elements) #3: it ended "
-                  "all_reduce(sum, f32, 8 elements) #2 3s ago, and has called nothing since. Rank "
-                  "0 waits for it in step 4 of all_reduce(sum, f32, 8 elements) #3.",
-                  "In all_reduce(sum, f32, 8 elements) #3, rank 1 waits for rank 0 in step 1 since "
-                  "2s."});
+        Sentences{"Rank 2 (pid 102 on n1) has not entered all_reduce(sum, f32, 8 elements) #3, "
+                  "which rank 0 called 2s ago. Its last recorded operation, all_reduce(sum, f32, 8 "
+                  "elements) #2, ended 3s ago. Rank 0 waits for it in step 4 of all_reduce(sum, "
+                  "f32, 8 elements) #3.",
+                  "In all_reduce(sum, f32, 8 elements) #3, rank 1 waits for rank 0 in step 1."});
+}
+
+TEST_CASE("a job that gets on is left in peace") {
+  World world = world_of(3);
+  enter(world, 0, 3, record::nobody, 0);  // has not waited for long
+  CHECK(verdict(world) == Sentences{"Operations are under way, and none of them has stalled."});
+  CHECK(findings(world).empty());
+  // Rank 1 waited for rank 2, whose records were read before that began.
+  enter(world, 1, 3, 2, 1).begun = now - second / 100;
+  world.dumps[0].entries.back().begun = now - second / 100;
+  CHECK(findings(world) == Sentences{});
+}
+
+TEST_CASE("operations that a full ring has forgotten accuse nobody") {
+  World world = world_of(2);
+  enter(world, 0, 3, 1, 4);
+  world.dumps[1].header.operation_count = 2 * record::entries_kept;
+  for (Entry& each : world.dumps[1].entries) each.kind = record::kind_send;
+  CHECK(findings(world) == Sentences{"In all_reduce(sum, f32, 8 elements) #3, rank 0 waits for "
+                                     "rank 1 in step 4."});
 }
 
 TEST_CASE("a rank that is stopped or dead comes first") {
@@ -94,16 +114,33 @@ TEST_CASE("a rank that is stopped or dead comes first") {
   enter(world, 0, 3, 1, 5);
   world.dumps[1].life = Life::stopped;
   CHECK(verdict(world) ==
-        Sentences{"Rank 1 (pid 101 on n1) is stopped, by a signal or a debugger, after "
-                  "all_reduce(sum, f32, 8 elements) #2 was done. Rank 0 waits for it in step 5 of "
+        Sentences{"Rank 1 (pid 101 on n1) is stopped by a signal or a debugger. Its last operation "
+                  "was all_reduce(sum, f32, 8 elements) #2. Rank 0 waits for it in step 5 of "
                   "all_reduce(sum, f32, 8 elements) #3."});
   enter(world, 1, 3, record::nobody, 0);
   world.dumps[1].life = Life::gone;
   world.dumps[0].entries.back().state = State::failed;
   CHECK(verdict(world) ==
-        Sentences{"Rank 1 (pid 101 on n1) ended without leaving the world, in all_reduce(sum, f32, "
-                  "8 elements) #3. Rank 0 waited for it in step 5 of all_reduce(sum, f32, 8 "
-                  "elements) #3."});
+        Sentences{"Rank 1 (pid 101 on n1) ended without leaving the world while it ran "
+                  "all_reduce(sum, f32, 8 elements) #3. Rank 0 waited for it in step 5 of "
+                  "all_reduce(sum, f32, 8 elements) #3."});
+}
+
+TEST_CASE("ranks that died of an error are told behind the one that caused it") {
+  World world = world_of(3);
+  for (Dump& each : world.dumps) each.life = Life::gone;
+  for (std::uint32_t rank : {0U, 1U}) world.dumps[rank].header.failure = {'o', 'h'};
+  const Sentences said = findings(world);
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].find("Rank 2 (pid 102 on n1) ended without leaving the world.") == 0);
+  CHECK(said[1] == "Ranks 0 and 1 ended after they had received an error.");
+}
+
+TEST_CASE("of a rank on another host it is not known whether it runs") {
+  World world = world_of(2);
+  world.dumps[1].life = Life::unknown;
+  CHECK(findings(world) == Sentences{"It is not known whether rank 1 still runs, because its "
+                                     "records are a copy or belong to another host."});
 }
 
 TEST_CASE("different calls are set against each other") {
@@ -122,24 +159,46 @@ TEST_CASE("ranks without records are missing, and who waits for them is told") {
   enter(world, 0, 3, 2, 4);
   world.dumps.pop_back();
   const Sentences said = verdict(world);
-  CHECK(said.at(0) == "There are no records of rank 2: it may have died, or runs on another host.");
-  CHECK(said.at(1) == "Rank 0 waits for rank 2 in step 4 of all_reduce(sum, f32, 8 elements) #3.");
+  CHECK(said.back() ==
+        "There are no records of rank 2 here: it may have ended, run on another host, or belong to "
+        "another user. Rank 0 waits for rank 2 in step 4 of all_reduce(sum, f32, 8 elements) #3.");
 }
 
 TEST_CASE("a rank that waits elsewhere is late because of that") {
   World world = world_of(3);
+  constexpr std::uint64_t part = std::uint64_t{5} << 32 | 1;
   for (std::uint32_t rank = 1; rank < 3; ++rank) {
-    world.dumps[rank].header.groups[1] = {.id = 5, .rank = rank - 1, .size = 2, .is_open = 1};
+    world.dumps[rank].header.groups[1] = {.id = part, .rank = rank - 1, .size = 2, .is_open = 1};
   }
   enter(world, 0, 3, 2, 4);
   enter(world, 1, 3, 2, 4);
-  Entry& elsewhere = enter(world, 2, 1, 0, 7);
-  elsewhere.communicator = 5;
-  const Sentences said = verdict(world);
-  CHECK(said.at(0).find("Rank 2 never entered all_reduce(sum, f32, 8 elements) #3: it is in "
-                        "all_reduce(sum, f32, 8 elements) #1 of communicator 5 since 2s.") == 0);
-  CHECK(said.at(1).find("Rank 1 never entered all_reduce(sum, f32, 8 elements) #1 of communicator "
-                        "5") == 0);
+  enter(world, 2, 1, 0, 7).communicator = part;
+  const Sentences said = findings(world);
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].find("Rank 2 (pid 102 on n1) has not entered all_reduce(sum, f32, 8 elements) #3, "
+                     "which rank 0 called 2s ago. It has been in all_reduce(sum, f32, 8 elements) "
+                     "#1 of the communicator of ranks 1 and 2 for 2s.") == 0);
+  CHECK(
+      said[1].find("Rank 1 (pid 101 on n1) has not entered all_reduce(sum, f32, 8 elements) #1 of "
+                   "the communicator of ranks 1 and 2") == 0);
+}
+
+TEST_CASE("the parts of a split are judged apart, though they have one id") {
+  World world = world_of(4);
+  for (std::uint32_t rank = 0; rank < 4; ++rank) {
+    const std::uint64_t part = std::uint64_t{5} << 32 | rank % 2;
+    world.dumps[rank].header.groups[1] = {.id = part, .rank = rank / 2, .size = 2, .is_open = 1};
+    enter(world, rank, 1, record::nobody, 0).communicator = part;
+    if (rank % 2 == 0) world.dumps[rank].entries.back().tag = tag(ReduceOp::max);
+  }
+  CHECK(findings(world).empty());
+  world.dumps[3].entries.pop_back();
+  world.dumps[1].entries.back().peer = 1;
+  const Sentences said = findings(world);
+  REQUIRE(said.size() == 1);
+  CHECK(
+      said[0].find("Rank 3 (pid 103 on n1) has not entered all_reduce(sum, f32, 8 elements) #1 of "
+                   "the communicator of ranks 1 and 3") == 0);
 }
 
 TEST_CASE("a message that is awaited is named with its tag") {
@@ -148,15 +207,17 @@ TEST_CASE("a message that is awaited is named with its tag") {
   entry.kind = record::kind_receive;
   entry.tag = 7;
   entry.bytes = 64;
-  CHECK(verdict(world) == Sentences{"Rank 0 is in recv(64 bytes, tag 7) from rank 1 since 2s."});
+  CHECK(verdict(world) ==
+        Sentences{"Rank 0 has been in recv(up to 64 bytes, tag 7) from rank 1 for 2s."});
 }
 
 TEST_CASE("all ranks that were told the same are named together") {
   World world = world_of(3);
   for (Dump& each : world.dumps) each.header.failure = {'o', 'h'};
   world.dumps[1].header.failure = {'n', 'o'};
-  CHECK(verdict(world) == Sentences{"No operation is under way.", "Rank 1 was told: no",
-                                    "Ranks 0 and 2 were told: oh"});
+  CHECK(verdict(world) == Sentences{"No recorded operation is under way.",
+                                    "The program on rank 1 received this error: no",
+                                    "The programs on ranks 0 and 2 received this error: oh"});
 }
 
 TEST_CASE("ranks in words") {

@@ -160,8 +160,7 @@ TEST_CASE("TLS with another job is refused on both sides") {
   talk(client, server, 1 << 16);
   require_refused(client, server);
   REQUIRE(server.status.code() == StatusCode::mismatch);
-  REQUIRE_THAT(server.status.to_string(),
-               Contains("the client belongs to another job than our_credentials"));
+  REQUIRE_THAT(server.status.to_string(), Contains("the client belongs to another job than ours"));
   REQUIRE(client.status.code() == StatusCode::permission_denied);
   REQUIRE_THAT(client.status.to_string(), Contains("job id"));
 }
@@ -283,8 +282,8 @@ TEST_CASE("two sides with certificates of one authority talk over TLS") {
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  End client(Role::client, certificates.options("one", "our_credentials"), {});
-  End server(Role::server, certificates.options("two", "our_credentials"), {});
+  End client(Role::client, certificates.options("one", "ours"), {});
+  End server(Role::server, certificates.options("two", "ours"), {});
   require_talk(client, server, 1000);
 }
 
@@ -292,8 +291,8 @@ TEST_CASE("a certificate of another authority is refused, whoever shows it") {
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  const auto spy = certificates.options("spy", "our_credentials");
-  const auto honest = certificates.options("two", "our_credentials");
+  const auto spy = certificates.options("spy", "ours");
+  const auto honest = certificates.options("two", "ours");
   for (const bool is_client : {true, false}) {
     End client(Role::client, is_client ? spy : honest, {});
     End server(Role::server, is_client ? honest : spy, {});
@@ -312,7 +311,7 @@ TEST_CASE("a secret in place of a certificate is refused, and the other way roun
   if (!has_tls()) return;
   const Certificates certificates;
   if (!certificates.are_made()) return;
-  const auto by_certificate = certificates.options("one", "our_credentials");
+  const auto by_certificate = certificates.options("one", "ours");
   for (const bool has_client_secret : {true, false}) {
     End client(Role::client, has_client_secret ? with_psk : by_certificate, our_credentials);
     End server(Role::server, has_client_secret ? by_certificate : with_psk, our_credentials);
@@ -332,13 +331,13 @@ TEST_CASE("certificate files that can't be used are named") {
     REQUIRE(status.code() == StatusCode::invalid_argument);
     return status.to_string();
   };
-  TlsOptions options = certificates.options("one", "our_credentials");
+  TlsOptions options = certificates.options("one", "ours");
   options.certificate_file = "/nonexistent/one.pem";
   REQUIRE_THAT(said(options), Contains("the certificate in '/nonexistent/one.pem'"));
-  options = certificates.options("one", "our_credentials");
-  options.key_file = certificates.options("two", "our_credentials").key_file;
+  options = certificates.options("one", "ours");
+  options.key_file = certificates.options("two", "ours").key_file;
   REQUIRE_THAT(said(options), Contains("two.key") && Contains("key values mismatch"));
-  options = certificates.options("one", "our_credentials");
+  options = certificates.options("one", "ours");
   options.ca_file = "";
   REQUIRE_THAT(said(options), Contains("the authorities in ''"));
 }

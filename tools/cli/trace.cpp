@@ -47,8 +47,15 @@ struct TraceOptions {
 
 constexpr std::string_view command = "hocket trace";
 
-/// Of files and folders; without any, of what runs on this host. What can't be read is skipped with
-/// a word on stderr.
+Status no_ranks() {
+  return Status(StatusCode::not_found, "no rank of a Hocket program runs on this host")
+      .with_hint(
+          "another user's ranks need root; look at a job that is over with `hocket trace "
+          "FOLDER`, if it ran with HOCKET_TRACE=FOLDER");
+}
+
+/// Reads the given files and folders, or without any the ranks that run on this host. Reports files
+/// that cannot be read on stderr and skips them.
 Result<std::vector<World>> read_worlds(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -56,26 +63,21 @@ Result<std::vector<World>> read_worlds(const std::vector<std::string>& paths) {
       files.push_back(path);
       continue;
     }
-    auto inside = trace::dumps_in(path);
+    auto inside = trace::record_files_in(path);
     if (!inside.ok()) return inside.status();
     files.insert(files.end(), inside->begin(), inside->end());
   }
-  if (paths.empty()) files = trace::running_ranks();
+  if (paths.empty()) files = trace::live_record_files();
   std::vector<trace::Dump> dumps;
   for (const std::string& file : files) {
     auto dump = trace::read_dump(file);
     if (dump.ok()) {
       dumps.push_back(std::move(*dump));
-    } else if (!paths.empty()) {
+    } else {
       fmt::print(stderr, "{}: {}\n", command, dump.status().to_string());
     }
   }
-  if (dumps.empty() && paths.empty()) {
-    return Status(StatusCode::not_found, "no rank of a Hocket program runs on this host")
-        .with_hint(
-            "look at a finished job with `hocket trace FOLDER`, where the job ran with "
-            "HOCKET_TRACE=FOLDER; another user's ranks need root");
-  }
+  if (files.empty() && paths.empty()) return no_ranks();
   if (dumps.empty()) return Status(StatusCode::not_found, "no records were found");
   return trace::worlds_of(std::move(dumps));
 }
@@ -98,9 +100,15 @@ void print_json(const std::vector<World>& worlds) {
 
 int show(const TraceOptions& options) {
   const bool clears = options.is_live && !options.as_json && ::isatty(STDOUT_FILENO) == 1;
+  bool has_shown = false;
   for (;;) {
     const auto worlds = read_worlds(options.paths);
+    if (!worlds.ok() && options.is_live && has_shown) {
+      fmt::print("The job is over.\n");
+      return program::exit_success;
+    }
     if (!worlds.ok()) return fail(command, worlds.status());
+    has_shown = true;
     if (!options.perfetto.empty()) {
       const Status status = write_file(options.perfetto, trace::perfetto(*worlds).dump());
       if (!status.ok()) return fail(command, status);
@@ -114,7 +122,7 @@ int show(const TraceOptions& options) {
 }
 
 int dump(const TraceOptions& options) {
-  const auto files = trace::running_ranks();
+  const auto files = trace::live_record_files();
   std::error_code error;
   std::filesystem::create_directories(options.folder, error);
   std::size_t count = 0;
@@ -124,13 +132,14 @@ int dump(const TraceOptions& options) {
     const std::string path = fmt::format("{}/{:016x}.rank-{}.{}", options.folder,
                                          found->header.world, found->rank(), record::file_mark);
     const Status status = trace::copy_dump(file, path);
-    if (!status.ok()) return fail("hocket trace dump", status);
-    fmt::print("{}\n", path);
-    ++count;
+    if (status.ok()) {
+      fmt::print("{}\n", path);
+      ++count;
+    } else {
+      fmt::print(stderr, "hocket trace dump: {}\n", status.to_string());
+    }
   }
-  if (count > 0) return program::exit_success;
-  return fail("hocket trace dump",
-              Status(StatusCode::not_found, "no rank of a Hocket program runs on this host"));
+  return count > 0 ? program::exit_success : fail("hocket trace dump", no_ranks());
 }
 
 std::string metrics_page() {
@@ -178,26 +187,38 @@ int give_metrics(const TraceOptions& options) {
 void add_trace_command(program::Parser& program) {
   const auto options = std::make_shared<TraceOptions>();
   program::Parser& parser = program.add_command(
-      "trace", "Show what ranks do, or did last, and who keeps the others waiting");
+      "trace", "Show what each rank is doing and which rank the others wait for");
   parser.set_footer(
-      "Every rank records its last 4,096 operations. Without PATH the ranks that run on this host\n"
-      "are shown, even if they are stopped or hang. Start a job with HOCKET_TRACE=FOLDER to keep\n"
-      "the records of ranks that have ended, and merge them with `hocket trace FOLDER`.");
-  parser.add_option("PATH", &options->paths, "Files of records, or folders of them");
+      "Every rank records its last 4,096 operations. Without PATH, this shows the ranks that run "
+      "on\n"
+      "this host, including those that hang or are stopped. To see ranks that have ended, start "
+      "the\n"
+      "job with HOCKET_TRACE=FOLDER and run `hocket trace FOLDER`. For several hosts, run\n"
+      "`hocket trace dump -o FOLDER` on each, collect the files in one folder, and pass that "
+      "folder.\n"
+      "`hocket plan explain` shows the steps of an algorithm.");
+  parser.add_option("PATH", &options->paths,
+                    "Record files, or folders that contain them (default: the ranks on this host)");
   parser.add_option("--perfetto", &options->perfetto,
-                    "Write a timeline to this file, for https://ui.perfetto.dev");
+                    "Write a timeline for https://ui.perfetto.dev to this file");
   parser.add_flag("--json", &options->as_json, "Print JSON");
-  parser.add_flag("--live", &options->is_live, "Look again and again, until interrupted");
-  parser.add_option("--interval", &options->interval, "Time between two looks").with_default();
+  parser.add_flag("--live", &options->is_live, "Repeat until interrupted or the job is over");
+  parser.add_option("--interval", &options->interval, "Time between two updates with --live")
+      .with_default();
   parser.on_run([options] { return show(*options); });
   program::Parser& dumping =
       parser.add_command("dump", "Copy the records of the ranks that run on this host to files");
-  dumping.add_option("-o,--output", &options->folder, "The folder for the files").with_default();
+  dumping.set_footer("`hocket trace FOLDER` reads the files.");
+  dumping
+      .add_option("-o,--output", &options->folder,
+                  "Folder for the files, which is created if needed")
+      .with_default();
   dumping.on_run([options] { return dump(*options); });
-  program::Parser& counting =
-      parser.add_command("metrics", "Print what ranks on this host have done, for Prometheus");
-  counting.add_option("--listen", &options->listen, "Serve it over HTTP, at this HOST:PORT");
-  counting.add_option("--write", &options->metrics_file, "Write it to this file, again and again");
+  program::Parser& counting = parser.add_command(
+      "metrics", "Print counters of the ranks on this host in the Prometheus text format");
+  counting.set_footer("The counters begin when a rank joins, and end with its process.");
+  counting.add_option("--listen", &options->listen, "Serve them over HTTP at this HOST:PORT");
+  counting.add_option("--write", &options->metrics_file, "Write them to this file, repeatedly");
   counting.add_option("--interval", &options->interval, "Time between two writes").with_default();
   counting.on_run([options] { return give_metrics(*options); });
 }

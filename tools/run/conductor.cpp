@@ -59,6 +59,7 @@ void Conductor::run_attempt() {
 }
 
 void Conductor::start_attempt() {
+  if (options_.records != nullptr) options_.records->begin_attempt();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     Orders orders = {.command = options_.command};
     const int node = options_.first_node + static_cast<int>(i);
@@ -107,7 +108,7 @@ void Conductor::look_at_failures() {
   output_.say(failures.story());
   if (options_.records != nullptr) {
     for (const std::string& each : options_.records->findings()) {
-      output_.say(fmt::format("hocket run: trace: {}", each));
+      output_.say(fmt::format("hocket run: the records show: {}", each));
     }
   }
   if (!failure_) fail(failures.status(), true);

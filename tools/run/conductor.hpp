@@ -14,7 +14,7 @@
 #include "run/loop.hpp"
 #include "run/node.hpp"
 #include "run/output.hpp"
-#include "run/records.hpp"
+#include "run/record_folder.hpp"
 #include "run/user.hpp"
 
 namespace hocket::run {
@@ -25,7 +25,7 @@ struct ConductorOptions {
   std::vector<std::string> hosts = {};  // the name of each node
   int first_node = 0;  // of those that are added; the others have launchers of their own
   Duration grace = std::chrono::seconds(5);
-  const Records* records = nullptr;  // of all ranks; null where they are on several hosts
+  RecordFolder* records = nullptr;  // of all ranks; null where they are on several hosts
 };
 
 class Conductor final : public NodeListener, private UserListener {

@@ -20,7 +20,7 @@
 #include "run/job.hpp"
 #include "run/peers.hpp"
 #include "run/plan.hpp"
-#include "run/records.hpp"
+#include "run/record_folder.hpp"
 
 namespace hocket::run {
 namespace {
@@ -46,7 +46,7 @@ Result<wire::Credentials> shared_credentials(const Options& options, const Plan&
 /// A job that is launched here, whichever way its ranks are started.
 class Launcher {
  public:
-  Launcher(const Options& options, const Plan& plan, const Records* records, Fd lifeline,
+  Launcher(const Options& options, const Plan& plan, RecordFolder* records, Fd lifeline,
            const Dispositions& dispositions)
       : options_(options),
         plan_(plan),
@@ -74,7 +74,7 @@ class Launcher {
 
   const Options& options_;
   const Plan& plan_;
-  const Records* const records_;
+  RecordFolder* const records_;
   Fd lifeline_;
   const Dispositions& dispositions_;  // for the ranks
   /// What ranks on this host have, beside what makes each of them a rank.
@@ -208,9 +208,10 @@ int launch(const Options& options) {
     return 0;
   }
   // Made here, so that the guardian removes it if the worker can't.
-  std::optional<Records> records;
+  std::optional<RecordFolder> records;
   const bool is_one_host = plan->nodes == 1 && !plan->has_agents;
-  if (is_one_host) records.emplace(merge(own_environment(), exported_variables(options)));
+  if (is_one_host)
+    records.emplace(merge(own_environment(), exported_variables(options)), plan->ranks_per_node);
   return guarded([&](Fd lifeline, const Dispositions& dispositions) {
     const auto status =
         Launcher(options, *plan, records ? &*records : nullptr, std::move(lifeline), dispositions)

@@ -24,9 +24,9 @@ from table import VARIANTS, Table, Test, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "tests/tiers.md"
-# How long all fuzz targets run together.
+# For how many seconds all fuzz targets run together, by tier.
 FUZZ_S = {"check": 60, "ci": 30, "nightly": 600}
-# Of CI's time, what its last part may need.
+# The seconds that CI reserves for the demo, its last part.
 DEMO_S = 60
 
 # The folders of each tier, in this order. The last part of CI and of the nightly run is the demo.
@@ -53,7 +53,7 @@ class Plan:
 
         return [test for test in folder.tests() if test.name not in folder.done and is_chosen(test)]
 
-    def left_to_add(self, folder: Folder, name: str) -> list[Test]:
+    def not_yet_run(self, folder: Folder, name: str) -> list[Test]:
         """What is named so, a suite or a test, and has not run."""
 
         def is_left(test: Test) -> bool:
@@ -159,17 +159,17 @@ def run(plan: Plan, spent: Spent) -> list[str]:
 
 
 def run_added(plan: Plan, spent: Spent) -> list[str]:
-    """What has changed adds suites, each of which begins if the tier's time will do. Returns a line for
-    each that did not build or was cut off."""
-    broken, left = [], []
+    """Runs the suites that the changed files add, each only if the tier's time limit allows it. Returns a
+    line for each that could not be built or was cut off."""
+    broken, skipped = [], []
     limit_s = 60 * plan.table.limits[plan.tier] - DEMO_S
     tested = {folder.variant: folder for folder in plan.folders if folder.ran}
     for variant, name in plan.added:
         folder = tested.get(variant)
-        if not folder or not (tests := plan.left_to_add(folder, name)):
+        if not folder or not (tests := plan.not_yet_run(folder, name)):
             continue
         if spent.total() + plan.table.wall_seconds(variant, tests) > limit_s:
-            left.append(f"{name} ({variant})")
+            skipped.append(f"{name} ({variant})")
             continue
         with spent.on("build"):
             is_ready = folder.build(tests)
@@ -178,8 +178,8 @@ def run_added(plan: Plan, spent: Spent) -> list[str]:
                 folder.test(tests, 0)
         if not is_ready or folder.is_broken:
             broken.append(f"{name}, for what has changed, in {folder.name}")
-    if left:
-        print(f"for what has changed, these would also run, but there is no time: {', '.join(left)}")
+    if skipped:
+        print(f"skipped for lack of time, although they concern changed files: {', '.join(skipped)}")
     return broken
 
 

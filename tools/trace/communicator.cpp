@@ -11,9 +11,15 @@
 namespace hocket::trace {
 
 using record::Entry;
+using record::Life;
+
+std::uint64_t Member::entered() const noexcept {
+  if (last != nullptr) return last->number;
+  return dump->header.operation_count > record::entries_kept ? UINT64_MAX : 0;
+}
 
 const Entry* Member::find(std::uint64_t number) const noexcept {
-  const std::uint32_t id = last == nullptr ? 0 : last->communicator;
+  const std::uint64_t id = last == nullptr ? 0 : last->communicator;
   const auto found = std::ranges::find_if(dump->entries, [&](const Entry& each) {
     return each.communicator == id && each.number == number && !is_message(each);
   });
@@ -27,40 +33,54 @@ const Member* Communicator::at(std::uint32_t place) const noexcept {
 
 std::string Communicator::rank_name(std::uint32_t place) const {
   if (const Member* const member = at(place)) return fmt::format("rank {}", member->dump->rank());
-  if (id == 0) return fmt::format("rank {}", place);
-  return fmt::format("the rank that is {} of communicator {}", place, id);
+  return is_of_all() ? fmt::format("rank {}", place) : fmt::format("rank {}{}", place, suffix());
 }
 
-std::optional<std::uint64_t> Communicator::first_open() const noexcept {
+std::optional<std::uint64_t> Communicator::first_stuck() const noexcept {
   std::optional<std::uint64_t> first;
   for (const Member& each : members) {
-    if (each.open != nullptr && (!first || each.open->number < *first)) first = each.open->number;
+    const Entry* const entry = each.not_done;
+    if (entry == nullptr || (!is_stalled(*entry) && !has_failed(*entry))) continue;
+    if (!first || entry->number < *first) first = entry->number;
   }
   return first;
 }
 
 std::string Communicator::suffix() const {
-  return id == 0 ? std::string() : fmt::format(" of communicator {}", id);
+  std::string text;
+  if (!is_of_all()) {
+    std::vector<std::uint32_t> ranks;
+    for (const Member& each : members) ranks.push_back(each.dump->rank());
+    text = fmt::format(" of the communicator of {}", ranks_in_words(std::move(ranks)));
+  }
+  if ((id & record::device_bit) != 0) text += " on device memory";
+  return text;
 }
 
 std::vector<Communicator> communicators_of(const World& world) {
-  std::map<std::uint32_t, Communicator> by_id;
+  std::map<std::uint64_t, Communicator> by_id;
   for (const Dump& dump : world.dumps) {
     for (const record::GroupEntry& group : dump.header.groups) {
       if (group.size == 0) continue;
       Communicator& communicator = by_id[group.id];
       communicator.id = group.id;
       communicator.size = group.size;
-      if (communicator.at(group.rank) != nullptr) continue;
+      if (group.rank >= group.size || communicator.at(group.rank) != nullptr) continue;
       Member member = {.dump = &dump, .place = group.rank};
       for (const Entry& each : dump.entries) {
         if (each.communicator != group.id) continue;
         if (is_message(each)) {
-          if (is_unfinished(each)) member.mail.push_back(&each);
+          // A message may fail alone, which is over and done with while the rank goes on.
+          const bool counts =
+              is_under_way(each) || (has_failed(each) && dump.life != Life::running);
+          if (counts) member.mail.push_back(&each);
           continue;
         }
         if (member.last == nullptr || each.number > member.last->number) member.last = &each;
-        if (member.open == nullptr && is_unfinished(each)) member.open = &each;
+        // Failures of a communicator that the rank has given up are over as well.
+        const bool has_ended = group.is_open == 0 && dump.life == Life::running;
+        const bool counts = is_under_way(each) || (has_failed(each) && !has_ended);
+        if (member.not_done == nullptr && counts) member.not_done = &each;
       }
       communicator.members.push_back(std::move(member));
     }
@@ -71,6 +91,28 @@ std::vector<Communicator> communicators_of(const World& world) {
     all.push_back(std::move(communicator));
   }
   return all;
+}
+
+const Entry* current(const Dump& dump) noexcept {
+  const auto found = std::ranges::find_if(dump.entries, is_under_way);
+  if (found != dump.entries.end()) return &*found;
+  return dump.entries.empty() ? nullptr : &dump.entries.back();
+}
+
+std::string describe(const std::vector<Communicator>& all, const Entry& entry) {
+  const auto found = std::ranges::find(all, entry.communicator, &Communicator::id);
+  std::string text = describe(entry);
+  if (found != all.end()) text += found->suffix();
+  if (is_message(entry) && entry.peer != record::nobody) {
+    text += fmt::format(" {} {}", entry.kind == record::kind_send ? "to" : "from",
+                        awaited_rank(all, entry));
+  }
+  return text;
+}
+
+std::string awaited_rank(const std::vector<Communicator>& all, const Entry& entry) {
+  const auto found = std::ranges::find(all, entry.communicator, &Communicator::id);
+  return found == all.end() ? fmt::format("rank {}", entry.peer) : found->rank_name(entry.peer);
 }
 
 std::string ranks_in_words(std::vector<std::uint32_t> ranks) {

@@ -1,20 +1,20 @@
 #include "trace/dump.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +22,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "base/limits.hpp"
 #include "base/text.hpp"
 
 namespace hocket::trace {
@@ -45,6 +46,29 @@ std::optional<Identity> identity_of(const std::string& path) {
   return Identity{status.st_dev, status.st_ino};
 }
 
+Status cannot(std::string_view what, const std::string& path) {
+  return Status(StatusCode::system_error, fmt::format("can't {} {}", what, quote(path)))
+      .with_system_error(errno);
+}
+
+bool is_time(std::int64_t time) { return time >= 0 && time < std::int64_t{1} << 61; }
+
+/// Whatever a file says, its numbers are safe to count and calculate with.
+bool is_plausible(const Header& header) {
+  return header.magic == record::magic && header.entries == record::entries_kept &&
+         header.entry_bytes == sizeof(Entry) && header.size > 0 &&
+         header.size <= static_cast<std::uint32_t>(limits::world_size_max) &&
+         header.rank < header.size && is_time(header.monotonic_time) &&
+         is_time(header.universal_time) && is_time(header.copy_time) &&
+         header.life <= Life::unknown;
+}
+
+bool is_plausible(const Entry& entry) {
+  return entry.sequence != 0 && is_time(entry.begun) && is_time(entry.arrived) &&
+         is_time(entry.ended) && entry.kind < record::kinds_max &&
+         entry.state <= record::State::failed;
+}
+
 using Bytes = std::vector<std::byte>;
 
 Result<Bytes> read_bytes(int file, const std::string& path) {
@@ -54,17 +78,13 @@ Result<Bytes> read_bytes(int file, const std::string& path) {
     const ssize_t count =
         ::pread(file, bytes.data() + done, bytes.size() - done, static_cast<off_t>(done));
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) {
-      return Status(StatusCode::system_error, fmt::format("can't read {}", quote(path)))
-          .with_system_error(errno);
-    }
+    if (count < 0) return cannot("read", path);
     if (count == 0) break;
     done += static_cast<std::size_t>(count);
   }
   Header header = {};
   std::memcpy(&header, bytes.data(), sizeof header);
-  if (done < bytes.size() || header.magic != record::magic ||
-      header.entries != record::entries_kept || header.entry_bytes != sizeof(Entry)) {
+  if (done < bytes.size() || !is_plausible(header)) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} holds no records of this version of Hocket", quote(path)))
         .with_hint("use the `hocket` command of the version that the program uses");
@@ -72,13 +92,11 @@ Result<Bytes> read_bytes(int file, const std::string& path) {
   return bytes;
 }
 
-/// Reads twice: an entry counts if it was not written to meanwhile.
+/// Reads the file twice, and drops entries that another operation took over in between.
 Result<Bytes> read_consistently(const std::string& path) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file) {
-    return Status(StatusCode::system_error, fmt::format("can't open {}", quote(path)))
-        .with_system_error(errno);
-  }
+  // Whatever it is: to open a pipe would wait for its writer.
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return cannot("open", path);
   auto bytes = read_bytes(file.get(), path);
   if (!bytes.ok()) return bytes;
   const auto again = read_bytes(file.get(), path);
@@ -88,6 +106,16 @@ Result<Bytes> read_consistently(const std::string& path) {
     std::memset(&(*bytes)[at], 0, sizeof(Entry));
   }
   return bytes;
+}
+
+std::vector<int> processes() {
+  std::vector<int> pids;
+  std::error_code error;
+  for (const auto& each : fs::directory_iterator("/proc", error)) {
+    const auto pid = parse_integer(each.path().filename().native());
+    if (pid && *pid > 0) pids.push_back(static_cast<int>(*pid));
+  }
+  return pids;
 }
 
 bool has_open(int pid, const Identity& file) {
@@ -107,19 +135,41 @@ char state_of(int pid) {
   return name_end == std::string::npos || name_end + 2 >= line.size() ? 'X' : line[name_end + 2];
 }
 
+/// The process that has the file open, or 0. Its number may be another one than the rank itself
+/// knows, where containers have numbers of their own.
+int holder_of(const Header& header, const Identity& file) {
+  if (has_open(header.pid, file)) return header.pid;
+  for (const int pid : processes()) {
+    if (has_open(pid, file)) return pid;
+  }
+  return 0;
+}
+
+std::string host_name() {
+  std::array<char, sizeof(Header::host)> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// Whether a process has the file that made it, which is the rank's sign of life.
+bool is_locked(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+}
+
 Life life_of(const Header& header, const std::string& path) {
   if (header.life != Life::joined) return header.life;
   const auto file = identity_of(path);
-  if (!file || !has_open(header.pid, *file)) return Life::gone;
-  const char state = state_of(header.pid);
-  if (state == 'T' || state == 't') return Life::stopped;
-  return state == 'Z' || state == 'X' ? Life::gone : Life::running;
+  if (!file || file->inode != header.inode) return Life::unknown;  // a copy
+  if (!is_locked(path)) return host_name() == header.host.data() ? Life::gone : Life::unknown;
+  const int pid = holder_of(header, *file);
+  const char state = pid == 0 ? 'R' : state_of(pid);
+  return state == 'T' || state == 't' ? Life::stopped : Life::running;
 }
 
 std::vector<Entry> entries_of(const Bytes& bytes) {
   std::vector<Entry> entries(record::entries_kept);
   std::memcpy(entries.data(), bytes.data() + record::entries_at, entries.size() * sizeof(Entry));
-  std::erase_if(entries, [](const Entry& each) { return each.sequence == 0; });
+  std::erase_if(entries, [](const Entry& each) { return !is_plausible(each); });
   std::ranges::sort(entries, {}, &Entry::sequence);
   return entries;
 }
@@ -162,7 +212,7 @@ Result<Dump> read_dump(const std::string& path) {
   dump.entries = entries_of(*bytes);
   dump.life = life_of(dump.header, path);
   const bool is_alive = dump.life == Life::running || dump.life == Life::stopped;
-  dump.now = dump.header.copied;
+  dump.now = dump.header.copy_time;
   if (dump.now == 0) dump.now = is_alive ? monotonic_now() : last_time(dump);
   return dump;
 }
@@ -173,28 +223,28 @@ Status copy_dump(const std::string& from, const std::string& to) {
   Header header = {};
   std::memcpy(&header, bytes->data(), sizeof header);
   header.life = life_of(header, from);
-  header.copied = monotonic_now();
+  header.copy_time = monotonic_now();
   std::memcpy(bytes->data(), &header, sizeof header);
-  std::ofstream file(to, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes->data()),
-             static_cast<std::streamsize>(bytes->size()));
-  file.close();
-  if (file) return {};
-  return Status(StatusCode::system_error, fmt::format("can't write {}", quote(to)))
-      .with_system_error(errno);
+  const Fd file(::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  for (std::size_t done = 0; file && done < bytes->size();) {
+    const ssize_t count = ::write(file.get(), &(*bytes)[done], bytes->size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return cannot("write", to);
+    done += static_cast<std::size_t>(count);
+  }
+  return file ? Status() : cannot("write", to);
 }
 
-std::vector<std::string> running_ranks() {
+std::vector<std::string> live_record_files() {
   std::vector<std::string> paths;
   std::set<Identity> seen;
-  std::error_code error;
-  for (const auto& process : fs::directory_iterator("/proc", error)) {
-    const std::string name = process.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::error_code none;  // of a process that has ended, or belongs to another user
-    for (const auto& each : fs::directory_iterator(process.path() / "fd", none)) {
-      const std::string target = fs::read_symlink(each.path(), none);
-      if (target.find(record::file_mark) == std::string::npos) continue;
+  for (const int pid : processes()) {
+    std::error_code ignored;  // the process has ended, or belongs to another user
+    for (const auto& each : fs::directory_iterator(fmt::format("/proc/{}/fd", pid), ignored)) {
+      const std::string target = fs::read_symlink(each.path(), ignored);
+      const bool is_ours = target.ends_with(record::file_mark) ||
+                           target.starts_with(fmt::format("/memfd:{}", record::file_mark));
+      if (!is_ours) continue;
       const std::string path = each.path();
       const auto file = identity_of(path);
       if (file && seen.insert(*file).second) paths.push_back(path);
@@ -203,7 +253,7 @@ std::vector<std::string> running_ranks() {
   return paths;
 }
 
-Result<std::vector<std::string>> dumps_in(const std::string& folder) {
+Result<std::vector<std::string>> record_files_in(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
   for (const auto& each : fs::directory_iterator(folder, error)) {

@@ -42,10 +42,10 @@ struct World {
 /// Copies a rank's file as it is now. Fails as read_dump() does, or where `to` can't be written.
 [[nodiscard]] Status copy_dump(const std::string& from, const std::string& to);
 
-/// The files of all ranks that run on this host, as far as this user may look at them.
-[[nodiscard]] std::vector<std::string> running_ranks();
+/// The files of all ranks whose processes live on this host, as far as this user may look at them.
+[[nodiscard]] std::vector<std::string> live_record_files();
 /// The files of ranks in a folder, in the order of their names.
-[[nodiscard]] Result<std::vector<std::string>> dumps_in(const std::string& folder);
+[[nodiscard]] Result<std::vector<std::string>> record_files_in(const std::string& folder);
 
 /// Sorted by world. Where two dumps are of one rank, the later one counts.
 [[nodiscard]] std::vector<World> worlds_of(std::vector<Dump> dumps);

@@ -30,9 +30,9 @@ std::string labels_of(const World& world, const Dump& dump) {
 using PerRank = std::function<double(const Dump&)>;
 using PerKind = std::function<double(const record::Total&)>;
 
-class Page {
+class MetricsText {
  public:
-  explicit Page(const std::vector<World>& worlds) : worlds_(worlds) {}
+  explicit MetricsText(const std::vector<World>& worlds) : worlds_(worlds) {}
 
   void add(std::string_view name, std::string_view type, std::string_view help,
            const PerRank& value) {
@@ -73,17 +73,14 @@ class Page {
 };
 
 double open_operations(const Dump& dump) {
-  return static_cast<double>(std::ranges::count_if(dump.entries, [](const record::Entry& each) {
-    return each.state == record::State::running || each.state == record::State::queued;
-  }));
+  return static_cast<double>(std::ranges::count_if(dump.entries, is_under_way));
 }
 
-/// Of the operation that has waited for another rank for longest; 0 if none does.
+/// The age of the oldest operation that waits for another rank; 0 if none does.
 double stalled_seconds(const Dump& dump) {
   std::int64_t longest = 0;
   for (const record::Entry& each : dump.entries) {
-    const bool waits = each.state == record::State::running && each.peer != record::nobody;
-    if (waits) longest = std::max(longest, dump.now - each.begun);
+    if (is_stalled(each)) longest = std::max(longest, dump.now - each.begun);
   }
   return static_cast<double>(longest) / 1e9;
 }
@@ -91,22 +88,24 @@ double stalled_seconds(const Dump& dump) {
 }  // namespace
 
 std::string metrics(const std::vector<World>& worlds) {
-  Page page(worlds);
+  MetricsText page(worlds);
   page.add("hocket_up", "gauge", "1 while the rank runs, 0 if it is stopped, gone or has left.",
            [](const Dump& dump) { return dump.life == record::Life::running ? 1.0 : 0.0; });
-  page.add_of_kinds("hocket_operations_total", "Operations that were done.",
+  page.add_of_kinds("hocket_operations_total", "Operations that completed.",
                     [](const record::Total& total) { return static_cast<double>(total.done); });
   page.add_of_kinds("hocket_operations_failed_total", "Operations that failed.",
                     [](const record::Total& total) { return static_cast<double>(total.failed); });
-  page.add_of_kinds("hocket_operation_bytes_total", "Bytes that this rank gave to operations.",
+  page.add_of_kinds("hocket_operation_bytes_total",
+                    "Bytes of this rank's buffers in operations that ended.",
                     [](const record::Total& total) { return static_cast<double>(total.bytes); });
   page.add_of_kinds(
       "hocket_operation_seconds_total", "Time in operations, from the call to the end.",
       [](const record::Total& total) { return static_cast<double>(total.nanoseconds) / 1e9; });
-  page.add("hocket_operations_open", "gauge", "Operations that have begun and not ended.",
+  page.add("hocket_operations_open", "gauge", "Operations under way, among the last 4,096.",
            open_operations);
-  page.add("hocket_stalled_seconds", "gauge",
-           "How long the oldest operation has run that waits for another rank.", stalled_seconds);
+  page.add("hocket_stalled_operation_age_seconds", "gauge",
+           "Time since the call of the oldest operation that waits for another rank.",
+           stalled_seconds);
   return page.take();
 }
 

@@ -1,9 +1,12 @@
 #include "trace/operation.hpp"
 
+#include <chrono>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
+#include "base/text.hpp"
 #include "engine/mailbox.hpp"
 #include "engine/tag.hpp"
 #include "plan/problem.hpp"
@@ -26,11 +29,16 @@ std::string describe(const Entry& entry) {
   }
   const std::string tag =
       entry.tag == engine::any_tag ? "any tag" : fmt::format("tag {}", entry.tag);
-  return fmt::format("{}({} bytes, {})", kind_name(entry.kind), entry.bytes, tag);
+  return fmt::format("{}({}{} bytes, {})", kind_name(entry.kind),
+                     entry.kind == record::kind_receive ? "up to " : "", entry.bytes, tag);
 }
 
 std::string algorithm_name(const Entry& entry) {
   return is_message(entry) ? std::string() : std::string(engine::algorithm_name(entry.tag));
+}
+
+std::string format_age(std::int64_t nanoseconds) {
+  return format_duration(std::chrono::round<std::chrono::milliseconds>(Duration(nanoseconds)));
 }
 
 std::string state_name(const Entry& entry) {
@@ -44,7 +52,7 @@ std::string state_name(const Entry& entry) {
     case record::State::running:
       break;
   }
-  return entry.peer == record::nobody || is_message(entry) ? "running" : "stalled";
+  return is_stalled(entry) ? "stalled" : "running";
 }
 
 }  // namespace hocket::trace

@@ -1,6 +1,7 @@
 // Operations of a dump in words.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "record/layout.hpp"
@@ -10,8 +11,16 @@ namespace hocket::trace {
 [[nodiscard]] inline bool is_message(const record::Entry& entry) noexcept {
   return entry.kind == record::kind_send || entry.kind == record::kind_receive;
 }
-[[nodiscard]] inline bool is_unfinished(const record::Entry& entry) noexcept {
-  return entry.state != record::State::done;
+[[nodiscard]] inline bool is_under_way(const record::Entry& entry) noexcept {
+  return entry.state == record::State::queued || entry.state == record::State::running;
+}
+[[nodiscard]] inline bool has_failed(const record::Entry& entry) noexcept {
+  return entry.state == record::State::failed;
+}
+/// Whether it was seen to wait for a rank, for 30 ms at least.
+[[nodiscard]] inline bool is_stalled(const record::Entry& entry) noexcept {
+  return entry.state == record::State::running && entry.peer != record::nobody &&
+         !is_message(entry);
 }
 
 /// "all_reduce", "send"
@@ -20,6 +29,8 @@ namespace hocket::trace {
 [[nodiscard]] std::string describe(const record::Entry& entry);
 /// Which algorithm carries it out; empty for a message.
 [[nodiscard]] std::string algorithm_name(const record::Entry& entry);
+/// A time of so many nanoseconds, for people: "1.9s"
+[[nodiscard]] std::string format_age(std::int64_t nanoseconds);
 /// "done", "running"; "stalled" if it has waited for a rank for a while.
 [[nodiscard]] std::string state_name(const record::Entry& entry);
 

@@ -7,8 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
-#include "base/text.hpp"
 #include "trace/communicator.hpp"
 #include "trace/operation.hpp"
 #include "trace/verdict.hpp"
@@ -26,20 +24,15 @@ std::string_view life_name(Life life) {
       return "left";
     case Life::running:
     case Life::joined:
-      return "runs";
+      return "running";
     case Life::stopped:
       return "stopped";
     case Life::gone:
+      return "ended";
+    case Life::unknown:
       break;
   }
-  return "gone";
-}
-
-/// The first that is not done, or else the last one.
-const Entry* current(const Dump& dump) {
-  const auto open = std::ranges::find_if(dump.entries, is_unfinished);
-  if (open != dump.entries.end()) return &*open;
-  return dump.entries.empty() ? nullptr : &dump.entries.back();
+  return "unknown";
 }
 
 /// How long it has run, or how long ago it ended.
@@ -47,22 +40,13 @@ std::int64_t age(const Dump& dump, const Entry& entry) {
   return dump.now - (entry.ended != 0 ? entry.ended : entry.begun);
 }
 
-std::string awaited_rank(const World& world, const Entry& entry) {
-  if (entry.peer == record::nobody) return "";
-  for (const Communicator& each : communicators_of(world)) {
-    if (each.id == entry.communicator) return each.rank_name(entry.peer);
-  }
-  return fmt::format("rank {}", entry.peer);
-}
+using Communicators = std::vector<Communicator>;
 
-std::string in_milliseconds(std::int64_t nanoseconds) {
-  return format_duration(std::chrono::round<std::chrono::milliseconds>(Duration(nanoseconds)));
+bool names_a_rank(const Entry& entry) {
+  return entry.state != record::State::done && entry.peer != record::nobody;
 }
 
 double microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e3; }
-
-/// Perfetto shows numbers of threads; those of communicators are below this.
-constexpr std::uint32_t messages_track = 1'000'000;
 
 Json metadata(std::string_view what, std::uint64_t pid, std::uint64_t tid, std::string name) {
   return {{"ph", "M"},
@@ -79,14 +63,14 @@ Json event(const Dump& dump, const Entry& entry, std::uint64_t pid, std::uint64_
                     {"bytes", entry.bytes},
                     {"algorithm", algorithm_name(entry)}};
   if (entry.arrived != 0)
-    arguments["first message after, us"] = microseconds(entry.arrived - entry.begun);
-  if (entry.peer != record::nobody) {
+    arguments["first segment after, us"] = microseconds(entry.arrived - entry.begun);
+  if (names_a_rank(entry)) {
     arguments["step"] = std::uint64_t{entry.step};
     arguments["peer"] = std::uint64_t{entry.peer};
   }
-  const std::string name = is_unfinished(entry)
-                               ? fmt::format("{} ({})", describe(entry), state_name(entry))
-                               : describe(entry);
+  const std::string name = entry.state != record::State::done
+                               ? fmt::format("{} ({})", trace::describe(entry), state_name(entry))
+                               : trace::describe(entry);
   return {{"ph", "X"},
           {"name", name},
           {"cat", kind_name(entry.kind)},
@@ -97,16 +81,19 @@ Json event(const Dump& dump, const Entry& entry, std::uint64_t pid, std::uint64_
           {"args", std::move(arguments)}};
 }
 
-void add_events(const Dump& dump, std::uint64_t pid, Json& events) {
+void add_events(const Communicators& all, const Dump& dump, std::uint64_t pid, Json& events) {
   events.push_back(metadata("process_name", pid, 0, dump.name()));
-  std::vector<std::uint64_t> tracks;
+  // A track for each communicator, and one for its messages.
+  std::vector<std::pair<std::uint64_t, bool>> tracks;
   for (const Entry& entry : dump.entries) {
-    const std::uint64_t track = entry.communicator + (is_message(entry) ? messages_track : 0);
-    if (std::ranges::find(tracks, track) == tracks.end()) {
-      tracks.push_back(track);
-      events.push_back(metadata("thread_name", pid, track,
-                                fmt::format("communicator {}{}", entry.communicator,
-                                            is_message(entry) ? ", messages" : "")));
+    const std::pair key(entry.communicator, is_message(entry));
+    const auto track = static_cast<std::uint64_t>(std::ranges::find(tracks, key) - tracks.begin());
+    if (track == tracks.size()) {
+      tracks.push_back(key);
+      const auto found = std::ranges::find(all, entry.communicator, &Communicator::id);
+      const std::string suffix = found == all.end() ? std::string() : found->suffix();
+      events.push_back(
+          metadata("thread_name", pid, track, (key.second ? "messages" : "operations") + suffix));
     }
     events.push_back(event(dump, entry, pid, track));
   }
@@ -120,24 +107,27 @@ std::string title(const World& world) {
     text += fmt::format(" over {}", world.dumps.front().header.transport.data());
   }
   if (world.dumps.size() < world.size) {
-    text += fmt::format(", with records of {}", world.dumps.size());
+    text += fmt::format(", with records of {} of them", world.dumps.size());
   }
   return text;
 }
 
 std::vector<std::vector<std::string>> table(const World& world) {
+  const Communicators communicators = communicators_of(world);
   std::vector<std::vector<std::string>> rows = {{"rank", "process", "", "calls", "operation",
-                                                 "algorithm", "state", "for", "step", "waits for"}};
+                                                 "algorithm", "state", "time", "step",
+                                                 "waits for"}};
   for (const Dump& dump : world.dumps) {
     std::vector<std::string> row = {
         fmt::format("{}", dump.rank()), fmt::format("{} on {}", dump.header.pid, dump.host()),
-        std::string(life_name(dump.life)), fmt::format("{}", dump.header.begun)};
+        std::string(life_name(dump.life)), fmt::format("{}", dump.header.operation_count)};
     if (const Entry* const entry = current(dump)) {
-      const bool waits = is_unfinished(*entry) && entry->peer != record::nobody;
-      row.insert(row.end(), {describe(*entry), algorithm_name(*entry), state_name(*entry),
-                             in_milliseconds(age(dump, *entry)),
-                             waits && !is_message(*entry) ? fmt::format("{}", entry->step) : "",
-                             waits ? awaited_rank(world, *entry) : ""});
+      const bool waits = names_a_rank(*entry);
+      row.insert(row.end(),
+                 {describe(communicators, *entry), algorithm_name(*entry), state_name(*entry),
+                  format_age(age(dump, *entry)) + (is_under_way(*entry) ? "" : " ago"),
+                  waits && !is_message(*entry) ? fmt::format("{}", entry->step) : "",
+                  waits && !is_message(*entry) ? awaited_rank(communicators, *entry) : ""});
     }
     rows.push_back(std::move(row));
   }
@@ -145,23 +135,23 @@ std::vector<std::vector<std::string>> table(const World& world) {
 }
 
 Json to_json(const World& world) {
+  const Communicators communicators = communicators_of(world);
   Json ranks = Json::array();
   for (const Dump& dump : world.dumps) {
     Json rank = {{"rank", dump.rank()},
                  {"pid", dump.header.pid},
                  {"host", dump.host()},
-                 {"life", life_name(dump.life)},
-                 {"operations", dump.header.begun},
+                 {"process", life_name(dump.life)},
+                 {"operations", dump.header.operation_count},
                  {"failure", dump.header.failure.data()}};
     if (const Entry* const entry = current(dump)) {
-      rank["operation"] = describe(*entry);
-      rank["communicator"] = entry->communicator;
+      rank["operation"] = describe(communicators, *entry);
       rank["algorithm"] = algorithm_name(*entry);
       rank["state"] = state_name(*entry);
       rank["seconds"] = static_cast<double>(age(dump, *entry)) / 1e9;
-      if (is_unfinished(*entry) && entry->peer != record::nobody) {
+      if (names_a_rank(*entry)) {
         rank["step"] = entry->step;
-        rank["awaits"] = awaited_rank(world, *entry);
+        rank["awaits"] = awaited_rank(communicators, *entry);
       }
     }
     ranks.push_back(std::move(rank));
@@ -177,7 +167,8 @@ Json perfetto(const std::vector<World>& worlds) {
   Json events = Json::array();
   std::uint64_t first_pid = 0;
   for (const World& world : worlds) {
-    for (const Dump& each : world.dumps) add_events(each, first_pid + each.rank(), events);
+    const Communicators all = communicators_of(world);
+    for (const Dump& each : world.dumps) add_events(all, each, first_pid + each.rank(), events);
     first_pid += world.size;
   }
   return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ns"}};

@@ -9,7 +9,7 @@
 
 namespace hocket::trace {
 
-/// "World of 4 ranks over tcp, 3 of which have records"
+/// "World of 4 ranks over tcp, with records of 3 of them"
 [[nodiscard]] std::string title(const World& world);
 /// A row for each rank, behind one of headings: what it does, or did last.
 [[nodiscard]] std::vector<std::vector<std::string>> table(const World& world);

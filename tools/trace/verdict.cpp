@@ -7,9 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "base/clock.hpp"
-#include "base/text.hpp"
-#include "engine/mailbox.hpp"
 #include "trace/communicator.hpp"
 #include "trace/operation.hpp"
 
@@ -21,15 +18,19 @@ using record::Life;
 
 /// A list of waits is cut behind so many.
 constexpr std::size_t waits_shown = 8;
-
-std::string lasting(std::int64_t nanoseconds) {
-  return format_duration(std::chrono::round<std::chrono::milliseconds>(Duration(nanoseconds)));
-}
+/// What lasts no longer than so many nanoseconds is nothing to speak of: ranks compute, and their
+/// records are read one after the other.
+constexpr std::int64_t worth_telling = 30'000'000;
 
 std::string capitalized(std::string text) {
   if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
   return text;
 }
+
+bool has_error(const Dump& dump) { return dump.header.failure[0] != '\0'; }
+
+/// Whether a sentence of its own says why it does not take part.
+bool is_told(const Dump& dump) { return dump.life == Life::gone || dump.life == Life::stopped; }
 
 class Judge {
  public:
@@ -37,100 +38,131 @@ class Judge {
 
   std::vector<std::string> find() {
     for (const Dump& each : world_.dumps) {
-      if (each.life == Life::gone) tell_gone(each);
+      if (each.life == Life::gone && !has_error(each)) tell_gone(each);
     }
     for (const Dump& each : world_.dumps) {
       if (each.life == Life::stopped) tell_stopped(each);
     }
-    tell_missing();
     for (const Communicator& each : communicators_) {
-      if (const auto number = each.first_open()) tell_operation(each, *number);
+      if (const auto number = each.first_stuck()) tell_operation(each, *number);
       tell_messages(each);
     }
+    tell_victims();
+    tell_unknown();
+    tell_missing();
     return std::move(sentences_);
   }
 
   std::vector<std::string> judge() {
     sentences_ = find();
     if (sentences_.empty()) tell_quiet();
-    tell_failures();
+    tell_errors();
     return std::move(sentences_);
   }
 
  private:
   void say(std::string sentence) { sentences_.push_back(capitalized(std::move(sentence))); }
 
+  [[nodiscard]] std::string in_words(const Entry& entry) const {
+    return describe(communicators_, entry);
+  }
+
+  // --- processes ---
+
   void tell_gone(const Dump& dump) {
-    say(fmt::format("{} ended without leaving the world{}.{}", dump.name(), doing(dump),
-                    waiting_for(dump)));
+    const Entry* const last = current(dump);
+    std::string text = fmt::format("{} ended without leaving the world", dump.name());
+    if (last == nullptr) {
+      text += " before its first operation.";
+    } else if (last->state == record::State::done) {
+      text += fmt::format(". Its last operation, {}, was done.", in_words(*last));
+    } else {
+      text += fmt::format(" while it ran {}.", in_words(*last));
+    }
+    say(text + waiting_for(dump));
   }
 
   void tell_stopped(const Dump& dump) {
-    say(fmt::format("{} is stopped, by a signal or a debugger{}.{}", dump.name(), doing(dump),
-                    waiting_for(dump)));
+    const Entry* const last = current(dump);
+    std::string text = fmt::format("{} is stopped by a signal or a debugger.", dump.name());
+    if (last != nullptr && is_under_way(*last)) {
+      text += fmt::format(" It is in {}.", in_words(*last));
+    } else if (last != nullptr) {
+      text += fmt::format(" Its last operation was {}.", in_words(*last));
+    }
+    say(text + waiting_for(dump));
   }
 
-  /// ", in all_reduce(…) #812"
-  [[nodiscard]] std::string doing(const Dump& dump) const {
-    const Entry* last = nullptr;
-    for (const Entry& each : dump.entries) {
-      last = &each;
-      if (is_unfinished(each)) return fmt::format(", in {}", in_words(each));
+  /// Ranks that were told of a failure before they ended are hardly its cause.
+  void tell_victims() {
+    std::vector<std::uint32_t> ranks;
+    for (const Dump& each : world_.dumps) {
+      if (each.life == Life::gone && has_error(each)) ranks.push_back(each.rank());
     }
-    if (last == nullptr) return ", before its first operation";
-    return fmt::format(", after {} was done", in_words(*last));
+    if (ranks.empty()) return;
+    say(fmt::format("{} ended after {} had received an error.", ranks_in_words(ranks),
+                    ranks.size() == 1 ? "it" : "they"));
   }
 
-  [[nodiscard]] std::string in_words(const Entry& entry) const {
-    const auto found = std::ranges::find(communicators_, entry.communicator, &Communicator::id);
-    if (found == communicators_.end()) return describe(entry);
-    std::string text = describe(entry) + found->suffix();
-    if (is_message(entry) && entry.peer != engine::any_rank) {
-      text += fmt::format(" {} {}", entry.kind == record::kind_send ? "to" : "from",
-                          found->rank_name(entry.peer));
+  void tell_unknown() {
+    std::vector<std::uint32_t> ranks;
+    for (const Dump& each : world_.dumps) {
+      if (each.life == Life::unknown) ranks.push_back(each.rank());
     }
-    return text;
-  }
-
-  /// " Rank 0 waits for it in step 4 of all_reduce(…) #812."
-  [[nodiscard]] std::string waiting_for(const Dump& dump) const {
-    std::string text;
-    std::size_t count = 0;
-    for (const Communicator& communicator : communicators_) {
-      for (const Member& member : communicator.members) {
-        const Entry* const open = member.open;
-        if (open == nullptr || open->peer == record::nobody || member.dump == &dump) continue;
-        const Member* const awaited = communicator.at(open->peer);
-        if (awaited == nullptr || awaited->dump != &dump || ++count > waits_shown) continue;
-        text += fmt::format(" Rank {} {} for it in step {} of {}.", member.dump->rank(),
-                            open->state == record::State::failed ? "waited" : "waits", open->step,
-                            in_words(*open));
-      }
-    }
-    return text;
+    if (ranks.empty()) return;
+    const bool is_one = ranks.size() == 1;
+    say(
+        fmt::format("it is not known whether {} still run{}, because {} records are a copy or "
+                    "belong to another host.",
+                    ranks_in_words(ranks), is_one ? "s" : "", is_one ? "its" : "their"));
   }
 
   void tell_missing() {
     const auto missing = world_.missing();
     if (missing.empty()) return;
-    say(fmt::format("there are no records of {}: {} may have died, or {} on another host.",
-                    ranks_in_words(missing), missing.size() == 1 ? "it" : "they",
-                    missing.size() == 1 ? "runs" : "run"));
-    for (const std::uint32_t rank : missing) {
-      if (const std::string waits = waits_for_missing(rank); !waits.empty()) say(waits.substr(1));
-    }
+    std::string text = fmt::format(
+        "there are no records of {} here: {} may have ended, run on another host, or belong to "
+        "another user.",
+        ranks_in_words(missing), missing.size() == 1 ? "it" : "they");
+    for (const std::uint32_t rank : missing) text += waiting_for(rank);
+    say(text);
   }
 
-  [[nodiscard]] std::string waits_for_missing(std::uint32_t rank) const {
+  // --- who waits ---
+
+  /// " Rank 0 waits for it in step 4 of all_reduce(…) #812."
+  [[nodiscard]] std::string waiting_for(const Dump& dump) const {
+    return waits("it", [&](const Communicator& communicator, std::uint32_t place) {
+      const Member* const awaited = communicator.at(place);
+      return awaited != nullptr && awaited->dump == &dump;
+    });
+  }
+
+  /// The same for a rank without records. Its number is known in the communicator of all ranks
+  /// only.
+  [[nodiscard]] std::string waiting_for(std::uint32_t missing) const {
+    return waits(fmt::format("rank {}", missing),
+                 [&](const Communicator& communicator, std::uint32_t place) {
+                   return communicator.is_of_all() && place == missing;
+                 });
+  }
+
+  template <class IsAwaited>
+  [[nodiscard]] std::string waits(std::string_view whom, const IsAwaited& is_awaited) const {
     std::string text;
+    std::size_t count = 0;
     for (const Communicator& communicator : communicators_) {
-      if (communicator.id != 0) continue;  // others' numbers of that rank are not known
       for (const Member& member : communicator.members) {
-        const Entry* const open = member.open;
-        if (open == nullptr || open->peer != rank) continue;
-        text += fmt::format(" Rank {} waits for rank {} in step {} of {}.", member.dump->rank(),
-                            rank, open->step, in_words(*open));
+        const Entry* const entry = member.not_done;
+        if (entry == nullptr || entry->peer == record::nobody) continue;
+        if (!is_awaited(communicator, entry->peer) || ++count > waits_shown) continue;
+        text += fmt::format(" Rank {} {} for {} in step {} of {}.", member.dump->rank(),
+                            has_failed(*entry) ? "waited" : "waits", whom, entry->step,
+                            in_words(*entry));
       }
+    }
+    if (count > waits_shown) {
+      text += fmt::format(" So do {} more ranks.", count - waits_shown);
     }
     return text;
   }
@@ -139,95 +171,107 @@ class Judge {
 
   void tell_operation(const Communicator& communicator, std::uint64_t number) {
     if (tell_mismatch(communicator, number)) return;
-    const bool someone_is_late = tell_late(communicator, number);
-    tell_waits(communicator, number, someone_is_late);
+    tell_late(communicator, number);
+    tell_waits(communicator, number);
   }
 
+  struct Call {
+    const Entry* entry = nullptr;
+    std::vector<std::uint32_t> ranks = {};
+  };
+
   bool tell_mismatch(const Communicator& communicator, std::uint64_t number) {
-    std::map<std::uint64_t, std::vector<std::uint32_t>> ranks_by_call;
-    std::map<std::uint64_t, const Entry*> calls;
+    std::vector<Call> calls;  // different ones; the most frequent first
     for (const Member& member : communicator.members) {
       const Entry* const entry = member.find(number);
       if (entry == nullptr) continue;
-      ranks_by_call[entry->tag].push_back(member.dump->rank());
-      calls[entry->tag] = entry;
+      auto found = std::ranges::find_if(
+          calls, [&](const Call& each) { return each.entry->tag == entry->tag; });
+      if (found == calls.end()) found = calls.insert(calls.end(), {.entry = entry});
+      found->ranks.push_back(member.dump->rank());
     }
     if (calls.size() < 2) return false;
+    std::ranges::stable_sort(calls, std::ranges::greater(),
+                             [](const Call& each) { return each.ranks.size(); });
+    const bool looks_alike = describe(*calls[0].entry) == describe(*calls[1].entry);
     std::string text;
-    for (const auto& [tag, ranks] : ranks_by_call) {
-      if (!text.empty()) text += "; ";
-      text += fmt::format("{} called {}", ranks_in_words(ranks), in_words(*calls[tag]));
+    for (const Call& each : calls) {
+      text += fmt::format("{}{} called {}", text.empty() ? "" : "; ", ranks_in_words(each.ranks),
+                          in_words(*each.entry));
+      if (looks_alike) text += fmt::format(" by {}", algorithm_name(*each.entry));
     }
-    say(text + ". All ranks must call the same operations in the same order.");
+    say(text + (looks_alike ? ". All ranks must have the same HOCKET_ALGORITHM and "
+                              "HOCKET_TUNING_FILE."
+                            : ". All ranks must call the same operations in the same order."));
     return true;
   }
 
-  bool tell_late(const Communicator& communicator, std::uint64_t number) {
-    bool someone_is_late = false;
-    const Entry* call = nullptr;
+  /// The member that called it first.
+  [[nodiscard]] static const Member* first_caller(const Communicator& communicator,
+                                                  std::uint64_t number) {
+    const Member* first = nullptr;
     for (const Member& member : communicator.members) {
-      if (call == nullptr) call = member.find(number);
+      const Entry* const entry = member.find(number);
+      if (entry == nullptr) continue;
+      if (first == nullptr || member.dump->universal(entry->begun) <
+                                  first->dump->universal(first->find(number)->begun)) {
+        first = &member;
+      }
     }
-    for (const Member& member : communicator.members) {
-      if (member.entered() >= number || call == nullptr) continue;
-      someone_is_late = true;
-      if (member.dump->life == Life::gone || member.dump->life == Life::stopped) continue;  // told
-      std::string text =
-          fmt::format("rank {} never entered {}", member.dump->rank(), in_words(*call));
-      text += whereabouts(member);
-      say(text + "." + waiting_for(*member.dump));
-    }
-    return someone_is_late;
+    return first;
   }
 
-  /// ": it has left the world", ": it is in …"
-  [[nodiscard]] std::string whereabouts(const Member& member) const {
-    const Dump& dump = *member.dump;
-    if (dump.life == Life::left) return ": it has left the world";
-    for (const Entry& each : dump.entries) {
-      if (each.state != record::State::running && each.state != record::State::queued) continue;
-      return fmt::format(": it is in {} since {}", in_words(each), lasting(dump.now - each.begun));
+  void tell_late(const Communicator& communicator, std::uint64_t number) {
+    const Member* const caller = first_caller(communicator, number);
+    if (caller == nullptr) return;
+    const Entry& call = *caller->find(number);
+    const std::int64_t called = caller->dump->universal(call.begun);
+    for (const Member& member : communicator.members) {
+      const Dump& dump = *member.dump;
+      const bool was_waited_for = dump.universal(dump.now) - called >= worth_telling;
+      const bool is_over = dump.life == Life::left || has_failed(call);
+      if (member.entered() >= number || is_told(dump) || (!is_over && !was_waited_for)) continue;
+      say(fmt::format("{} {} entered {}, which rank {} called {} {}.{}", dump.name(),
+                      is_over ? "never" : "has not", in_words(call), caller->dump->rank(),
+                      format_age((is_over && call.ended != 0 ? call.ended : caller->dump->now) -
+                                 call.begun),
+                      has_failed(call) ? "before it failed" : "ago", whereabouts(dump)) +
+          waiting_for(dump));
     }
-    if (member.last == nullptr) return ": it has called nothing yet";
-    return fmt::format(": it ended {} {} ago, and has called nothing since", in_words(*member.last),
-                       lasting(dump.now - member.last->ended));
+  }
+
+  /// " It has left the world.", " It has been in … for 2s."
+  [[nodiscard]] std::string whereabouts(const Dump& dump) const {
+    if (dump.life == Life::left) return " It has left the world.";
+    const Entry* const last = current(dump);
+    if (last == nullptr) return " It has recorded no operation.";
+    if (is_under_way(*last)) {
+      return fmt::format(" It has been in {} for {}.", in_words(*last),
+                         format_age(dump.now - last->begun));
+    }
+    return fmt::format(" Its last recorded operation, {}, ended {} ago.", in_words(*last),
+                       format_age(dump.now - last->ended));
   }
 
   /// Of those that are in it, as far as they wait for others that are in it as well.
-  void tell_waits(const Communicator& communicator, std::uint64_t number, bool someone_is_late) {
+  void tell_waits(const Communicator& communicator, std::uint64_t number) {
     std::string text;
+    const Entry* call = nullptr;
     std::size_t count = 0;
     for (const Member& member : communicator.members) {
-      const Entry* const open = member.open;
-      if (open == nullptr || open->number != number || open->peer == record::nobody) continue;
-      const Member* const awaited = communicator.at(open->peer);
-      const bool is_told = awaited == nullptr || awaited->entered() < number ||
-                           awaited->dump->life == Life::gone ||
-                           awaited->dump->life == Life::stopped;
-      if (is_told) continue;
+      const Entry* const entry = member.not_done;
+      if (entry == nullptr || entry->number != number || entry->peer == record::nobody) continue;
+      const Member* const awaited = communicator.at(entry->peer);
+      if (awaited == nullptr || awaited->entered() < number || is_told(*awaited->dump)) continue;
       if (++count > waits_shown) continue;
-      const bool is_over = open->state == record::State::failed;
+      call = entry;
       text += fmt::format("{}rank {} {} for {} in step {}", text.empty() ? "" : ", ",
-                          member.dump->rank(), is_over ? "waited" : "waits",
-                          communicator.rank_name(open->peer), open->step);
-      if (!is_over) text += fmt::format(" since {}", lasting(member.dump->now - open->begun));
+                          member.dump->rank(), has_failed(*entry) ? "waited" : "waits",
+                          communicator.rank_name(entry->peer), entry->step);
     }
-    if (count > waits_shown) text += fmt::format(", and {} more wait", count - waits_shown);
-    if (!text.empty()) {
-      const Entry* const call = first_open(communicator, number);
-      return say(fmt::format("in {}, {}.", in_words(*call), text));
-    }
-    if (someone_is_late || !sentences_.empty()) return;
-    const Entry* const call = first_open(communicator, number);
-    say(fmt::format("all ranks are in {}, and none has waited for long.", in_words(*call)));
-  }
-
-  [[nodiscard]] static const Entry* first_open(const Communicator& communicator,
-                                               std::uint64_t number) {
-    for (const Member& member : communicator.members) {
-      if (member.open != nullptr && member.open->number == number) return member.open;
-    }
-    return nullptr;
+    if (call == nullptr) return;
+    if (count > waits_shown) text += fmt::format(", and {} more ranks wait", count - waits_shown);
+    say(fmt::format("in {}, {}.", in_words(*call), text));
   }
 
   // --- messages ---
@@ -236,15 +280,18 @@ class Judge {
     std::size_t count = 0;
     for (const Member& member : communicator.members) {
       for (const Entry* each : member.mail) {
+        const std::int64_t age = member.dump->now - each->begun;
+        if (is_under_way(*each) && age < worth_telling) continue;
         if (++count > waits_shown) continue;
-        const bool is_over = each->state == record::State::failed;
-        say(fmt::format(
-            "rank {} {} in {}{}.", member.dump->rank(), is_over ? "was" : "is", in_words(*each),
-            is_over ? std::string() : " since " + lasting(member.dump->now - each->begun)));
+        say(has_failed(*each)
+                ? fmt::format("rank {} was in {}.", member.dump->rank(), in_words(*each))
+                : fmt::format("rank {} has been in {} for {}.", member.dump->rank(),
+                              in_words(*each), format_age(age)));
       }
     }
-    if (count > waits_shown)
+    if (count > waits_shown) {
       say(fmt::format("{} more messages are not done.", count - waits_shown));
+    }
   }
 
   // --- the rest ---
@@ -254,18 +301,21 @@ class Judge {
     if (std::ranges::all_of(world_.dumps, has_left)) {
       return say("all ranks have left the world, and all their operations were done.");
     }
-    say("no operation is under way.");
+    const bool is_busy = std::ranges::any_of(world_.dumps, [](const Dump& each) {
+      return std::ranges::any_of(each.entries, is_under_way);
+    });
+    say(is_busy ? "operations are under way, and none of them has stalled."
+                : "no recorded operation is under way.");
   }
 
-  void tell_failures() {
+  void tell_errors() {
     std::map<std::string, std::vector<std::uint32_t>> ranks_by_text;
     for (const Dump& each : world_.dumps) {
-      if (each.header.failure[0] == '\0') continue;
-      ranks_by_text[each.header.failure.data()].push_back(each.rank());
+      if (has_error(each)) ranks_by_text[each.header.failure.data()].push_back(each.rank());
     }
     for (const auto& [text, ranks] : ranks_by_text) {
-      say(fmt::format("{} {} told: {}", ranks_in_words(ranks), ranks.size() == 1 ? "was" : "were",
-                      text));
+      say(fmt::format("the program{} on {} received this error: {}", ranks.size() == 1 ? "" : "s",
+                      ranks_in_words(ranks), text));
     }
   }
 

@@ -13,35 +13,39 @@
 
 namespace hocket::engine {
 
-/// Without a recorder all functions do nothing.
-class Records {
- public:
-  explicit Records(record::Recorder* recorder) noexcept : recorder_(recorder) {}
+// The two have one value for "no rank in particular".
+static_assert(any_rank == record::nobody);
+static_assert(static_cast<std::uint8_t>(plan::Operation::exscan) < record::kind_send);
 
-  /// The time at which nothing had happened since the last call.
+/// Without a recorder all functions do nothing.
+class TimedRecorder {
+ public:
+  explicit TimedRecorder(record::Recorder* recorder) noexcept : recorder_(recorder) {}
+
+  /// The records that follow have this time, until forget_time() is called.
   void note_time(Instant now) noexcept { now_ = now; }
-  /// Something has happened, or this thread has slept: now it is later.
+  /// The next record reads the clock.
   void forget_time() noexcept { now_ = {}; }
 
-  /// Returns what the functions below take; 0 without a recorder.
+  /// Returns the operation's sequence number, for the functions below; 0 without a recorder.
   [[nodiscard]] std::uint64_t begin(const Task& task, record::State state) noexcept {
     if (recorder_ == nullptr) return 0;
     return recorder_->begin(
         {.kind = static_cast<std::uint8_t>(task.binding->program().plan().problem.operation),
-         .communicator = task.group->id,
+         .communicator = task.group->record_id,
          .number = task.number,
          .tag = task.tag.bits(),
          .bytes = task.binding->in_bytes(),
          .begun = task.begun,
          .state = state});
   }
-  [[nodiscard]] std::uint64_t begin(const Parcel& parcel, std::uint32_t communicator) noexcept {
+  [[nodiscard]] std::uint64_t begin(const Parcel& parcel, std::uint64_t communicator) noexcept {
     if (recorder_ == nullptr) return 0;
     return recorder_->begin({.kind = parcel.sends ? record::kind_send : record::kind_receive,
                              .communicator = communicator,
                              .tag = parcel.tag,
                              .bytes = parcel.bytes,
-                             .peer = parcel.peer,  // any_rank is record::nobody
+                             .peer = parcel.peer,
                              .begun = parcel.begun});
   }
   void start(std::uint64_t record) noexcept {
