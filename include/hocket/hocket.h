@@ -261,6 +261,8 @@ typedef struct hocket_message {
   int64_t timeout_ns;         /* 0: the communicator's operation_timeout_ns */
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
+  int32_t fails_alone; /* of a receive, nonzero: if its timeout expires before a message for it has
+                        * arrived, comm goes on, and only this call fails */
 } hocket_message;
 
 typedef struct hocket_received {

@@ -30,6 +30,10 @@ struct Message {
   int peer = any_rank;    // a send names one
   int tag = any_tag;      // likewise; not below zero
   Options options = {};
+  /// For a receive: if its timeout expires before a message for it has arrived, it fails alone, and
+  /// the communicator goes on. Otherwise the communicator fails as well. A send can't be taken
+  /// back.
+  bool fails_alone = false;
 
   template <Element T>
   [[nodiscard]] static Message send(std::span<const T> values, int peer, int tag = 0,

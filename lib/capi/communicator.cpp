@@ -117,7 +117,8 @@ hocket::Message message_of(const hocket_message* from) {
           .count = m.count,
           .peer = m.peer,
           .tag = m.tag,
-          .options = options_of(m)};
+          .options = options_of(m),
+          .fails_alone = m.fails_alone != 0};
 }
 
 hocket_received received_of(const hocket::Received& received) noexcept {

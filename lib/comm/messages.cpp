@@ -57,6 +57,9 @@ Status check(const Message& message, const Place& place) {
       options.memory == MemoryKind::device || options.memory == MemoryKind::managed;
   if (is_of_device) return wrong("messages take memory of the host only");
   if (options.stream) return wrong("messages take memory of the host only, and no stream");
+  if (message.fails_alone && message.is_sent) {
+    return wrong("a send can't fail alone, because its receiver may have got word of it");
+  }
   return {};
 }
 
@@ -111,6 +114,7 @@ Result<engine::Parcel> Group::parcel(const Message& message) {
       .type = message.type,
       .memory = static_cast<std::byte*>(message.data),
       .bytes = message.count * size_of(message.type),
+      .fails_alone = message.fails_alone,
       .begun = now,
       .deadline = deadline_of(message.options, now)};
 }

@@ -292,7 +292,7 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (moved) continue;
     const Instant now = monotonic_clock().now();
     executor_.note_time(now);
-    executor_.expire(now);
+    if (executor_.expire(now) && followers_ > 0) changed_.notify_all();
     executor_.look_for_stalls(now);
     if (is_over() || deadline.passed(now)) break;
     if (wait.looks == 0) wait.begin = now;

@@ -354,7 +354,8 @@ void Executor::fail_all(const Status& why) noexcept {
   }
 }
 
-void Executor::expire(Instant now) noexcept {
+bool Executor::expire(Instant now) noexcept {
+  const std::size_t before = active();
   for (const auto& run : runs_) {
     Group* const group = run->task.group;
     if (group == nullptr || !run->task.deadline.passed(now) || !run->failure.ok()) continue;
@@ -366,6 +367,7 @@ void Executor::expire(Instant now) noexcept {
       if (const Status late = group->mailbox->expire(now); !late.ok()) fail(*group, late);
     });
   }
+  return active() < before;
 }
 
 void Executor::note_wait(const Run& run, int step) noexcept {
@@ -392,7 +394,12 @@ void Executor::look_for_stalls(Instant now) noexcept {
     note_wait(*run, awaited);
     if (group->observer == nullptr) continue;
     const auto& step = run->plan().steps[static_cast<std::size_t>(awaited)];
-    group->observer->on_stall({.index = run->index, .tag = run->tag, .awaited = step.peer});
+    group->observer->on_stall({.index = run->index,
+                               .tag = run->tag,
+                               .number = run->task.number,
+                               .step = static_cast<std::uint32_t>(awaited),
+                               .awaited = step.peer,
+                               .age = now - run->task.begun});
   }
 }
 

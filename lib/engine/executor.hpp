@@ -66,8 +66,9 @@ class Executor {
   [[nodiscard]] bool has_ended_groups() const noexcept { return has_ended_groups_; }
 
   void fail_all(const Status& why) noexcept;
-  /// Fails the groups of all operations whose deadline has passed.
-  void expire(Instant now) noexcept;
+  /// Fails the groups of all operations whose deadline has passed, and ends the messages that fail
+  /// alone. Returns whether any work has ended by it.
+  bool expire(Instant now) noexcept;
   /// The next one, of operations that run.
   [[nodiscard]] Deadline deadline() const noexcept;
   /// Tells observers of operations that wait for others. To be called often.

@@ -33,7 +33,10 @@ struct Failure {
 struct Stall {
   std::uint64_t index = 0;  // of the operation among all of its group
   std::uint64_t tag = 0;
+  std::uint64_t number = 0;  // as its caller has numbered it
+  std::uint32_t step = 0;    // which waits
   std::uint32_t awaited = 0;
+  Duration age = {};  // since the call
 };
 
 /// Under the engine's lock: it waits for nothing.

@@ -36,6 +36,16 @@ Status no_credit(std::uint32_t peer) {
       .with_peer(static_cast<int>(peer));
 }
 
+Status too_late(const Parcel& parcel) {
+  if (parcel.peer == any_rank) {
+    return Status(StatusCode::timeout, "no rank has sent a message in time");
+  }
+  return Status(StatusCode::timeout,
+                fmt::format("rank {} has not {} in time", parcel.peer,
+                            parcel.sends ? "taken a message" : "sent a message"))
+      .with_peer(static_cast<int>(parcel.peer));
+}
+
 /// A copy of nothing may have no memory.
 void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexcept {
   if (bytes > 0) std::memcpy(to, from, bytes);
@@ -44,7 +54,7 @@ void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t bytes) noexc
 }  // namespace
 
 Mailbox::Mailbox(std::uint32_t rank, std::uint32_t size)
-    : rank_(rank), peers_(size), buffers_(buffer_bytes) {}
+    : rank_(rank), recorder_(&TimedRecorder::off()), peers_(size), buffers_(buffer_bytes) {}
 
 const Parcel* Mailbox::any_under_way() const noexcept {
   const auto found = std::ranges::find_if(
@@ -309,19 +319,26 @@ Status Mailbox::hopeless(const Parcel& parcel) const {
   return last;
 }
 
-Status Mailbox::expire(Instant now) const {
-  for (const Item& item : items_) {
-    const Parcel& parcel = item.parcel;
-    if (!item.is_used || !parcel.deadline.passed(now)) continue;
-    if (parcel.peer == any_rank) {
-      return Status(StatusCode::timeout, "no rank has sent a message in time");
-    }
-    return Status(StatusCode::timeout,
-                  fmt::format("rank {} has not {} in time", parcel.peer,
-                              parcel.sends ? "taken a message" : "sent a message"))
-        .with_peer(static_cast<int>(parcel.peer));
+Status Mailbox::expire(Instant now) {
+  for (std::uint32_t item = 0; item < items_.size(); ++item) {
+    const Parcel& parcel = items_[item].parcel;
+    if (!items_[item].is_used || !parcel.deadline.passed(now)) continue;
+    if (!parcel.fails_alone) return too_late(parcel);
+    give_up(item);
   }
   return {};
+}
+
+/// A receive at its deadline. One whose message has begun to arrive gets it.
+void Mailbox::give_up(std::uint32_t item) {
+  const auto found = std::ranges::find(expected_, item);
+  if (found == expected_.end()) {
+    items_[item].parcel.deadline = {};
+    return;
+  }
+  const Status why = too_late(items_[item].parcel);
+  expected_.erase(found);
+  finish(item, why);
 }
 
 Deadline Mailbox::deadline() const noexcept {

@@ -46,6 +46,7 @@ struct Parcel {
   std::uint64_t bytes = 0;  // of a receive: room
   Work* work = nullptr;
   Received* received = nullptr;  // of a receive
+  bool fails_alone = false;      // of a receive: at its deadline, if no message has come for it
   Instant begun = {};            // when the program called it
   Deadline deadline = {};
 };
@@ -81,8 +82,9 @@ class Mailbox {
   [[nodiscard]] Status start(const Parcel& parcel, OpList& outgoing);
   [[nodiscard]] Status complete(std::uint32_t op, const TransportCompletion& completion,
                                 OpList& outgoing);
-  /// Of the first whose deadline has passed.
-  [[nodiscard]] Status expire(Instant now) const;
+  /// Fails with what the whole group is to fail with, as a deadline has passed. Receives that fail
+  /// alone end.
+  [[nodiscard]] Status expire(Instant now);
 
   /// Ends what is not over, now and later, as soon as nothing touches its memory.
   void fail(const Status& why) noexcept;
@@ -157,6 +159,7 @@ class Mailbox {
   void hand_over(std::uint32_t item, std::uint32_t peer, std::uint32_t buffer, OpList& outgoing);
   [[nodiscard]] Status lose(std::uint32_t peer, const Status& why);
   [[nodiscard]] Status hopeless(const Parcel& parcel) const;
+  void give_up(std::uint32_t item);
   [[nodiscard]] static bool fits(const Parcel& expected, const Arrived& arrived) noexcept;
 
   void post_letter(std::uint32_t peer, const Letter& letter, std::uint32_t item, OpList& outgoing);

@@ -21,6 +21,11 @@ static_assert(static_cast<std::uint8_t>(plan::Operation::exscan) < record::kind_
 class TimedRecorder {
  public:
   explicit TimedRecorder(record::Recorder* recorder) noexcept : recorder_(recorder) {}
+  /// One without a recorder.
+  [[nodiscard]] static TimedRecorder& off() noexcept {
+    static TimedRecorder none(nullptr);
+    return none;
+  }
 
   /// The records that follow have this time, until forget_time() is called.
   void note_time(Instant now) noexcept { now_ = now; }

@@ -125,7 +125,11 @@ static void messages(hocket_comm* world) {
   expect(hocket_work_received(work, &got) == HOCKET_OK, "what was received");
   expect(got.count == 1 && got.tag == 5 && room[0] == 1000 + got.peer, "the message");
   hocket_work_free(work);
-  expect(hocket_barrier(world) == HOCKET_OK, "barrier");
+  hocket_message late = receive;
+  late.timeout_ns = 20000000;
+  late.fails_alone = 1;
+  expect(hocket_run_message(world, &late, NULL) == HOCKET_TIMEOUT, "a receive that is late");
+  expect(hocket_barrier(world) == HOCKET_OK, "barrier, as the communicator goes on");
 }
 
 static void groups(hocket_comm* world) {

@@ -1,6 +1,7 @@
 // Messages between the ranks of a world: each check is a function that all ranks call. Prints what
 // is wrong, and fails then.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -257,6 +258,62 @@ void refused_timeouts() {
   }
 }
 
+/// A receive that fails alone leaves the communicator as it is.
+void failing_alone(Communicator& world) {
+  Communicator group = world.dup();
+  Values room(100'000);
+  const Values sent(100'000, 5);
+  const auto receive = [&](int peer, std::chrono::nanoseconds timeout) {
+    Message message = Message::recv<std::uint32_t>(room, peer, 3, {.timeout = timeout});
+    message.fails_alone = true;
+    return message;
+  };
+  const auto is_late = [&](const Message& message) {
+    try {
+      group.run(message);
+    } catch (const hocket::Timeout& failure) {
+      return failure.status().peer() == message.peer;
+    }
+    return false;
+  };
+  const int next = (group.rank() + 1) % group.size();
+  const int previous = (group.rank() + group.size() - 1) % group.size();
+  for (int round = 0; round < 3; ++round) {
+    expect(is_late(receive(previous, 20ms)), "a receive that nothing came for");
+    expect(is_late(receive(hocket::any_rank, 1ms)), "a receive of any rank");
+    std::fill(room.begin(), room.end(), 0U);
+    group.barrier();  // nobody sends while others still give up
+    Work sending = group.start(Message::send<std::uint32_t>(sent, next, 3));
+    group.run(receive(previous, 10s));
+    sending.wait();
+    expect(room == sent, "the message that comes later is for the receive that comes later");
+    group.barrier();
+  }
+  // Two threads wait: the one that does not move things on is told as well.
+  Work first = group.start(receive(previous, 50ms));
+  Work second = group.start(receive(previous, 100ms));
+  const auto ends_late = [](Work& work) {
+    try {
+      return !work.wait_for(10s);
+    } catch (const hocket::Timeout&) {
+      return true;
+    }
+  };
+  std::atomic<bool> is_second_told = false;
+  std::thread waits([&] { is_second_told = ends_late(second) && second.is_over(); });
+  expect(ends_late(first) && first.is_over(), "this thread is told");
+  waits.join();
+  expect(is_second_told, "the other thread is told");
+  Message send = Message::send<std::uint32_t>(sent, next, 3);
+  send.fails_alone = true;
+  try {
+    group.run(send);
+    expect(false, "a send that fails alone must be refused");
+  } catch (const hocket::InvalidArgument&) {
+  }
+  group.barrier();
+}
+
 template <class Failure, class Do>
 void expect_failure(const std::string& what, int peer, Do&& operation) {
   try {
@@ -314,6 +371,7 @@ int main() {
     calls_at_the_end(world);
     says_how_it_ended(world);
     refused_timeouts();
+    failing_alone(world);
     failing(world);
     world.barrier();
   } catch (const std::exception& failure) {
