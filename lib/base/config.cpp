@@ -129,6 +129,7 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &ib_tc,
                                                  &ib_sl,
                                                  &failure_timeout,
+                                                 &stall_warning,
                                                  &trace,
                                                  &transport,
                                                  &transport_path,

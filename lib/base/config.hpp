@@ -170,6 +170,12 @@ inline constexpr Variable<Duration> failure_timeout{{
     .help = "after how long without a sign of life a rank counts as lost, at least 250ms; 0 waits "
             "for ever, as when a debugger holds a rank",
 }};
+inline constexpr Variable<Duration> stall_warning{{
+    .name = "HOCKET_STALL_WARNING",
+    .fallback = "30s",
+    .help =
+        "after how long an operation that waits for another rank is reported in the log; 0 never",
+}};
 inline constexpr Variable<std::string> trace{{
     .name = "HOCKET_TRACE",
     .fallback = "on",

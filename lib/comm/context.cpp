@@ -207,6 +207,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
       std::move(*world), std::move(recorder), std::move(*monitor), made->name(), per_host,
       sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
+  context->stall_warning = config.get(variables::stall_warning);
   return context;
 }
 

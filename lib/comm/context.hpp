@@ -40,6 +40,7 @@ struct Context {
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices
+  Duration stall_warning = {};               // HOCKET_STALL_WARNING
 };
 
 /// Meets the others, and tells them how to reach this rank.

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/exception.hpp"
+#include "base/text.hpp"
 #include "comm/device.hpp"
 
 namespace hocket::comm {
@@ -179,6 +180,19 @@ Status Group::in_world(const engine::Failure& failure) const {
 void Group::on_stall(const engine::Stall& stall) noexcept {
   context_->monitor->ask(
       {.to = members_[stall.awaited], .communicator = id_, .index = stall.index, .tag = stall.tag});
+  const Duration limit = context_->stall_warning;
+  if (limit <= Duration::zero() || stall.age < limit || warned_of_ == stall.number) return;
+  warned_of_ = stall.number;
+  static_cast<void>(described([&] {
+    context_->monitor->warn(
+        fmt::format("rank {}: {} #{} has waited for rank {}{} in step {}, {} after it was called; "
+                    "`hocket trace` "
+                    "on the ranks' hosts shows what they do",
+                    context_->world.rank, engine::describe_call(stall.tag), stall.number,
+                    members_[stall.awaited], id_ == 0 ? "" : " of the world", stall.step,
+                    format_duration(std::chrono::round<std::chrono::milliseconds>(stall.age))));
+    return Status();
+  }));
 }
 
 /// On the monitor's thread. Ranks that only wait for each other find out so that they called
@@ -203,7 +217,10 @@ Status Group::cause_of(const Status& why, bool expects_failure) const noexcept {
     Status found = context_->monitor->cause_of(*watched_, expects_failure);
     if (!found.ok()) cause = in_group(std::move(found));
   }
-  if (context_->recorder != nullptr) context_->recorder->note_failure(cause.what());
+  const bool has_failed = !context_->engine->failure_of(group_).ok();  // else it goes on
+  if (has_failed && context_->recorder != nullptr) {
+    context_->recorder->note_failure(cause.what());
+  }
   return cause;
 }
 

@@ -159,6 +159,7 @@ class Group final : private engine::GroupObserver {
   const Place place_;
   const Duration timeout_;
   std::uint64_t operations_ = 0;              // begun
+  std::uint64_t warned_of_ = 0;               // the operation whose stall was reported
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;
   std::unique_ptr<health::WatchedGroup> watched_;  // of the monitor, if there is one

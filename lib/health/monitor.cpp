@@ -13,6 +13,7 @@
 
 #include "base/exception.hpp"
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
 #include "health/hello.hpp"
@@ -228,6 +229,14 @@ void Monitor::ask(Question question) noexcept {
   // Without memory for it, it is asked again later.
   static_cast<void>(described([&] {
     reactor_->post(question_memory_, [watch = watch_, question] { watch->ask(question); });
+    return Status();
+  }));
+}
+
+void Monitor::warn(std::string text) noexcept {
+  // Without memory for it, nobody is warned.
+  static_cast<void>(described([&] {
+    reactor_->post([text = std::move(text)] { log::line(log::Level::warning, "{}", text); });
     return Status();
   }));
 }

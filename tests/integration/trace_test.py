@@ -247,6 +247,25 @@ class Looking(unittest.TestCase):
                 self.assertRegex(worlds[0]["verdict"][0], "^(Operations are under way|No recorded operation)", worlds)
 
 
+class Warnings(unittest.TestCase):
+    def test_an_operation_that_waits_for_long_is_reported_once(self) -> None:
+        with Job(3, "late", 2, 5, HOCKET_STALL_WARNING="200ms") as job:
+            job.until(r"^Rank 2 .* has not entered")
+            time.sleep(1.5)
+            job.process.send_signal(signal.SIGTERM)
+            said = job.wait()
+        warning = r"rank 0: all_reduce\(sum, f32, 256 elements\) #6 has waited for rank 2 in step \d+, 2\d\dms after it"
+        self.assertEqual(len(re.findall(warning, said)), 1, said)
+        self.assertNotIn("rank 2: ", said)
+
+    def test_without_a_limit_nobody_is_warned(self) -> None:
+        with Job(3, "late", 2, 5, HOCKET_STALL_WARNING="0") as job:
+            job.until(r"^Rank 2 .* has not entered")
+            time.sleep(0.5)
+            job.process.send_signal(signal.SIGTERM)
+            self.assertNotIn("has waited for", job.wait())
+
+
 class Launcher(unittest.TestCase):
     def run_job(self, *words: str, **variables: object) -> str:
         """What `hocket run` says of a job that failed."""

@@ -70,9 +70,9 @@ std::vector<Communicator> communicators_of(const World& world) {
       for (const Entry& each : dump.entries) {
         if (each.communicator != group.id) continue;
         if (is_message(each)) {
-          // A message may fail alone, which is over and done with while the rank goes on.
-          const bool counts =
-              is_under_way(each) || (has_failed(each) && dump.life != Life::running);
+          // A message may fail alone, and the program then went on with others.
+          const bool is_last = &each == &dump.entries.back() && dump.life != Life::running;
+          const bool counts = is_under_way(each) || (has_failed(each) && is_last);
           if (counts) member.mail.push_back(&each);
           continue;
         }
