@@ -25,7 +25,7 @@ namespace {
 template <std::size_t size>
 void copy_text(std::string_view text, std::array<char, size>& to) noexcept {
   const std::size_t count = std::min(text.size(), size - 1);
-  std::memcpy(to.data(), text.data(), count);
+  if (count > 0) std::memcpy(to.data(), text.data(), count);
   to[count] = '\0';
 }
 
@@ -102,7 +102,7 @@ Result<std::unique_ptr<Recorder>> Recorder::open(const RecorderOptions& options)
   header.monotonic_time = monotonic_clock().now().time_since_epoch().count();
   header.universal_time = universal_time();
   // Last, because a reader takes a file without it for none of ours.
-  std::atomic_thread_fence(std::memory_order_release);
+  order_stores();
   header.magic = magic;
   return recorder;
 }
