@@ -36,6 +36,7 @@ void for_each_piece(const Task& task, Work work) {
 
 void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   task = new_task;
+  failed_step = -1;  // first, as memory may run out below
   tag = task.tag.after(task.group->history);
   task.group->history.add(task.tag);
   index = task.group->calls.add(tag);
@@ -56,7 +57,6 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   steps_left = code.size();
   under_way = 0;
   failure = {};
-  failed_step = -1;
 }
 
 void Run::gather() {

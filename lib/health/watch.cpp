@@ -4,6 +4,7 @@
 #include <bit>
 #include <cerrno>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -144,7 +145,12 @@ void Watch::dial(const Place& place, Instant now) {
   auto line = link::Line::dial(reactor_, contact.peer.addresses[place.way], {}, terms_, line_words,
                                hello.encode(), *this);
   if (!line.ok()) return dial_again(place, line.status());
-  places_[line->get()] = place;
+  try {
+    places_[line->get()] = place;
+  } catch (const std::bad_alloc&) {
+    (*line)->close();  // the reactor has it as well, and would tell us of its end, perhaps too late
+    throw;
+  }
   way.line = std::move(*line);
   way.ends_alone = false;
   way.next_dial = Deadline::never();
