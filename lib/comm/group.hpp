@@ -118,8 +118,8 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] Status cause_of(const Status& why, bool expects_failure = false) const noexcept;
 
   static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
-  /// In the id of a communicator for device memory, beside that of the one it belongs to: above
-  /// those of split.
+  /// Marks the id of a communicator for device memory, which is otherwise that of the communicator
+  /// it belongs to. Ids of split never have this bit.
   static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
 
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;

@@ -77,9 +77,9 @@ class Executor {
   [[nodiscard]] Deadline next_look() const noexcept;
 
   // The leader's clock, for the records of operations.
-  /// This is the time, and nothing has happened since the last progress().
+  /// Sets the time of the records that follow. Nothing has happened since the last progress().
   void note_time(Instant now) noexcept { recorder_.note_time(now); }
-  /// Some time has passed.
+  /// Some time has passed, so the next record reads the clock.
   void forget_time() noexcept { recorder_.forget_time(); }
 
   /// Whether parts of a large operation are under way: to wait for these says nothing of how soon

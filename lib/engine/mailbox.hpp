@@ -82,8 +82,8 @@ class Mailbox {
   [[nodiscard]] Status start(const Parcel& parcel, OpList& outgoing);
   [[nodiscard]] Status complete(std::uint32_t op, const TransportCompletion& completion,
                                 OpList& outgoing);
-  /// Fails with what the whole group is to fail with, as a deadline has passed. Receives that fail
-  /// alone end.
+  /// Ends the receives whose deadline has passed and that fail alone. If the deadline of another
+  /// message has passed, returns the failure of the whole group.
   [[nodiscard]] Status expire(Instant now);
 
   /// Ends what is not over, now and later, as soon as nothing touches its memory.

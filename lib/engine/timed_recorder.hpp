@@ -1,6 +1,6 @@
-// Tells the recorder what becomes of operations and messages, and knows the time for it. To read
-// the clock takes longer than all else here, so the time of the leader's last look serves where
-// nothing has happened since.
+// Tells the recorder when operations and messages begin, wait and end. Reading the clock would take
+// longer than the rest of a record, so the time of the leader's last look is used if nothing has
+// happened since then.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace hocket::engine {
 
-// The two have one value for "no rank in particular".
+// Both rooms use the same value for "no particular rank".
 static_assert(any_rank == record::nobody);
 static_assert(static_cast<std::uint8_t>(plan::Operation::exscan) < record::kind_send);
 

@@ -80,7 +80,7 @@ class Monitor {
   void report(WatchedGroup& group, const Report& report) noexcept;
   /// Asks another rank whether it has called the same. Never waits.
   void ask(Question question) noexcept;
-  /// Writes a warning to the log, on a thread of its own: the log may be slow. Never waits.
+  /// Writes a warning to the log on the monitor's thread, because the log may be slow. Never waits.
   void warn(std::string text) noexcept;
   /// A message to or from that rank of the world failed, as if it had died. If it has, that
   /// operation belongs into the story. Never waits.

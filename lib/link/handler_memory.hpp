@@ -1,4 +1,4 @@
-// Memory for a handler that is posted now and then, so that to post it takes none from the heap.
+// Preallocated memory for one posted handler, so that posting it allocates nothing.
 #pragma once
 
 #include <array>
@@ -8,8 +8,8 @@
 
 namespace hocket::link {
 
-/// For one handler at a time; another one that is posted meanwhile takes its memory from the heap.
-/// Outlives them. Any thread.
+/// A second handler that is posted at the same time uses the heap. Must outlive its handlers. Any
+/// thread may call it.
 class HandlerMemory {
  public:
   [[nodiscard]] void* take(std::size_t bytes) {
@@ -23,7 +23,7 @@ class HandlerMemory {
     is_used_.store(false, std::memory_order_release);
   }
 
-  /// As Asio wants to have it.
+  /// The allocator for asio::bind_allocator().
   template <class T>
   class Allocator {
    public:

@@ -37,7 +37,7 @@ class Reactor {
   void post(Action&& action) {
     asio::post(io_, std::forward<Action>(action));
   }
-  /// Likewise, with memory of the caller.
+  /// Does the same with memory of the caller.
   template <class Action>
   void post(HandlerMemory& memory, Action&& action) {
     asio::post(io_, asio::bind_allocator(HandlerMemory::Allocator<Action>(memory),

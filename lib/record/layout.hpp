@@ -1,6 +1,7 @@
-// The memory in which a rank records its last operations. It is a file that other processes map or
-// read: `hocket trace` sees what a rank does even if that rank is stopped, hangs, or has been
-// killed. Reader and writer are on one machine and of one version, so that plain structs do.
+// The memory in which a rank records its last operations. It is a file that other processes read:
+// `hocket trace` sees what a rank does even if that rank is stopped, hangs, or has been killed. The
+// rank holds a lock (flock) on the file, which shows that it lives. Reader and writer must be of
+// one version and run on the same kind of machine, so plain structs are enough.
 #pragma once
 
 #include <array>
@@ -16,8 +17,9 @@ inline constexpr std::uint32_t entries_kept = 4096;
 inline constexpr std::uint32_t groups_kept = 128;
 inline constexpr std::uint32_t nobody = UINT32_MAX;
 
-/// Which communicator: its id in the upper half, and the world's rank of its first member in the
-/// lower, as all parts of a split have one id. With this bit: for device memory (comm/device.cpp).
+/// A communicator is identified by its id in the upper 32 bits and by the world rank of its first
+/// member in the lower ones, because all parts of a split have the same id. This bit marks a
+/// communicator for device memory (comm/device.cpp).
 inline constexpr std::uint64_t device_bit = std::uint64_t{1} << 63;
 
 /// What an operation is: a value of plan::Operation, or one of these.

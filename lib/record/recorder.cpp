@@ -33,11 +33,6 @@ Status failure(const std::string& what, int error) {
   return Status(StatusCode::system_error, what).with_system_error(error);
 }
 
-std::string host_name() {
-  std::array<char, 256> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 /// A file in a folder has its blocks reserved, because a full disk would otherwise end the program
 /// with SIGBUS.
 Result<Fd> make_file(const RecorderOptions& options) {
@@ -68,6 +63,11 @@ Result<Fd> make_file(const RecorderOptions& options) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name = {};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
 
 Wish parse_wish(std::string_view text) {
   if (text.empty()) return {};

@@ -18,6 +18,9 @@
 
 namespace hocket::record {
 
+/// The name of this host in the records.
+[[nodiscard]] std::string host_name();
+
 /// What HOCKET_TRACE says.
 struct Wish {
   bool is_on = true;
@@ -25,7 +28,7 @@ struct Wish {
 };
 [[nodiscard]] Wish parse_wish(std::string_view text);
 
-/// What is stored before is seen before what is stored after, by other processes.
+/// Other processes see what was stored before this call before they see what is stored after it.
 inline void order_stores() noexcept {
 #ifdef __SANITIZE_THREAD__  // g++ refuses fences there; the sanitizer sees this process only
   std::atomic_signal_fence(std::memory_order_release);
@@ -113,7 +116,7 @@ class Recorder {
 
   // Any thread may call these.
 
-  /// A group for which there is no room is not known to readers.
+  /// If there is no room for the group, readers do not know it.
   void add_group(std::uint64_t id, std::uint32_t rank, std::uint32_t size) noexcept;
   void remove_group(std::uint64_t id) noexcept;
   /// Only the first one counts.

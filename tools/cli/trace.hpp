@@ -1,4 +1,4 @@
-// `hocket trace`: what ranks do, or did last, and who keeps the others waiting.
+// `hocket trace`: shows what each rank is doing and which rank the others wait for.
 #pragma once
 
 #include "program/parser.hpp"

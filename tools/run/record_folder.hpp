@@ -10,7 +10,7 @@
 namespace hocket::run {
 
 /// A temporary folder, which is removed with this object, unless HOCKET_TRACE names another one or
-/// is off. Nothing is found where it can't be made.
+/// is off. If it can't be made, there are no findings.
 class RecordFolder {
  public:
   /// `environment`: of the ranks.
@@ -21,7 +21,7 @@ class RecordFolder {
 
   /// What the ranks need in their environment.
   [[nodiscard]] std::vector<std::string> variables() const;
-  /// Ranks are started: what was recorded before is no business of theirs.
+  /// Records from before this call are ignored from now on.
   void begin_attempt() noexcept { begun_ = universal_time(); }
   /// Sentences about the last world of this attempt: who has died, is late, or called something
   /// else.

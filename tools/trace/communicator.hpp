@@ -18,8 +18,8 @@ struct Member {
   const record::Entry* not_done = nullptr;      // the first one that is under way or has failed
   std::vector<const record::Entry*> mail = {};  // messages that are under way or have failed
 
-  /// The number of the last collective operation that it called. Where it may have been forgotten,
-  /// as so many others have followed, that is taken to be the last of all.
+  /// The number of the last collective operation that it called. UINT64_MAX if that may have been
+  /// overwritten by later operations of other communicators.
   [[nodiscard]] std::uint64_t entered() const noexcept;
   /// Its entry of the collective operation with this number, if it still has one.
   [[nodiscard]] const record::Entry* find(std::uint64_t number) const noexcept;

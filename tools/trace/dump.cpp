@@ -24,6 +24,7 @@
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "record/recorder.hpp"
 
 namespace hocket::trace {
 namespace {
@@ -145,11 +146,6 @@ int holder_of(const Header& header, const Identity& file) {
   return 0;
 }
 
-std::string host_name() {
-  std::array<char, sizeof(Header::host)> name = {};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
-
 /// Whether a process has the file that made it, which is the rank's sign of life.
 bool is_locked(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -160,7 +156,8 @@ Life life_of(const Header& header, const std::string& path) {
   if (header.life != Life::joined) return header.life;
   const auto file = identity_of(path);
   if (!file || file->inode != header.inode) return Life::unknown;  // a copy
-  if (!is_locked(path)) return host_name() == header.host.data() ? Life::gone : Life::unknown;
+  if (!is_locked(path))
+    return record::host_name() == header.host.data() ? Life::gone : Life::unknown;
   const int pid = holder_of(header, *file);
   const char state = pid == 0 ? 'R' : state_of(pid);
   return state == 'T' || state == 't' ? Life::stopped : Life::running;

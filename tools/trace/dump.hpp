@@ -47,7 +47,7 @@ struct World {
 /// The files of ranks in a folder, in the order of their names.
 [[nodiscard]] Result<std::vector<std::string>> record_files_in(const std::string& folder);
 
-/// Sorted by world. Where two dumps are of one rank, the later one counts.
+/// Groups the dumps by world. If there are two of one rank, the later one counts.
 [[nodiscard]] std::vector<World> worlds_of(std::vector<Dump> dumps);
 
 }  // namespace hocket::trace

@@ -17,7 +17,7 @@ namespace hocket::trace {
 [[nodiscard]] inline bool has_failed(const record::Entry& entry) noexcept {
   return entry.state == record::State::failed;
 }
-/// Whether it was seen to wait for a rank, for 30 ms at least.
+/// Whether it has waited for a rank for at least 30 ms.
 [[nodiscard]] inline bool is_stalled(const record::Entry& entry) noexcept {
   return entry.state == record::State::running && entry.peer != record::nobody &&
          !is_message(entry);

@@ -11,7 +11,7 @@ namespace hocket::trace {
 
 /// "World of 4 ranks over tcp, with records of 3 of them"
 [[nodiscard]] std::string title(const World& world);
-/// A row for each rank, behind one of headings: what it does, or did last.
+/// A row of headings, and a row for each rank with its current or last operation.
 [[nodiscard]] std::vector<std::vector<std::string>> table(const World& world);
 /// The verdict, and for each rank what the table says.
 [[nodiscard]] program::Json to_json(const World& world);

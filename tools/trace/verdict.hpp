@@ -9,9 +9,10 @@
 
 namespace hocket::trace {
 
-/// The likely cause comes first; nothing where all is well. Ranks are those of the world.
+/// Returns sentences with the likely cause first, or none if all is well. Ranks are those of the
+/// world.
 [[nodiscard]] std::vector<std::string> findings(const World& world);
-/// The same, or that all is well; and what the programs were told of failures.
+/// Returns the findings, or a sentence that all is well, and the errors that the programs received.
 [[nodiscard]] std::vector<std::string> verdict(const World& world);
 
 }  // namespace hocket::trace
