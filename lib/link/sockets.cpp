@@ -72,8 +72,10 @@ Result<Fd> listen_at(const net::Address& address) {
       Fd::open_unforked([&] { return ::socket(address.storage.ss_family, socket_type, 0); });
   if (socket) {
     avoid_pacing(socket.get());  // what is accepted is alike
-    const int on = 1;            // a server that is started again gets its port back at once
-    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    // A server that is started again gets its port back at once. Without a port of its own, the
+    // system might give it one that another process has bound and does not listen on yet.
+    const int reuses = address.endpoint().port != 0 ? 1 : 0;
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &reuses, sizeof reuses);
   }
   if (!socket || ::bind(socket.get(), address.get(), address.bytes) != 0 ||
       ::listen(socket.get(), SOMAXCONN) != 0) {
