@@ -138,7 +138,8 @@ bool can_wait(Kind kind) noexcept {
 Status check(const Request& request) {
   const Shape& wanted = shape(request.kind);
   if (!agrees(wanted.keys, request.keys.size(), 0)) {
-    return Status(StatusCode::invalid_argument, fmt::format("{} keys", request.keys.size()));
+    return Status(StatusCode::invalid_argument,
+                  fmt::format("a request of {} keys", request.keys.size()));
   }
   if (!agrees(wanted.values, request.values.size(), request.keys.size())) {
     return Status(StatusCode::invalid_argument,

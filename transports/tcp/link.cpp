@@ -19,7 +19,8 @@
 namespace hocket::tcp {
 namespace {
 
-constexpr std::string_view same_settings = "start all ranks with the same settings and version";
+constexpr std::string_view same_settings_hint =
+    "start all ranks with the same settings and version";
 
 Status refusal(StatusCode code, std::string what, std::string_view hint) {
   return Status(code, std::move(what)).with_hint(std::string(hint));
@@ -170,7 +171,7 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
       return refusal(StatusCode::mismatch,
                      fmt::format("rank {} has version {} of the TCP transport, and we have {}",
                                  listener, version, link_version),
-                     same_settings);
+                     same_settings_hint);
     case LinkVerdict::other_instance:
       return refusal(StatusCode::peer_lost,
                      fmt::format("rank {} is gone: somebody else listens at its address", listener),
@@ -190,7 +191,7 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
                      fmt::format("rank {} has {} connections for a lane of ours, and we have {}: "
                                  "HOCKET_TCP_STREAMS differs, or their addresses",
                                  listener, streams, ours.streams),
-                     same_settings);
+                     same_settings_hint);
     case LinkVerdict::later:
       return Status(StatusCode::timeout, fmt::format("rank {} asks to try again", listener));
     case LinkVerdict::closed:
