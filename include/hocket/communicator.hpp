@@ -125,6 +125,13 @@ class HOCKET_API Communicator {
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
+  /// A barrier that names the ranks that don't come, and then fails alone: where some have not come
+  /// within the timeout of the rank whose time ends first, it fails with Timeout on all ranks,
+  /// names them all, and the communicator goes on. Who comes later fails in the same words. Slower
+  /// than barrier(), because it goes over the store. The ranks call these in the same order; not in
+  /// any order with other operations, for which it does not wait.
+  void monitored_barrier(std::optional<std::chrono::nanoseconds> timeout = {});
+
   /// Ends this communicator: operations and messages that are in flight, and all later ones, fail
   /// with code aborted. On this rank the error has the reason; other ranks fail when they next need
   /// something from this rank, and name it as peer(). Any thread may call this, also while others

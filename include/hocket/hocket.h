@@ -246,6 +246,9 @@ HOCKET_API hocket_status hocket_all_gather(hocket_comm* comm, const void* in, vo
 HOCKET_API hocket_status hocket_broadcast(hocket_comm* comm, void* data, size_t count,
                                           hocket_dtype dtype, int32_t root);
 HOCKET_API hocket_status hocket_barrier(hocket_comm* comm);
+/* A barrier that fails alone where ranks don't come within the timeout, and names them all;
+ * timeout_ns as in hocket_collective. */
+HOCKET_API hocket_status hocket_monitored_barrier(hocket_comm* comm, int64_t timeout_ns);
 
 #define HOCKET_ANY_RANK (-1)
 #define HOCKET_ANY_TAG (-1)

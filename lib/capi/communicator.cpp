@@ -284,6 +284,10 @@ hocket_status hocket_broadcast(hocket_comm* comm, void* data, size_t count, hock
 
 hocket_status hocket_barrier(hocket_comm* comm) { return run(comm, hocket::Collective::barrier()); }
 
+hocket_status hocket_monitored_barrier(hocket_comm* comm, int64_t timeout_ns) {
+  return guard([&] { given(comm).group.monitored_barrier(timeout(timeout_ns)); });
+}
+
 hocket_status hocket_run_message(hocket_comm* comm, const hocket_message* message,
                                  hocket_received* received) {
   return guard([&] {

@@ -77,6 +77,12 @@ Received Communicator::sendrecv(const Message& sent, const Message& received) {
   return receiving.received();
 }
 
+void Communicator::monitored_barrier(std::optional<std::chrono::nanoseconds> timeout) {
+  group_->check_process();
+  Status status = group_->monitored_barrier(timeout);
+  if (!status.ok()) throw_error(std::move(status));
+}
+
 void Communicator::abort(std::string_view reason) noexcept {
   if (group_ != nullptr && !group_->is_inherited()) group_->abort(reason);
 }

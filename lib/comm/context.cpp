@@ -183,7 +183,11 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const auto cards = meet(*world, card_of(*made, *world, *tuning, monitor->get()));
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
-  for (const Card& card : *cards) addresses.push_back(card.address);
+  std::vector<std::string> processes;
+  for (const Card& card : *cards) {
+    addresses.push_back(card.address);
+    processes.push_back(card.process);
+  }
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
   auto recorder = open_recorder(*world, *cards, config);
@@ -204,8 +208,9 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }
   auto context = std::make_shared<Context>(
-      std::move(*world), std::move(recorder), std::move(*monitor), made->name(), per_host,
-      sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
+      std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
+      std::move(processes), per_host, sim::Selector(tuning->network, std::move(tuning->rules)),
+      std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   context->stall_warning = config.get(variables::stall_warning);
   return context;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
@@ -22,12 +23,13 @@ namespace hocket::comm {
 struct Context {
   Context(world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
           std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
-          std::uint32_t per_host, sim::Selector its_selector,
-          std::unique_ptr<engine::Engine> its_engine)
+          std::vector<std::string> its_processes, std::uint32_t per_host,
+          sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
       : world(std::move(its_world)),
         recorder(std::move(its_recorder)),
         monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
+        processes(std::move(its_processes)),
         ranks_per_host(per_host),
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
@@ -36,6 +38,7 @@ struct Context {
   std::unique_ptr<record::Recorder> recorder;  // null if it is off, or there was no memory for it
   std::unique_ptr<health::Monitor> monitor;    // null where there is nobody else
   std::string transport;                       // its name, or several
+  std::vector<std::string> processes;          // of all ranks, for people: "pid 7 on node1"
   std::uint32_t ranks_per_host;                // 1 where hosts are not alike
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;

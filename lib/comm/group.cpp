@@ -10,6 +10,7 @@
 #include "base/exception.hpp"
 #include "base/text.hpp"
 #include "comm/device.hpp"
+#include "comm/roll_call.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -249,6 +250,48 @@ void Group::abort(std::string_view reason) noexcept {
   // First, so that those who wait here need not find out what happened.
   if (watched_ != nullptr) context_->monitor->conclude(*watched_, why);
   engine().abort(group_, why);
+}
+
+Status Group::monitored_barrier(std::optional<Duration> timeout) {
+  constexpr std::string_view name = "monitored_barrier";
+  if (Status status = comm::check(Options{.timeout = timeout}); !status.ok()) {
+    return std::move(status).with_operation(std::string(name));
+  }
+  const std::uint64_t number = ++monitored_barriers_;
+  Status status = engine().failure_of(group_);
+  if (status.ok()) status = described([&] { return meet(number, timeout.value_or(timeout_)); });
+  if (status.ok()) return status;
+  // What other ranks did is the communicator's cause, if it has failed.
+  const Status why = cause_of(status, status.code() == StatusCode::peer_lost);
+  return explained(why, [&] {
+    return Status(why.code(),
+                  fmt::format("{} failed on rank {} of {}", name, place_.rank, place_.size))
+        .with_rank(static_cast<int>(place_.rank))
+        .with_peer(why.peer())
+        .with_operation(fmt::format("{} #{}", name, number))
+        .caused_by(why);
+  });
+}
+
+Status Group::meet(std::uint64_t number, Duration timeout) {
+  const auto name_of = [&](int rank) {
+    const std::uint32_t of_world = members_[static_cast<std::size_t>(rank)];
+    return fmt::format("rank {} ({})", rank, context_->processes[of_world]);
+  };
+  const auto list = [&](std::span<const int> ranks) {
+    constexpr std::size_t named_max = 8;
+    std::string text;
+    for (const int rank : ranks.first(std::min(ranks.size(), named_max))) {
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(rank));
+    }
+    return ranks.size() > named_max ? text + ", …" : text;
+  };
+  return call_roll({.store = *context_->world.store,
+                    .keys = fmt::format("roll/{:x}/{}/", group_.record_id, number),
+                    .place = place_,
+                    .timeout = timeout,
+                    .list = list,
+                    .loss = [&] { return engine().failure_of(group_); }});
 }
 
 Result<std::shared_ptr<Group>> Group::split(int color, int key) {

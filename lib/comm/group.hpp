@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -98,6 +99,8 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] Status explain(const device::Operation& operation,
                                const Status& why) const noexcept;
 
+  /// Over the store: a rank that does not come ends nothing else.
+  [[nodiscard]] Status monitored_barrier(std::optional<Duration> timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
   /// Any thread, also while others are at work here.
@@ -139,6 +142,7 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] Status plan(const Collective& collective, Operation& operation);
   [[nodiscard]] Result<engine::Parcel> parcel(const Message& message);
   [[nodiscard]] Status watch_all();
+  [[nodiscard]] Status meet(std::uint64_t number, Duration timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> divide(int color, int key);
   /// Of the communicator with that id.
   [[nodiscard]] static engine::Group::Lanes lanes_of(std::uint64_t id) noexcept {
@@ -159,6 +163,7 @@ class Group final : private engine::GroupObserver {
   const Place place_;
   const Duration timeout_;
   std::uint64_t operations_ = 0;              // begun
+  std::uint64_t monitored_barriers_ = 0;      // likewise
   std::uint64_t warned_of_ = 0;               // the operation whose stall was reported
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   engine::Group group_;

@@ -88,20 +88,23 @@ Result<bool> Store::check(std::vector<std::string> keys) {
   return yes_or_no(ask({.kind = Kind::check, .keys = std::move(keys)}));
 }
 
-Result<std::int64_t> Store::add(std::string_view key, std::int64_t amount) {
-  return number(ask({.kind = Kind::add, .keys = {std::string(key)}, .number = amount}));
+Result<std::int64_t> Store::add(std::string_view key, std::int64_t amount,
+                                std::optional<Duration> timeout) {
+  return number(ask({.kind = Kind::add, .keys = {std::string(key)}, .number = amount}, timeout));
 }
 
-Status Store::append(std::string_view key, std::string_view more) {
-  return ask({.kind = Kind::append, .keys = {std::string(key)}, .values = {std::string(more)}})
+Status Store::append(std::string_view key, std::string_view more, std::optional<Duration> timeout) {
+  return ask({.kind = Kind::append, .keys = {std::string(key)}, .values = {std::string(more)}},
+             timeout)
       .status;
 }
 
 Result<Swap> Store::compare_set(std::string_view key, std::string_view expected,
-                                std::string_view desired) {
+                                std::string_view desired, std::optional<Duration> timeout) {
   const Reply reply = ask({.kind = Kind::compare_set,
                            .keys = {std::string(key)},
-                           .values = {std::string(expected), std::string(desired)}});
+                           .values = {std::string(expected), std::string(desired)}},
+                          timeout);
   if (!reply.status.ok()) return reply.status;
   Swap swap{.is_set = reply.number != 0};
   if (const Value& value = reply.values.front(); value != nullptr) swap.value = *value;

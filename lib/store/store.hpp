@@ -55,12 +55,13 @@ class Store {
   Result<bool> check(std::vector<std::string> keys);
 
   /// Adds to a number kept as decimal text, 0 where there was none, and gives the sum.
-  Result<std::int64_t> add(std::string_view key, std::int64_t amount);
+  Result<std::int64_t> add(std::string_view key, std::int64_t amount,
+                           std::optional<Duration> timeout = {});
   /// Appends to the value, or sets it where there was none.
-  Status append(std::string_view key, std::string_view more);
+  Status append(std::string_view key, std::string_view more, std::optional<Duration> timeout = {});
   /// Sets the key if it holds `expected`; where there is no key, if `expected` is empty.
   Result<Swap> compare_set(std::string_view key, std::string_view expected,
-                           std::string_view desired);
+                           std::string_view desired, std::optional<Duration> timeout = {});
   /// Whether there was one.
   Result<bool> delete_key(std::string_view key);
   Result<std::int64_t> num_keys();

@@ -130,6 +130,12 @@ static void messages(hocket_comm* world) {
   late.fails_alone = 1;
   expect(hocket_run_message(world, &late, NULL) == HOCKET_TIMEOUT, "a receive that is late");
   expect(hocket_barrier(world) == HOCKET_OK, "barrier, as the communicator goes on");
+  const int32_t is_late = rank == 0;
+  if (is_late) hocket_barrier(world);
+  expect(hocket_monitored_barrier(world, 20000000) == HOCKET_TIMEOUT, "a rank is missing");
+  expect(strstr(hocket_last_error(), " not come within ") != NULL, "why");
+  if (!is_late) hocket_barrier(world);
+  expect(hocket_monitored_barrier(world, 0) == HOCKET_OK, "all have come");
 }
 
 static void groups(hocket_comm* world) {

@@ -1,7 +1,9 @@
 // Ranks that call different operations: for each pair of calls that differ, one rank makes one and
-// all others make the other. A success must be for the data that the rank's own call asked for, and
-// soon all fail. All ranks of a world run it; it prints what is wrong, and fails then. With "all"
-// as its argument it tries each pair both ways, and large counts too.
+// all others make the other. So does a rank that leaves a call out and goes on with the next one.
+// And for each call, one rank leaves the communicator instead of making it. A success must be for
+// the data that the rank's own call asked for, and soon all fail. All ranks of a world run it; it
+// prints what is wrong, and fails then. With "all" as its argument it tries each pair both ways,
+// and large counts too.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -174,6 +176,35 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
   tally.told += std::ranges::all_of(all, &Outcome::names_both) ? 1 : 0;
 }
 
+/// One rank makes one call less, and leaves. `together`: so many all have made.
+void check_leaving(Communicator& world, int gone, const Call& call, int together, Memory& memory,
+                   Report& report) {
+  const std::string here = fmt::format("{} without rank {} of {}, which leaves behind {}, rank {}",
+                                       call.words(), gone, world.size(), together, world.rank());
+  Status status = make(world, call, memory, std::nullopt);
+  report.expect(status.ok(), here + ": " + status.to_string());
+  const std::vector<std::byte> right = memory.out;
+  Communicator group = world.dup();
+  for (int i = 0; i < together; ++i) {
+    status = make(group, call, memory);
+    report.expect(status.ok(), here + ": " + status.to_string());
+  }
+  if (world.rank() == gone) {
+    group = {};
+  } else {
+    Status failure = make(group, call, memory);
+    if (failure.ok()) report.expect(memory.out == right, here + ": success, and wrong data");
+    for (int i = 0; i < calls_max && failure.ok(); ++i) {
+      failure = failure_of([&] { group.barrier({.timeout = timeout}); });
+    }
+    report.expect(failure.code() == StatusCode::peer_lost && failure.peer() == gone,
+                  here + ": " + failure.to_string());
+    const Status later = failure_of([&] { group.barrier({.timeout = timeout}); });
+    report.expect(later.peer() == gone, here + ": afterwards " + later.to_string());
+  }
+  world.barrier();
+}
+
 /// A send and a receive of different types.
 void check_messages(Communicator& world, Report& report) {
   for (const std::size_t count : {std::size_t{1}, std::size_t{20'000}, std::size_t{300'000}}) {
@@ -210,6 +241,12 @@ int main(int argc, char** argv) {
     if (count > 128 && !tries_all) continue;
     Memory memory(world, count);
     const std::vector<Call> calls = calls_of(count);
+    for (const Call& call : calls) {
+      for (const int together : {0, 3}) {
+        check_leaving(world, odd, call, together, memory, report);
+        odd = (odd + 1) % world.size();
+      }
+    }
     for (std::size_t i = 0; i < calls.size(); ++i) {
       for (std::size_t k = tries_all ? 0 : i; k < calls.size(); ++k) {
         if (!differ(calls[i], calls[k])) continue;
