@@ -29,8 +29,6 @@ using namespace std::chrono_literals;
 
 /// To find out what happened; beyond it a rank tells its own side.
 constexpr Duration story_patience = 200ms;
-/// Of each text of a notice: longer ones are cut.
-constexpr std::size_t text_bytes_max = 2048;
 constexpr Duration farewell_patience = 200ms;
 constexpr Duration retry_pause = 1ms;  // while there is no memory
 
@@ -63,10 +61,6 @@ class Living {
   bool is_watched_ = false;
   std::vector<Monitor*> monitors_;
 };
-
-std::uint32_t rank_or_nobody(int rank) noexcept {
-  return rank < 0 ? nobody : static_cast<std::uint32_t>(rank);
-}
 
 /// Names are looked up; most are numbers.
 Result<net::Address> resolve(const net::Endpoint& endpoint) {
@@ -206,19 +200,8 @@ void Monitor::report(WatchedGroup& group, const Report& report) noexcept {
   const bool is_alarmed = groups_.note_failure(group);
   // Without memory for it the others are not told by this rank, nor is this rank.
   static_cast<void>(described([&] {
-    Notice notice = {.finding = Finding::failure,
-                     .origin = options_.rank,
-                     .culprit = rank_or_nobody(report.why.peer()),
-                     .communicator = group.id,
-                     .code = report.why.code(),
-                     .system_error = report.why.system_error(),
-                     .time = universal_time(),
-                     .what = cut(report.why.what(), text_bytes_max),
-                     .hint = cut(report.why.hint(), text_bytes_max),
-                     .operation = cut(report.operation, text_bytes_max),
-                     .step = report.why.step(),
-                     .awaited = rank_or_nobody(report.awaited),
-                     .is_second_hand = report.is_second_hand || is_alarmed};
+    Notice notice = notice_of(report, group.id, options_.rank, universal_time());
+    notice.is_second_hand = notice.is_second_hand || is_alarmed;
     reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
     return Status();
   }));

@@ -18,6 +18,7 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
+#include "health/report.hpp"
 #include "health/watched_groups.hpp"
 #include "link/greeting.hpp"
 #include "link/handler_memory.hpp"
@@ -39,14 +40,6 @@ struct MonitorOptions {
   bool allow_without_secret = false;
   /// After so long without a sign of life a rank counts as lost; zero: never.
   Duration failure_timeout = std::chrono::seconds(2);
-};
-
-/// How a communicator failed; ranks are those of the world.
-struct Report {
-  const Status& why;
-  std::string operation = {};   // that was under way
-  int awaited = -1;             // for whom it was waiting
-  bool is_second_hand = false;  // another rank has said so
 };
 
 /// Any thread.

@@ -54,7 +54,8 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       instance_(std::move(instance)),
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
-      tick_timer_(reactor.io()) {
+      tick_timer_(reactor.io()),
+      story_(options.rank, options.size, wards, *this) {
   for (Fd& each : listeners) {
     doors_.push_back(
         std::make_unique<link::Door>(reactor, std::move(each), terms, line_words, *this));
@@ -216,7 +217,7 @@ void Watch::make_ready(const Place& place) {
   contact.ways[place.way].pause = Duration::zero();
   contact.was_ready = true;
   contact.silence.emplace(beat_, monotonic_clock().now());
-  for (const Notice& each : cause_finder_.all()) {
+  for (const Notice& each : story_.all()) {
     contact.ways[place.way].line->send(message_of(Message::notice, encode(each)));
   }
   tick();  // the other end expects signs of life from now on
@@ -272,7 +273,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
                        notice.status().to_string());
     }
     if (kind == Message::decision) {
-      if (notice->culprit == options_.rank) take_decision(*notice);
+      if (notice->culprit == options_.rank) story_.take_decision(*notice);
       return;
     }
     if (is_local_failure(notice->code)) notice->code = StatusCode::aborted;
@@ -306,19 +307,17 @@ void Watch::tick() {
 
 /// Does what is due. Gives when more is.
 Instant Watch::work_until(Instant now) {
-  if (cause_finder_.alarm_due().passed(now)) sound_alarm();
-  if (cause_finder_.due().passed(now)) decide();
-  Instant next =
-      std::min({dial_those_due(now), cause_finder_.alarm_due().at(), cause_finder_.due().at()});
-  if (beat_ <= Duration::zero()) return next;
+  story_.work(now);
+  const Instant next_dial = dial_those_due(now);
+  if (beat_ <= Duration::zero()) return std::min(next_dial, story_.due());
   if (next_beat_ <= now) {
     if (next_beat_ != Instant() && now - next_beat_ > beat_) was_late_ = now;
     send_beats();
     next_beat_ = now + beat_;
   }
   // Last: who is found silent by it has to be looked into.
-  next = std::min({next, next_beat_, listen_for_silence(now)});
-  return std::min({next, cause_finder_.alarm_due().at(), cause_finder_.due().at()});
+  const Instant next_look = listen_for_silence(now);
+  return std::min({next_dial, next_beat_, next_look, story_.due()});
 }
 
 void Watch::arm_ticks(Instant next) {
@@ -380,45 +379,31 @@ void Watch::note_silence(std::uint32_t rank, Duration lasted) {
 }
 
 void Watch::note_death(std::uint32_t rank, const Status& why) {
-  Notice notice = notice_of(Finding::death, rank);
-  if (const auto mentioned = mentions_.find(rank); mentioned != mentions_.end()) {
-    notice.operation = mentioned->second;
-  }
+  Notice notice = story_.death_of(rank, universal_time());
   notice.what = fmt::format("{} has died: {}", name_of(rank), why.what());
   notice.hint = "see its own output and the system's log of its host for why its process ended";
   take_notice(notice, {});
 }
 
 void Watch::mention(std::uint32_t rank, const std::string& operation) {
-  if (is_closed_ || rank >= options_.size) return;
-  mentions_[rank] = operation;
-  for (const Notice& each : cause_finder_.open_cases()) {
-    if (each.finding == Finding::failure || each.culprit != rank) continue;
-    Notice notice = each;
-    notice.origin = options_.rank;
-    notice.time = universal_time();
-    notice.operation = operation;
-    return take_notice(notice, {});
-  }
+  if (is_closed_) return;
+  story_.mention(rank, operation, monotonic_clock().now(), universal_time());
+  tick();
 }
 
 void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from) {
-  const bool is_possible =
-      (notice.culprit == nobody || notice.culprit < options_.size) && notice.origin < options_.size;
-  if (is_closed_ || !is_possible) return;
-  if (!cause_finder_.add(notice, monotonic_clock().now())) return;
-  spread(notice, from);
+  const Instant now = monotonic_clock().now();
+  if (is_closed_ || !story_.take(notice, from, now)) return;
   const bool accuses_us = notice.finding == Finding::silence && notice.culprit == options_.rank &&
                           notice.origin != options_.rank;
-  if (accuses_us && was_heard(monotonic_clock().now())) {
+  if (accuses_us && was_heard(now)) {
     Notice reply = notice_of(Finding::cut_off, notice.origin);
     reply.what = fmt::format("{} receives nothing: it reported {} as lost, which is alive",
                              name_of(notice.origin), name_of(options_.rank));
     reply.hint = "check what drops packets to its host, such as a firewall or a route";
-    take_notice(reply, {});
+    story_.take(reply, {}, now);
   }
-  if (cause_finder_.alarm_due().is_never()) sound_alarm();  // it comes behind the alarm
-  tick();                                                   // which has another time to keep now
+  tick();  // which has another time to keep now
 }
 
 void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
@@ -445,29 +430,7 @@ void Watch::ask(const Question& question) {
   }
 }
 
-void Watch::sound_alarm() {
-  cause_finder_.note_alarm();
-  for (const Notice& each : cause_finder_.open_cases()) {
-    const bool accuses_us = each.finding == Finding::silence && each.culprit == options_.rank;
-    if (!accuses_us) groups_.alarm(each);
-  }
-}
-
-void Watch::decide() {
-  const std::vector<Notice> causes = cause_finder_.decide();
-  for (const Notice& each : causes) part_from(each);
-  groups_.settle(causes);
-}
-
-/// The others have decided without us: we were stopped or cut off meanwhile.
-void Watch::take_decision(const Notice& notice) {
-  cause_finder_.settle(notice);
-  groups_.settle({&notice, 1});
-}
-
-/// Who counts as lost is told so, should it come back, and heard no more.
 void Watch::part_from(const Notice& cause) {
-  if (cause.finding == Finding::failure || cause.culprit == options_.rank) return;
   Contact& contact = contacts_[cause.culprit];
   contact.state = State::lost;
   hang_up(contact, message_of(Message::decision, encode(cause)));

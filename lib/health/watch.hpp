@@ -18,10 +18,10 @@
 
 #include "base/clock.hpp"
 #include "base/fd.hpp"
-#include "health/cause_finder.hpp"
 #include "health/monitor.hpp"
 #include "health/question.hpp"
 #include "health/silence.hpp"
+#include "health/story.hpp"
 #include "health/watched_groups.hpp"
 #include "link/door.hpp"
 #include "link/line.hpp"
@@ -32,7 +32,7 @@ namespace hocket::health {
 
 /// Borrows what it is made of. Everything but the constructor and the destructor on the reactor's
 /// thread; the destructor behind close(), when nothing that was posted before can follow.
-class Watch final : public link::LineHost {
+class Watch final : public link::LineHost, private StoryHost {
  public:
   struct Peer {
     std::vector<net::Address> addresses = {};
@@ -53,7 +53,7 @@ class Watch final : public link::LineHost {
   /// If that rank turns out to have died: this is an operation in which it was noticed.
   void mention(std::uint32_t rank, const std::string& operation);
   /// Nobody asks for this communicator any more.
-  void forget(std::uint64_t communicator) { cause_finder_.forget(communicator); }
+  void forget(std::uint64_t communicator) { story_.forget(communicator); }
   /// With a farewell.
   void close();
 
@@ -124,11 +124,8 @@ class Watch final : public link::LineHost {
   void note_silence(std::uint32_t rank, Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
-  void take_decision(const Notice& notice);
-  void spread(const Notice& notice, std::optional<std::uint32_t> except);
-  void sound_alarm();
-  void decide();
-  void part_from(const Notice& cause);
+  void spread(const Notice& notice, std::optional<std::uint32_t> except) override;
+  void part_from(const Notice& cause) override;
 
   const MonitorOptions& options_;
   link::Reactor& reactor_;
@@ -140,11 +137,10 @@ class Watch final : public link::LineHost {
   std::vector<std::unique_ptr<link::Door>> doors_;  // one for each of our addresses
   asio::steady_timer tick_timer_;
   std::map<const link::Line*, Place> places_;
-  std::map<std::uint32_t, std::string> mentions_;
   std::string question_message_;  // kept, because questions are asked in the midst of operations
   Instant next_beat_ = {};
   Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
-  CauseFinder cause_finder_;
+  Story story_;
   bool is_closed_ = false;
 };
 
