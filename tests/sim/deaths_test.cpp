@@ -1,10 +1,12 @@
 // Each rank dies before and after each of its steps, in each plan of small worlds. Whoever is left
 // comes to an end, and either has the right result or names the dead rank; so does what is queued
-// behind; and what a rank had when its operation ended stays as it is.
+// behind; and what a rank had when its operation ended stays as it is. Where the world is watched
+// over, all are soon told the same story of it, also those that had no more to do.
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -14,6 +16,7 @@
 
 #include "engine/executor.hpp"
 #include "sim/sim_case.hpp"
+#include "sim/watchers.hpp"
 #include "support/catch.hpp"
 #include "support/forwarding_transport.hpp"
 #include "support/seeds.hpp"
@@ -84,7 +87,8 @@ struct Share {
 /// Two operations, one queued behind the other, and a barrier that is begun when all is over.
 class MortalWorld {
  public:
-  MortalWorld(const plan::Algorithm& algorithm, const plan::Problem& problem, std::uint64_t seed)
+  MortalWorld(const plan::Algorithm& algorithm, const plan::Problem& problem, std::uint64_t seed,
+              bool is_watched)
       : random_(seed),
         size_(problem.size),
         world_({.size = size_, .seed = seed}),
@@ -93,6 +97,7 @@ class MortalWorld {
         later_(random_, *plan::find_algorithm(plan::Operation::barrier, "dissemination"),
                {.operation = plan::Operation::barrier, .size = size_}),
         groups_(size_),
+        told_(size_),
         channels_(size_) {
     std::vector<std::string> addresses;
     for (std::uint32_t rank = 0; rank < size_; ++rank) {
@@ -101,6 +106,9 @@ class MortalWorld {
       addresses.push_back(transports_.back()->address());
     }
     for (const auto& each : transports_) REQUIRE(each->connect(addresses).ok());
+    if (!is_watched) return;
+    watchers_.emplace(world_, groups_, seed,
+                      [this](std::uint32_t rank, const Status& why) { told_[rank] = why; });
   }
 
   /// What is wrong; nothing: all is right.
@@ -158,13 +166,20 @@ class MortalWorld {
                              .in = wanted.in(rank),
                              .out = wanted.out(rank),
                              .reduction = wanted.reduction(),
+                             .tag = engine::Tag(wanted.algorithm(), wanted.problem().root, 0),
+                             .number = operations_.size(),
                              .group = &groups_[rank],
                              .work = &share.work});
   }
 
   bool progress() {
     bool has_moved = false;
+    if (watchers_) watchers_->work();
     for (std::uint32_t rank = 0; rank < size_; ++rank) {
+      if (const Status why = std::exchange(told_[rank], {}); !why.ok() && world_.is_alive(rank)) {
+        executors_[rank]->fail(groups_[rank], why);
+        has_moved = true;
+      }
       if (world_.is_alive(rank)) has_moved |= executors_[rank]->progress();
       for (Operation& each : operations_) {
         Share& share = each.shares[rank];
@@ -185,7 +200,7 @@ class MortalWorld {
         return fmt::format("rank {}, {}: {}", rank, each.wanted->to_string(), wrong);
       }
     }
-    return world_.violation();
+    return watchers_ && world_.violation().empty() ? watchers_->check(victim) : world_.violation();
   }
 
   [[nodiscard]] std::string check(std::uint32_t rank, std::uint32_t victim,
@@ -195,8 +210,9 @@ class MortalWorld {
     if (!share.work.is_over()) return "it waits for ever";
     const Status& status = share.work.status();
     if (status.ok()) return &wanted == &later_ ? "success" : wanted.check(rank);
+    const bool has_step = status.step() >= 0 || watchers_;  // which may tell of it between steps
     if (status.code() != StatusCode::peer_lost || status.peer() != static_cast<int>(victim) ||
-        status.step() < 0) {
+        !has_step) {
       return status.to_string();
     }
     return share.at_end == wanted.memory(rank) ? "" : "its memory was touched behind the end";
@@ -209,10 +225,12 @@ class MortalWorld {
   SimCase second_;
   SimCase later_;
   std::vector<engine::Group> groups_;
+  std::vector<Status> told_;  // by rank: its group is to fail for this
   std::vector<std::map<std::pair<std::uint32_t, std::uint64_t>, ChannelId>> channels_;
   std::vector<std::unique_ptr<Mortal>> transports_;
   std::vector<std::unique_ptr<engine::Executor>> executors_;
   std::vector<Operation> operations_;
+  std::optional<Watchers> watchers_;
 };
 
 plan::Problem problem_of(const plan::Algorithm& algorithm, std::uint32_t size) {
@@ -223,7 +241,7 @@ plan::Problem problem_of(const plan::Algorithm& algorithm, std::uint32_t size) {
           .ranks_per_host = algorithm.knows_hosts ? 2U : 1U};
 }
 
-void kill_at_each_step(std::uint32_t size_max) {
+void kill_at_each_step(std::uint32_t size_max, bool is_watched) {
   std::uint64_t runs = 0;
   for (const plan::Algorithm& algorithm : plan::catalog()) {
     for (std::uint32_t size = 2; size <= size_max; ++size) {
@@ -231,7 +249,7 @@ void kill_at_each_step(std::uint32_t size_max) {
       if (!plan::can_solve(algorithm, problem)) continue;
       for (std::uint32_t victim = 0; victim < size; ++victim) {
         const auto kill = [&](const Moment& moment) {
-          MortalWorld world(algorithm, problem, ++runs);
+          MortalWorld world(algorithm, problem, ++runs, is_watched);
           const std::string wrong = world.run(victim, moment);
           if (!wrong.empty()) {
             FAIL(world.to_string()
@@ -252,7 +270,11 @@ void kill_at_each_step(std::uint32_t size_max) {
 
 TEST_CASE("whoever is left when a rank dies names it, at every step of every plan") {
   // A whole run goes up to 8.
-  kill_at_each_step(static_cast<std::uint32_t>(runs_or(4)));
+  kill_at_each_step(static_cast<std::uint32_t>(runs_or(4)), false);
+}
+
+TEST_CASE("all are told the same story of a rank that dies, at every step of every plan") {
+  kill_at_each_step(static_cast<std::uint32_t>(runs_or(4)), true);
 }
 
 }  // namespace hocket::testing

@@ -1,0 +1,57 @@
+// What watches over the ranks of a simulated world: the stories of the monitors, which tell each
+// other in virtual time what has ended, over lines as real ones have them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/clock.hpp"
+#include "engine/group.hpp"
+#include "health/notice.hpp"
+#include "transports/sim/world.hpp"
+
+namespace hocket::testing {
+
+class Watchers {
+ public:
+  /// Borrows the groups, which become members of one communicator. `fail` ends that of a rank.
+  Watchers(SimWorld& world, std::vector<engine::Group>& groups, std::uint64_t seed,
+           std::function<void(std::uint32_t rank, const Status& why)> fail);
+  Watchers(const Watchers&) = delete;
+  Watchers& operator=(const Watchers&) = delete;
+  ~Watchers();
+
+  /// What is due at this time of the world.
+  void work();
+
+  /// What is wrong with what the living have been told of that death; nothing: all is right.
+  [[nodiscard]] std::string check(std::uint32_t victim) const;
+
+ private:
+  class Rank;
+
+  [[nodiscard]] Instant now() const;
+  [[nodiscard]] Duration between(Duration least, Duration most);
+  /// Unless the rank is dead by then.
+  void at(Instant when, std::uint32_t rank, std::function<void()> happens);
+  void send(std::uint32_t from, std::uint32_t to, const health::Notice& notice);
+  void end_lines_of(std::uint32_t dead);
+  [[nodiscard]] bool has_line(std::uint32_t a, std::uint32_t b) const;
+
+  SimWorld& world_;
+  std::mt19937_64 random_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::multimap<Instant, std::function<void()>> agenda_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Instant>
+      last_arrival_;  // by line and direction
+  std::map<std::uint32_t, Instant> deaths_;
+};
+
+}  // namespace hocket::testing
