@@ -21,6 +21,7 @@
 
 #include "integration/collectives/report.hpp"
 #include "support/failure_of.hpp"
+#include "support/stopwatch.hpp"
 
 namespace {
 
@@ -29,11 +30,13 @@ using hocket::Collective;
 using hocket::CollectiveKind;
 using hocket::Communicator;
 using hocket::DataType;
+using hocket::Duration;
 using hocket::ReduceOp;
 using hocket::Status;
 using hocket::StatusCode;
 using hocket::testing::failure_of;
 using hocket::testing::Report;
+using hocket::testing::Stopwatch;
 
 /// After it a rank gives up waiting, which none must.
 constexpr auto timeout = 5s;
@@ -127,18 +130,21 @@ bool differ(const Call& one, const Call& other) {
 }
 
 struct Outcome {
-  bool names_both = false;  // both calls stand in the text
+  bool names_both = false;       // both calls stand in the text
+  std::int64_t nanoseconds = 0;  // until the failure
 };
 
 /// What happens on this rank. `right`: what its call gives where all make it.
 Outcome disagree(Communicator& group, const Call& ours, const std::vector<std::byte>& right,
                  Memory& memory, const std::string& what, Report& report) {
   const std::string here = fmt::format("{}, rank {}", what, group.rank());
+  const Stopwatch watch;
   Status failure = make(group, ours, memory);
   if (failure.ok()) report.expect(memory.out == right, here + ": success, and wrong data");
   for (int i = 0; i < calls_max && failure.ok(); ++i) {
     failure = failure_of([&] { group.barrier({.timeout = timeout}); });
   }
+  const Duration elapsed = watch.elapsed();
   report.expect(!failure.ok(), here + ": the communicator goes on");
   const Status later = failure_of([&] { group.barrier({.timeout = timeout}); });
   report.expect(!later.ok(), here + ": the communicator goes on behind a failure");
@@ -147,12 +153,24 @@ Outcome disagree(Communicator& group, const Call& ours, const std::vector<std::b
   const std::string text = failure.to_string();
   const bool names_both = text.find(", and rank ") != std::string::npos;
   report.expect(names_both, fmt::format("{}: not both calls are named: {}", here, text));
-  return {.names_both = names_both};
+  return {.names_both = names_both, .nanoseconds = elapsed.count()};
 }
 
 struct Tally {
   int pairs = 0;
-  int told = 0;  // every rank names both calls
+  int told = 0;                      // every rank names both calls
+  std::vector<std::int64_t> delays;  // until the last rank knows, in nanoseconds
+
+  void print() {
+    std::ranges::sort(delays);
+    const auto milliseconds = [&](std::size_t percent) {
+      return static_cast<double>(delays[(delays.size() - 1) * percent / 100]) / 1e6;
+    };
+    std::printf(
+        "%d pairs of calls: every rank names both in %d, after %.1f ms (p50), %.1f (p99), "
+        "%.1f (max)\n",
+        pairs, told, milliseconds(50), milliseconds(99), milliseconds(100));
+  }
 };
 
 void check_pair(Communicator& world, int odd, const Call& first, const Call& second, Memory& memory,
@@ -174,6 +192,7 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
       std::span(reinterpret_cast<std::uint8_t*>(all.data()), all.size() * sizeof outcome));
   ++tally.pairs;
   tally.told += std::ranges::all_of(all, &Outcome::names_both) ? 1 : 0;
+  tally.delays.push_back(std::ranges::max(all, {}, &Outcome::nanoseconds).nanoseconds);
 }
 
 /// One rank makes one call less, and leaves. `together`: so many all have made.
@@ -256,8 +275,6 @@ int main(int argc, char** argv) {
     }
   }
   check_messages(world, report);
-  if (world.rank() == 0) {
-    std::printf("%d pairs of calls: every rank names both in %d\n", tally.pairs, tally.told);
-  }
+  if (world.rank() == 0) tally.print();
   return report.status();
 }

@@ -106,6 +106,8 @@ def expected(fault: str, victim: int, call: int) -> str:
 
 
 class Faults(unittest.TestCase):
+    found = 0
+
     def check(self, fault: str, dice: random.Random) -> None:
         ranks = dice.choice([3, 4, 5])
         victim, calls = dice.randrange(ranks), dice.randrange(2, 60)
@@ -125,6 +127,7 @@ class Faults(unittest.TestCase):
                     if is_any and all(rank["state"] == "done" for rank in others):
                         fault = "kill, and nobody waits"
                 self.assertRegex(world["verdict"][0], expected(fault, victim, calls), world)
+            self.found += 1
 
     def test_each_is_found(self) -> None:
         print(f"seed {SEED}", flush=True)
@@ -132,6 +135,7 @@ class Faults(unittest.TestCase):
         kinds = ["kill at any moment", "kill", "stop", "late", "leave", "other"]
         for number in range(FAULTS):
             self.check(kinds[number % len(kinds)], dice)
+        print(f"{self.found} of {FAULTS} faults", flush=True)
 
     def test_a_message_that_was_never_sent(self) -> None:
         with Job(3, "silent", 1, 4) as job:
@@ -299,5 +303,6 @@ class Launcher(unittest.TestCase):
 
 if __name__ == "__main__":
     HOCKET, TRACED = sys.argv[1:3]
-    SEED = int(sys.argv[3]) if len(sys.argv) > 3 else SEED
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    SEED = next((int(word) for word in sys.argv[3:] if word.isdigit()), SEED)
+    names = [word for word in sys.argv[3:] if not word.isdigit()]
+    unittest.main(argv=[sys.argv[0], *names], verbosity=2)

@@ -2,7 +2,7 @@
 // All ranks of a world run it; the test that starts them does harm to one.
 //
 // rank WORK [--count N] [--idle] [--ballast MIB] [--fork]
-//   WORK       an operation, "messages", or "mixed": all of them in turn
+//   WORK       an operation, "messages", "mixed": all of them in turn, or "nothing"
 //   --idle     every second rank waits for a message that never comes, and the others work
 //   --ballast  memory that the process has written to
 //   --fork     a child lives beside it
@@ -76,6 +76,7 @@ class Worker {
   void work(std::string_view kind, std::uint64_t turn) {
     if (kind == "mixed") return work(kinds[turn % std::size(kinds)], turn);
     if (kind == "messages") return pass_on();
+    if (kind == "nothing") return std::this_thread::sleep_for(1h);
     for (int i = 0; i <= static_cast<int>(CollectiveKind::exscan); ++i) {
       if (name(static_cast<CollectiveKind>(i)) == kind) return run(static_cast<CollectiveKind>(i));
     }

@@ -2,9 +2,10 @@
 """What all ranks are told when one of them dies, stops or is cut off; and that they are told nothing
 when nothing has happened.
 
-    reliability_test.py RANK-PROGRAM [--long] [--write docs/reliability.md]
+    reliability_test.py BUILD-FOLDER [--long] [--write docs/reliability.md]
 
-Without --long each kind of harm is done a few times. --write makes the page of what was measured.
+Without --long each kind of harm is done a few times. With it, all that docs/reliability.md says is
+measured; --write makes that page of it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "integration"))
 from surroundings import environment, free_port  # noqa: E402
+from figures import SECTIONS  # noqa: E402
 
 PATIENCE_S = 60  # for what takes a moment on a machine that has nothing else to do
 SLACK_S = 2  # of a test, beyond what is promised: the machine may be busy
@@ -368,28 +370,43 @@ HEAD = ("| what happens | worlds | name the rank | and operation, step | one sto
         "|---|---|---|---|---|---|---|\n")
 
 
-def page(rows: list[str]) -> str:
-    return f"""# Reliability
+def page(sections: dict[str, str]) -> str:
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False,
+                            cwd=Path(__file__).parent).stdout.strip()
+    begin = f"""# Reliability
 
-What the other ranks are told when a rank dies, stops or is cut off. This page is written by
-`python3 tests/reliability/reliability_test.py build/tests/reliability/rank --long --write docs/reliability.md`
-on a machine with {os.cpu_count()} processors ({platform.system()} {platform.release().split('-')[0]}), all ranks on it, over TCP.
+What Hocket promises when ranks die, stop, are cut off or disagree, as it was measured. This page is written by
+`python3 tests/reliability/reliability_test.py build --long --write docs/reliability.md`; this one on {time.strftime("%Y-%m-%d")}
+from commit {commit}, on a machine with {os.cpu_count()} processors ({platform.system()} {platform.release().split("-")[0]}), all ranks on it,
+over TCP. [Decision 0025](decisions/0025-one-story.md) says how it works.
+"""
+    return "\n".join([begin, *(f"## {heading}\n\n{text}\n" for heading, text in sections.items())])
 
-Each world works until harm is done to one rank at a random moment. *Name the rank* counts the survivors that name it;
+
+DEATHS = """Each world works until harm is done to one rank at a random moment. *Name the rank* counts the survivors that name it;
 *one story* the worlds in which all of them, also those in no operation, are told the same in the same words. The time is
 from the moment when the connections of a killed process are closed, or from that at which a rank is stopped or cut off,
 to the error in the program. *Limit* is `HOCKET_FAILURE_TIMEOUT`. All results of successful operations were right, and no
 buffer was written to after its operation had failed. A rank that is stopped goes on later, and is told that it counts as lost.
 
-{HEAD}{chr(10).join(rows)}
-
-[Decision 0025](decisions/0025-one-story.md) says how it works.
 """
+
+
+def measure_others(build: Path) -> tuple[dict[str, str], bool]:
+    """By heading; and whether anything is wrong."""
+    sections, failed = {}, False
+    for heading, measure in SECTIONS.items():
+        print(f"\n{heading}", flush=True)
+        lines, wrong = measure(build)
+        sections[heading] = "\n".join(lines)
+        print(sections[heading], *(f"WRONG {each}" for each in wrong), sep="\n", flush=True)
+        failed |= bool(wrong)
+    return sections, failed
 
 
 def main() -> int:
     parser = argparse.ArgumentParser()
-    parser.add_argument("program")
+    parser.add_argument("build", type=Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--seed", type=int, default=int(time.time()))
@@ -407,7 +424,7 @@ def main() -> int:
             print(f"skipped: {scenario.name}: network namespaces need root, ip and tc", flush=True)
             continue
         run: Callable[[str, Scenario, random.Random], Findings] = let_be if scenario.is_harmless() else do_harm
-        findings = run(arguments.program, scenario, dice)
+        findings = run(str(arguments.build / "tests/reliability/rank"), scenario, dice)
         rows.append(row(scenario, findings))
         print(rows[-1], flush=True)
         is_kill = scenario.harm == "kill" or scenario.is_harmless()
@@ -417,8 +434,13 @@ def main() -> int:
         for each in findings.wrong[:5]:
             print(f"WRONG {scenario.name}: {each}", flush=True)
         failed |= bool(findings.wrong)
-    if arguments.write and is_whole and not failed:
-        arguments.write.write_text(page(rows), encoding="utf-8")
+    sections = {"Ranks that die, stop or are cut off": f"{DEATHS}{HEAD}" + "\n".join(rows)}
+    if arguments.long and is_whole:
+        others, is_wrong = measure_others(arguments.build)
+        sections |= others
+        failed |= is_wrong
+    if arguments.write and arguments.long and is_whole and not failed:
+        arguments.write.write_text(page(sections), encoding="utf-8")
     return 1 if failed else 0
 
 
