@@ -29,7 +29,7 @@ struct Meaning {
   std::string_view hint;
 };
 constexpr std::array meanings{
-    Meaning{StatusCode::peer_lost, "is lost", "it left the communicator",
+    Meaning{StatusCode::peer_lost, "is lost", "it left the communicator, or hears no other rank",
             "find out why its process ended, or whether the network between the ranks works"},
     Meaning{StatusCode::timeout, "did not take part in time", "its deadline passed",
             "check that the named rank calls the same operations in the same order, and is not "

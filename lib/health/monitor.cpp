@@ -141,6 +141,7 @@ Monitor::~Monitor() {
 Status Monitor::connect(const std::vector<Contact>& contacts) {
   std::vector<Watch::Peer> peers(options_.size);
   for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
+    peers[rank].process = contacts[rank].process;
     if (rank == options_.rank) continue;
     auto peer = peer_of(contacts[rank], rank);
     if (!peer.ok()) return peer.status();

@@ -21,15 +21,20 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int beats_in_timeout = 8;
+constexpr int silence_to_call = 2;  // of all others, in beats
 constexpr Duration redial_pause_min = 5ms;
 constexpr Duration redial_pause_max = 1s;
 constexpr Duration memory_pause = 10ms;  // while there is no memory
 /// Of a rank that takes a connection and says nothing: it may still be starting.
 constexpr Duration greeting_silence_max = limits::handshake_timeout + 1s;
 
+constexpr std::string_view cut_off_hint =
+    "check what drops packets to its host, such as a firewall or a route";
+
 /// The first byte of each message.
 enum class Message : char {
   beat = 'b',
+  call = 'c',      // whoever hears it gives a sign of life
   notice = 'n',    // what a rank has noticed, or passes on
   decision = 'v',  // what was decided about the receiver
   question = 'q',
@@ -55,6 +60,7 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
       tick_timer_(reactor.io()),
+      of_all_(beat_, monotonic_clock().now()),
       story_(options.rank, options.size, wards, *this) {
   for (Fd& each : listeners) {
     doors_.push_back(
@@ -263,7 +269,9 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   if (!place || message.empty()) return;
   const std::uint32_t rank = place->rank;
   Contact& contact = contacts_[rank];
-  if (contact.silence) contact.silence->hear(monotonic_clock().now());
+  const Instant now = monotonic_clock().now();
+  if (contact.silence) contact.silence->hear(now);
+  of_all_.hear(now);
   const std::string_view content = message.substr(1);
   const auto kind = static_cast<Message>(message.front());
   if (kind == Message::notice || kind == Message::decision) {
@@ -284,6 +292,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
     if (question.ok() && question->to < options_.size) ask(*question);
     return;
   }
+  if (kind == Message::call) line.send(message_of(Message::beat));
   if (kind == Message::line_ends) contact.ways[place->way].ends_alone = true;
   if (kind != Message::leaving) return;
   contact.state = State::left;
@@ -313,6 +322,7 @@ Instant Watch::work_until(Instant now) {
   if (next_beat_ <= now) {
     if (next_beat_ != Instant() && now - next_beat_ > beat_) was_late_ = now;
     send_beats();
+    call_anybody(now);
     next_beat_ = now + beat_;
   }
   // Last: who is found silent by it has to be looked into.
@@ -339,7 +349,10 @@ void Watch::send_beats() {
 /// When to look next.
 Instant Watch::listen_for_silence(Instant now) {
   Instant next = Instant::max();
-  for (const std::uint32_t rank : neighbours()) {
+  const Neighbours nearest = neighbours();
+  // Who hears nobody at all has lost the network himself, where there are several others.
+  const bool is_deaf = nearest.size() > 1 && of_all_.look(now) >= options_.failure_timeout / 2;
+  for (const std::uint32_t rank : nearest) {
     Contact& contact = contacts_[rank];
     if (!contact.silence) continue;
     const Duration longest = contact.was_ready
@@ -347,12 +360,22 @@ Instant Watch::listen_for_silence(Instant now) {
                                  : std::max(options_.failure_timeout, greeting_silence_max);
     const Duration lasted = contact.silence->look(now);
     if (lasted >= longest) {
-      note_silence(rank, lasted);
+      is_deaf&& contact.was_ready ? note_deafness(lasted) : note_silence(rank, lasted);
     } else {
       next = std::min(next, now + (longest - lasted));
     }
   }
   return next;
+}
+
+/// Neighbours are not heard any more: is anybody else?
+void Watch::call_anybody(Instant now) {
+  if (of_all_.look(now) < silence_to_call * beat_) return;
+  const std::string call = message_of(Message::call);
+  for (const auto& [line, place] : places_) {
+    const Way& way = contacts_[place.rank].ways[place.way];
+    if (way.is_ready()) way.line->send(call);
+  }
 }
 
 // --- what happened ---
@@ -378,10 +401,28 @@ void Watch::note_silence(std::uint32_t rank, Duration lasted) {
   take_notice(notice, {});
 }
 
+void Watch::note_deafness(Duration lasted) {
+  Notice notice = notice_of(Finding::cut_off, options_.rank);
+  notice.what = fmt::format("{} receives nothing from other ranks: no sign of life for {}",
+                            name_of(options_.rank),
+                            format_duration(std::chrono::round<std::chrono::milliseconds>(lasted)));
+  notice.hint = std::string(cut_off_hint);
+  take_notice(notice, {});
+}
+
 void Watch::note_death(std::uint32_t rank, const Status& why) {
   Notice notice = story_.death_of(rank, universal_time());
   notice.what = fmt::format("{} has died: {}", name_of(rank), why.what());
   notice.hint = "see its own output and the system's log of its host for why its process ended";
+  take_notice(notice, {});
+}
+
+void Watch::note(Notice notice) {
+  // What another rank did begins with its number; people look for its process.
+  const std::string rank = fmt::format("rank {} ", notice.culprit);
+  if (notice.culprit < options_.size && notice.what.starts_with(rank)) {
+    notice.what.replace(0, rank.size() - 1, name_of(notice.culprit));
+  }
   take_notice(notice, {});
 }
 
@@ -400,7 +441,7 @@ void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from)
     Notice reply = notice_of(Finding::cut_off, notice.origin);
     reply.what = fmt::format("{} receives nothing: it reported {} as lost, which is alive",
                              name_of(notice.origin), name_of(options_.rank));
-    reply.hint = "check what drops packets to its host, such as a firewall or a route";
+    reply.hint = std::string(cut_off_hint);
     story_.take(reply, {}, now);
   }
   tick();  // which has another time to keep now

@@ -47,7 +47,7 @@ class Watch final : public link::LineHost, private StoryHost {
   /// Begins to dial the others.
   void connect(std::vector<Peer> peers);
   /// This rank has found it out.
-  void note(Notice notice) { take_notice(notice, {}); }
+  void note(Notice notice);
   /// Sends it on its way, or lets this rank compare.
   void ask(const Question& question);
   /// If that rank turns out to have died: this is an operation in which it was noticed.
@@ -83,6 +83,7 @@ class Watch final : public link::LineHost, private StoryHost {
     void add(std::uint32_t rank) noexcept {
       if (count_ == 0 || ranks_[0] != rank) ranks_[count_++] = rank;
     }
+    [[nodiscard]] std::size_t size() const noexcept { return count_; }
     [[nodiscard]] const std::uint32_t* begin() const noexcept { return ranks_.data(); }
     [[nodiscard]] const std::uint32_t* end() const noexcept { return ranks_.data() + count_; }
 
@@ -118,10 +119,12 @@ class Watch final : public link::LineHost, private StoryHost {
   void arm_ticks(Instant next);
   void send_beats();
   [[nodiscard]] Instant listen_for_silence(Instant now);
+  void call_anybody(Instant now);
 
   [[nodiscard]] bool was_heard(Instant now) const noexcept;
   [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
   void note_silence(std::uint32_t rank, Duration lasted);
+  void note_deafness(Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
   void spread(const Notice& notice, std::optional<std::uint32_t> except) override;
@@ -138,6 +141,7 @@ class Watch final : public link::LineHost, private StoryHost {
   asio::steady_timer tick_timer_;
   std::map<const link::Line*, Place> places_;
   std::string question_message_;  // kept, because questions are asked in the midst of operations
+  Silence of_all_;                // since anybody was heard
   Instant next_beat_ = {};
   Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
   Story story_;

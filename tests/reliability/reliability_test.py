@@ -31,6 +31,7 @@ from surroundings import environment, free_port  # noqa: E402
 from figures import SECTIONS  # noqa: E402
 
 PATIENCE_S = 60  # for what takes a moment on a machine that has nothing else to do
+CUT_S = 0.3  # by which a host should be cut off on all sides
 SLACK_S = 2  # of a test, beyond what is promised: the machine may be busy
 TOLD = re.compile(r"^told (\d+) ([^|]*)\|(-?\d+)\|", re.MULTILINE)
 
@@ -42,7 +43,7 @@ class Scenario:
     name: str
     ranks: int
     words: list[str]
-    harm: str  # "kill", "stop", "out", "both", "partition"; or what must do no harm:
+    harm: str  # "kill", "stop", "stop two", "out", "in", "both", "partition"; or what must do no harm:
     # "pause", "slow", "link"
     times: int = 1
     timeout_s: float = 2.0
@@ -52,7 +53,7 @@ class Scenario:
         return self.harm in {"pause", "slow", "link"}
 
     def needs_networks(self) -> bool:
-        return self.harm in {"out", "both", "partition", "link"}
+        return self.harm in {"out", "in", "both", "partition", "link"}
 
 
 @dataclass(slots=True)
@@ -200,15 +201,18 @@ def harm(world: World, scenario: Scenario, victim: int, networks: Networks | Non
         for other in others:
             if scenario.harm == "partition" and (other < 2) == (victim < 2):
                 continue
-            networks.drop(victim, other)
+            if scenario.harm != "in":
+                networks.drop(victim, other)
             if scenario.harm != "out":
                 networks.drop(other, victim)
+        if time.time() - began > CUT_S:
+            print(f"(to cut it off took {time.time() - began:.2f} s)", flush=True)
     return began
 
 
 # By what is done, what they say of the rank.
-WORDS = {"kill": "has died", "stop": "is lost", "out": "is lost", "both": "is lost",
-         "partition": "is lost"}
+WORDS = {"kill": "has died", "stop": "is lost", "stop two": "is lost", "out": "is lost",
+         "in": "receives nothing|hears no other rank", "both": "is lost", "partition": "is lost"}
 
 
 def judge(findings: Findings, told: list[str], victims: set[int], words: str, began: float,
@@ -226,7 +230,7 @@ def judge(findings: Findings, told: list[str], victims: set[int], words: str, be
         reason = next((line for line in text.splitlines() if "; found by " in line), "")
         # The number of the rank is that in the communicator, and so not the same in all of them.
         stories[re.sub(r" \(peer \d+", " (peer", reason)] += 1
-        is_named = any(f" rank {victim} (pid " in reason for victim in victims) and words in reason
+        is_named = any(f" rank {victim} (pid " in reason for victim in victims) and bool(re.search(words, reason))
         is_message = "recv from" in reason or "send to" in reason
         is_placed = is_named and ("step " in reason or is_message)
         findings.named += is_named
@@ -263,6 +267,14 @@ def do_harm_once(world: World, scenario: Scenario, dice: random.Random, networks
         for side, others in (({0, 1}, {2, 3, 4}), ({2, 3, 4}, {0, 1})):
             judge(findings, [world.end(rank, patience) for rank in side], others, "is lost", began)
         findings.worlds += 1  # two by now
+        return
+    if scenario.harm == "stop two":  # the neighbours of all others
+        victims = {first := dice.randrange(2), first + 2}
+        began = time.time()
+        for victim in victims:
+            os.kill(world.pids[victim], signal.SIGSTOP)
+        told = [world.end(rank, patience) for rank in range(scenario.ranks) if rank not in victims]
+        judge(findings, told, victims, WORDS[scenario.harm], began)
         return
     # An idle rank has no part in the operation that the others are to name.
     victim = dice.randrange(0, scenario.ranks, 2 if "--idle" in scenario.words else 1)
@@ -339,10 +351,11 @@ def scenarios(is_long: bool) -> list[Scenario]:
         limit = f"{timeout:g} s"
         listed += [
             Scenario(f"SIGSTOP, limit {limit}", 4, ["mixed"], "stop", some, timeout),
+            Scenario(f"SIGSTOP of two at once, limit {limit}", 4, ["mixed"], "stop two", few, timeout),
             Scenario(f"SIGSTOP, half idle, limit {limit}", 6, ["mixed", "--idle"], "stop", few, timeout),
         ]
     for timeout in (0.25, 1.0, 2.0) if is_long else (1.0,):
-        for way, words in (("out", "what it sends"), ("both", "traffic in both directions")):
+        for way, words in (("out", "what it sends"), ("in", "what is sent to it"), ("both", "traffic in both directions")):
             listed.append(Scenario(f"a host cut off, {words} is dropped, limit {timeout:g} s", 4,
                                    ["mixed"], way, few, timeout))
         listed.append(Scenario(f"3 hosts cut off from 2 others, limit {timeout:g} s", 5, ["mixed"],
