@@ -1,6 +1,5 @@
 #include "hocket/communicator.hpp"
 
-#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -109,11 +108,12 @@ Communicator Communicator::dup() {
 Communicator join(const JoinOptions& options) {
   return comm::as_errors([&] {
     const auto context = value_of(comm::make_context(options), "join");
-    std::vector<std::uint32_t> members(static_cast<std::size_t>(context->world.size));
-    std::iota(members.begin(), members.end(), 0U);
-    return Communicator(comm::make_group(context, 0, std::move(members),
-                                         static_cast<std::uint32_t>(context->world.rank),
-                                         options.operation_timeout));
+    const world::World& world = context->world;
+    return Communicator(
+        comm::make_group(context,
+                         comm::Membership::of_world(static_cast<std::uint32_t>(world.rank),
+                                                    static_cast<std::uint32_t>(world.size)),
+                         options.operation_timeout));
   });
 }
 

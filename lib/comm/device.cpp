@@ -154,12 +154,12 @@ device::Group& Group::devices() {
     const device::OffloadKind* const offload =
         process_config().get(variables::nccl) ? device::built_in_offload() : nullptr;
     devices_ = std::make_unique<Devices>(
-        *this, std::make_unique<Group>(context_, id_ | twin_bit, members_, place_.rank, timeout_),
-        device::GroupOptions{.seat = {.rank = place_.rank, .size = place_.size},
+        *this, std::make_unique<Group>(context_, members_.twin(), timeout_),
+        device::GroupOptions{.seat = {.rank = place().rank, .size = place().size},
                              .host = host_of_devices(),
                              .offload = offload,
                              .slot_bytes = std::max<std::size_t>(limits::staging_slot_bytes,
-                                                                 std::size_t{place_.size} * 64),
+                                                                 std::size_t{place().size} * 64),
                              .allows_gpudirect = process_config().get(variables::gpudirect)});
   }
   return devices_->group;
@@ -176,9 +176,9 @@ Result<device::Operation*> Group::begin_on_device(const Collective& collective, 
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
-  if (Status status = comm::check(collective, place_); !status.ok()) return refused(status);
+  if (Status status = comm::check(collective, place()); !status.ok()) return refused(status);
   if (plan::reduces(operation_of(collective.kind))) {
-    const auto reduction = make_reduction(collective, place_.size);
+    const auto reduction = make_reduction(collective, place().size);
     if (!reduction.ok()) return refused(reduction.status());
   }
   if (Status status = engine().failure_of(group_); !status.ok()) return refused(status);
@@ -212,8 +212,8 @@ Status Group::explain(const device::Operation& operation, const Status& first) c
   return explained(why, [&] {
     const std::string_view kind = name(operation.collective.kind);
     return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
-                                          place_.rank, place_.size))
-        .with_rank(static_cast<int>(place_.rank))
+                                          place().rank, place().size))
+        .with_rank(static_cast<int>(place().rank))
         .with_peer(why.peer())
         .with_step(why.step())
         .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))

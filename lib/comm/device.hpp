@@ -26,7 +26,7 @@ class Twin final : public device::HostSide {
                              Deadline deadline) override;
   [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory,
                                               int dma_buf) override {
-    return engine().register_device_memory(memory, dma_buf, twin_->others());
+    return engine().register_device_memory(memory, dma_buf, twin_->members().others());
   }
   [[nodiscard]] Status watch() override { return twin_->open_watch(); }
   [[nodiscard]] Status loss(Instant now) override;

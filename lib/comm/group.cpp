@@ -23,27 +23,23 @@ std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
 
 }  // namespace
 
-Group::Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std::uint32_t> members,
-             std::uint32_t rank, Duration timeout)
+Group::Group(std::shared_ptr<Context> context, Membership members, Duration timeout)
     : context_(std::move(context)),
-      id_(id),
       members_(std::move(members)),
-      place_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())},
       timeout_(timeout),
-      planner_(place_, ranks_per_host(*context_, members_.size()), context_->selector,
+      planner_(place(), ranks_per_host(*context_, place().size), context_->selector,
                [this](const engine::Port& port) { return open(port); }) {
-  group_.lanes = lanes_of(id_);
-  group_.record_id = (id_ & ~twin_bit) << 32 | members_.front();
-  if ((id_ & twin_bit) != 0) group_.record_id |= record::device_bit;
-  group_.members = members_;
+  group_.lanes = Membership::lanes_of(members_.id());
+  group_.record_id = members_.record_id();
+  group_.members = members_.members();
   if (context_->recorder != nullptr)
-    context_->recorder->add_group(group_.record_id, rank, place_.size);
+    context_->recorder->add_group(group_.record_id, place().rank, place().size);
   if (context_->monitor == nullptr) return;
   group_.observer = this;
   watched_ = std::make_unique<health::WatchedGroup>();
-  watched_->id = id_;
-  watched_->members = members_;
-  watched_->fail = [this](const Status& why) { engine().abort(group_, in_group(why)); };
+  watched_->id = members_.id();
+  watched_->members = members_.members();
+  watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
   watched_->compare = [this](const health::Question& question) { compare(question); };
   context_->monitor->add(*watched_);
 }
@@ -57,27 +53,20 @@ Group::~Group() {
 
 Status Group::inherited() { return inherited_status("a communicator"); }
 
-std::vector<std::uint32_t> Group::others() const {
-  std::vector<std::uint32_t> others = members_;
-  others.erase(others.begin() + place_.rank);
-  return others;
-}
-
 Status Group::fail_by_exception(std::string_view operation) noexcept {
   const Status why = status_of_exception();
   engine().fail(group_, why);
   return explained(why, [&] {
     return Status(why)
-        .with_rank(static_cast<int>(place_.rank))
+        .with_rank(static_cast<int>(place().rank))
         .with_operation(std::string(operation));
   });
 }
 
 Result<ChannelId> Group::open(const engine::Port& port) {
-  const std::uint64_t key = std::uint64_t{port.peer} << lane_bits | port.lane;
+  const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
-  const std::uint64_t lane = id_ << lane_bits | port.lane;
-  auto channel = engine().open(group_, members_[port.peer], lane);
+  auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(port.lane));
   if (channel.ok()) channels_.emplace(key, *channel);
   return channel;
 }
@@ -90,7 +79,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
-  if (Status status = comm::check(collective, place_); !status.ok()) return refused(status);
+  if (Status status = comm::check(collective, place()); !status.ok()) return refused(status);
   auto plan = planner_.find(collective);
   if (!plan.ok()) return refused(cause_of(plan.status()));
   operation.plan = std::move(*plan);
@@ -106,7 +95,7 @@ Status Group::plan(const Collective& collective, Operation& operation) {
   if (!is_barrier && !plan::reduces(operation.plan->signature.operation)) return {};
   auto reduction = is_barrier
                        ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
-                       : make_reduction(collective, place_.size);
+                       : make_reduction(collective, place().size);
   if (!reduction.ok()) return refused(reduction.status());
   operation.task.reduction = *reduction;
   if (!is_barrier) operation.task.tag = operation.task.tag.with(collective.reduction.op);
@@ -155,9 +144,10 @@ void Group::on_failure(const engine::Failure& failure) noexcept {
     if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
     return Status();
   }));
-  const int awaited = failure.awaited < 0
-                          ? -1
-                          : static_cast<int>(members_[static_cast<std::size_t>(failure.awaited)]);
+  const int awaited =
+      failure.awaited < 0
+          ? -1
+          : static_cast<int>(members_.in_world(static_cast<std::uint32_t>(failure.awaited)));
   context_->monitor->report(*watched_, {.why = why,
                                         .operation = std::move(operation),
                                         .awaited = awaited,
@@ -169,9 +159,9 @@ Status Group::in_world(const engine::Failure& failure) const {
   Status why = group_.in_world(failure.why);
   const bool is_of_engine = !failure.is_second_hand && (why.code() == StatusCode::mismatch ||
                                                         why.code() == StatusCode::timeout);
-  if (!is_of_engine || id_ == 0) return why;
+  if (!is_of_engine || members_.is_of_world()) return why;
   return Status(why.code(),
-                fmt::format("{} (ranks of a communicator of {})", why.what(), place_.size))
+                fmt::format("{} (ranks of a communicator of {})", why.what(), place().size))
       .with_peer(why.peer())
       .with_step(why.step())
       .with_hint(std::string(why.hint()));
@@ -179,19 +169,21 @@ Status Group::in_world(const engine::Failure& failure) const {
 
 /// Under the engine's lock.
 void Group::on_stall(const engine::Stall& stall) noexcept {
-  context_->monitor->ask(
-      {.to = members_[stall.awaited], .communicator = id_, .index = stall.index, .tag = stall.tag});
+  context_->monitor->ask({.to = members_.in_world(stall.awaited),
+                          .communicator = members_.id(),
+                          .index = stall.index,
+                          .tag = stall.tag});
   const Duration limit = context_->stall_warning;
   if (limit <= Duration::zero() || stall.age < limit || warned_of_ == stall.number) return;
   warned_of_ = stall.number;
   static_cast<void>(described([&] {
-    context_->monitor->warn(
-        fmt::format("rank {}: {} #{} has waited for rank {}{} in step {}, {} after it was called; "
-                    "`hocket trace` "
-                    "on the ranks' hosts shows what they do",
-                    context_->world.rank, engine::describe_call(stall.tag), stall.number,
-                    members_[stall.awaited], id_ == 0 ? "" : " of the world", stall.step,
-                    format_duration(std::chrono::round<std::chrono::milliseconds>(stall.age))));
+    context_->monitor->warn(fmt::format(
+        "rank {}: {} #{} has waited for rank {}{} in step {}, {} after it was called; "
+        "`hocket trace` "
+        "on the ranks' hosts shows what they do",
+        context_->world.rank, engine::describe_call(stall.tag), stall.number,
+        members_.in_world(stall.awaited), members_.is_of_world() ? "" : " of the world", stall.step,
+        format_duration(std::chrono::round<std::chrono::milliseconds>(stall.age))));
     return Status();
   }));
 }
@@ -200,23 +192,16 @@ void Group::on_stall(const engine::Stall& stall) noexcept {
 /// different operations: no message between them tells.
 void Group::compare(const health::Question& question) {
   const auto ours = group_.calls.at(question.index);
-  const auto found = std::ranges::find(members_, question.from);
-  if (!ours || *ours == question.tag || found == members_.end()) return;
-  const auto peer = static_cast<std::uint32_t>(found - members_.begin());
-  engine().abort(group_, engine::disagreement(*ours, question.tag, place_.rank, peer));
-}
-
-Status Group::in_group(Status why) const noexcept {
-  const auto found = std::ranges::find(members_, static_cast<std::uint32_t>(why.peer()));
-  if (why.peer() < 0 || found == members_.end()) return why;
-  return std::move(why).with_peer(static_cast<int>(found - members_.begin()));
+  const auto peer = members_.rank_of(question.from);
+  if (!ours || *ours == question.tag || !peer) return;
+  engine().abort(group_, engine::disagreement(*ours, question.tag, place().rank, *peer));
 }
 
 Status Group::cause_of(const Status& why, bool expects_failure) const noexcept {
   Status cause = why;
   if (watched_ != nullptr && !health::is_local_failure(why.code())) {
     Status found = context_->monitor->cause_of(*watched_, expects_failure);
-    if (!found.ok()) cause = in_group(std::move(found));
+    if (!found.ok()) cause = members_.in_group(std::move(found));
   }
   const bool has_failed = !context_->engine->failure_of(group_).ok();  // else it goes on
   if (has_failed && context_->recorder != nullptr) {
@@ -231,8 +216,8 @@ Status Group::explain(const Operation& operation, const Status& first) const noe
     const std::string_view kind = plan::name(operation.plan->signature.operation);
     return Status(why.code(),
                   fmt::format("{} by {} failed on rank {} of {}", kind,
-                              operation.plan->choice.algorithm->name, place_.rank, place_.size))
-        .with_rank(static_cast<int>(place_.rank))
+                              operation.plan->choice.algorithm->name, place().rank, place().size))
+        .with_rank(static_cast<int>(place().rank))
         .with_peer(why.peer())
         .with_step(why.step())
         .with_operation(fmt::format("{} #{}", kind, operation.number))
@@ -245,7 +230,7 @@ void Group::abort(std::string_view reason) noexcept {
     return Status(StatusCode::aborted,
                   reason.empty() ? "the communicator was aborted"
                                  : fmt::format("the communicator was aborted: {}", reason))
-        .with_rank(static_cast<int>(place_.rank));
+        .with_rank(static_cast<int>(place().rank));
   });
   // First, so that those who wait here need not find out what happened.
   if (watched_ != nullptr) context_->monitor->conclude(*watched_, why);
@@ -265,8 +250,8 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
   const Status why = cause_of(status, status.code() == StatusCode::peer_lost);
   return explained(why, [&] {
     return Status(why.code(),
-                  fmt::format("{} failed on rank {} of {}", name, place_.rank, place_.size))
-        .with_rank(static_cast<int>(place_.rank))
+                  fmt::format("{} failed on rank {} of {}", name, place().rank, place().size))
+        .with_rank(static_cast<int>(place().rank))
         .with_peer(why.peer())
         .with_operation(fmt::format("{} #{}", name, number))
         .caused_by(why);
@@ -275,8 +260,8 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
 
 Status Group::meet(std::uint64_t number, Duration timeout) {
   const auto name_of = [&](int rank) {
-    const std::uint32_t of_world = members_[static_cast<std::size_t>(rank)];
-    return fmt::format("rank {} ({})", rank, context_->processes[of_world]);
+    return fmt::format("rank {} ({})", rank,
+                       context_->processes[members_.in_world(static_cast<std::uint32_t>(rank))]);
   };
   const auto list = [&](std::span<const int> ranks) {
     constexpr std::size_t named_max = 8;
@@ -288,7 +273,7 @@ Status Group::meet(std::uint64_t number, Duration timeout) {
   };
   return call_roll({.store = *context_->world.store,
                     .keys = fmt::format("roll/{:x}/{}/", group_.record_id, number),
-                    .place = place_,
+                    .place = place(),
                     .timeout = timeout,
                     .list = list,
                     .loss = [&] { return engine().failure_of(group_); }});
@@ -306,12 +291,12 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   };
   Wish ours{color, key, 0};
   Status no_id(StatusCode::system_error, "rank 0 got no number for it from the store");
-  if (place_.rank == 0) {
+  if (place().rank == 0) {
     const auto id = context_->world.store->add("communicators", 1);
     no_id = id.status();
     ours.id = id.ok() ? *id : -1;
   }
-  std::vector<Wish> wishes(place_.size);
+  std::vector<Wish> wishes(place().size);
   Status status = run({.kind = CollectiveKind::all_gather,
                        .in = &ours,
                        .out = wishes.data(),
@@ -321,28 +306,27 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   if (wishes[0].id < 0) return no_id;
   const auto id = static_cast<std::uint64_t>(wishes[0].id);
   if (color < 0) {
-    engine().close_lanes(lanes_of(id));
+    engine().close_lanes(Membership::lanes_of(id));
     status = split_devices(color, key, nullptr);
     if (!status.ok()) return status;
     return std::shared_ptr<Group>();
   }
   const auto make_part = [&]() -> Result<std::shared_ptr<Group>> {
     std::vector<std::uint32_t> chosen;  // ranks of this communicator
-    for (std::uint32_t i = 0; i < place_.size; ++i) {
+    for (std::uint32_t i = 0; i < place().size; ++i) {
       if (wishes[i].color == color) chosen.push_back(i);
     }
     std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
-    const auto place =
-        static_cast<std::uint32_t>(std::ranges::find(chosen, place_.rank) - chosen.begin());
-    for (std::uint32_t& rank : chosen) rank = members_[rank];
-    auto part = make_group(context_, id, std::move(chosen), place, timeout_);
+    const auto own =
+        static_cast<std::uint32_t>(std::ranges::find(chosen, place().rank) - chosen.begin());
+    auto part = make_group(context_, members_.part(id, chosen, own), timeout_);
     if (Status failure = split_devices(color, key, part.get()); !failure.ok()) return failure;
     return part;
   };
   try {
     return make_part();
   } catch (...) {
-    engine().close_lanes(lanes_of(id));  // the others may wait for this rank there
+    engine().close_lanes(Membership::lanes_of(id));  // the others may wait for this rank there
     throw;
   }
 }

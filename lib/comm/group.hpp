@@ -16,6 +16,7 @@
 
 #include "base/fd.hpp"
 #include "comm/context.hpp"
+#include "comm/membership.hpp"
 #include "comm/planner.hpp"
 #include "comm/started.hpp"
 #include "device/group.hpp"
@@ -34,10 +35,7 @@ struct Devices;
 /// memory or threads run out, the communicator fails.
 class Group final : private engine::GroupObserver {
  public:
-  /// `members`: ranks of the world, by rank of this communicator; `rank` is this process's. No two
-  /// communicators that share a process have one id.
-  Group(std::shared_ptr<Context> context, std::uint64_t id, std::vector<std::uint32_t> members,
-        std::uint32_t rank, Duration timeout);
+  Group(std::shared_ptr<Context> context, Membership members, Duration timeout);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   ~Group();
@@ -50,12 +48,10 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
   [[nodiscard]] static Status inherited();
 
-  [[nodiscard]] const Place& place() const noexcept { return place_; }
+  [[nodiscard]] const Membership& members() const noexcept { return members_; }
+  [[nodiscard]] const Place& place() const noexcept { return members_.place(); }
   [[nodiscard]] const Context& context() const noexcept { return *context_; }
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
-
-  /// The other members, as ranks of the world.
-  [[nodiscard]] std::vector<std::uint32_t> others() const;
 
   /// Calls begin(), which gives a Status or a Result. What it throws becomes its failure, and the
   /// communicator's: other ranks may have begun what this one can't do.
@@ -114,16 +110,9 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
   /// Fails if this rank has called something else.
   void compare(const health::Question& question);
-  /// With a peer of the world as a rank of this communicator.
-  [[nodiscard]] Status in_group(Status why) const noexcept;
   /// Why the communicator failed, as all its ranks are told; `why` itself if it is this rank's own
   /// affair, is not found out in a moment, or the communicator has not failed.
   [[nodiscard]] Status cause_of(const Status& why, bool expects_failure = false) const noexcept;
-
-  static constexpr unsigned lane_bits = 8;  // of one communicator; its id is above
-  /// Marks the id of a communicator for device memory, which is otherwise that of the communicator
-  /// it belongs to. Ids of split never have this bit.
-  static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
 
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
   [[nodiscard]] Status fail_by_exception(CollectiveKind kind) noexcept {
@@ -144,10 +133,6 @@ class Group final : private engine::GroupObserver {
   [[nodiscard]] Status watch_all();
   [[nodiscard]] Status meet(std::uint64_t number, Duration timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> divide(int color, int key);
-  /// Of the communicator with that id.
-  [[nodiscard]] static engine::Group::Lanes lanes_of(std::uint64_t id) noexcept {
-    return {.first = id << lane_bits, .last = ((id + 1) << lane_bits) - 1};
-  }
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
   [[nodiscard]] Deadline deadline_of(const Options& options, Instant now) const;
@@ -158,9 +143,7 @@ class Group final : private engine::GroupObserver {
 
   const Origin origin_;
   const std::shared_ptr<Context> context_;
-  const std::uint64_t id_;
-  const std::vector<std::uint32_t> members_;
-  const Place place_;
+  const Membership members_;
   const Duration timeout_;
   std::uint64_t operations_ = 0;              // begun
   std::uint64_t monitored_barriers_ = 0;      // likewise

@@ -67,13 +67,13 @@ Status check(const Message& message, const Place& place) {
 
 Status Group::open_mail(std::uint32_t peer) {
   if (mailbox_ == nullptr) {
-    auto mailbox = std::make_unique<engine::Mailbox>(place_.rank, place_.size);
+    auto mailbox = std::make_unique<engine::Mailbox>(place().rank, place().size);
     engine().attach(group_, *mailbox);
     mailbox_ = std::move(mailbox);
   }
   if (mailbox_->is_open(peer)) return {};
-  return engine().open_mail(group_, peer, members_[peer], id_ << lane_bits | letter_lane,
-                            id_ << lane_bits | payload_lane);
+  return engine().open_mail(group_, peer, members_.in_world(peer), members_.lane(letter_lane),
+                            members_.lane(payload_lane));
 }
 
 Status Group::open_watch() {
@@ -82,12 +82,12 @@ Status Group::open_watch() {
 
 Status Group::watch_all() {
   constexpr std::uint32_t few = 64;
-  for (std::uint32_t distance = 1; distance < place_.size;) {
-    for (const std::uint32_t each : {distance, place_.size - distance}) {
-      Status status = open_mail((place_.rank + each) % place_.size);
+  for (std::uint32_t distance = 1; distance < place().size;) {
+    for (const std::uint32_t each : {distance, place().size - distance}) {
+      Status status = open_mail((place().rank + each) % place().size);
       if (!status.ok()) return status;
     }
-    distance = place_.size <= few ? distance + 1 : distance * 2;
+    distance = place().size <= few ? distance + 1 : distance * 2;
   }
   return {};
 }
@@ -97,10 +97,10 @@ Result<engine::Parcel> Group::parcel_of(const Message& message) {
 }
 
 Result<engine::Parcel> Group::parcel(const Message& message) {
-  if (Status status = check(message, place_); !status.ok()) return status;
+  if (Status status = check(message, place()); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;
   const auto peer = static_cast<std::uint32_t>(message.peer);
-  for (std::uint32_t each = 0; each < place_.size; ++each) {
+  for (std::uint32_t each = 0; each < place().size; ++each) {
     if (!is_any && each != peer) continue;
     if (Status status = open_mail(each); !status.ok()) {
       return std::move(status).with_operation(describe(message));
@@ -144,7 +144,7 @@ Status Group::explain(const Message& message, const Status& first) const noexcep
   const bool may_have_died =
       first.code() == StatusCode::peer_lost && first.peer() >= 0 && !engine::is_told_by_peer(first);
   if (may_have_died && watched_ != nullptr) {
-    const auto peer = members_[static_cast<std::size_t>(first.peer())];
+    const auto peer = members_.in_world(static_cast<std::uint32_t>(first.peer()));
     static_cast<void>(described([&] {
       context_->monitor->mention(peer, describe(message));
       return Status();
@@ -153,8 +153,8 @@ Status Group::explain(const Message& message, const Status& first) const noexcep
   const Status why = cause_of(first, may_have_died);
   return explained(why, [&] {
     return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
-                                          place_.rank, place_.size))
-        .with_rank(static_cast<int>(place_.rank))
+                                          place().rank, place().size))
+        .with_rank(static_cast<int>(place().rank))
         .with_peer(why.peer())
         .with_operation(describe(message))
         .caused_by(why);

@@ -1,0 +1,68 @@
+// Who is in a communicator, and which of all communicators it is: what one is made from. A value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "comm/arguments.hpp"
+#include "engine/group.hpp"
+
+namespace hocket::comm {
+
+class Membership {
+ public:
+  /// Of all ranks of a world, in their order.
+  [[nodiscard]] static Membership of_world(std::uint32_t rank, std::uint32_t size);
+  /// Of some of these ranks, in this order; `rank` is this process's among them. No two
+  /// communicators that share a process have one id.
+  [[nodiscard]] Membership part(std::uint64_t id, const std::vector<std::uint32_t>& ranks,
+                                std::uint32_t rank) const;
+  /// The same ranks once more: the communicator by which one on device memory moves what it stages.
+  [[nodiscard]] Membership twin() const;
+
+  /// The same on all members. The world's is 0.
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+  [[nodiscard]] bool is_of_world() const noexcept { return id_ == 0; }
+  /// For records: parts of one split have the same id, but not this number.
+  [[nodiscard]] std::uint64_t record_id() const noexcept;
+  [[nodiscard]] const Place& place() const noexcept { return place_; }
+
+  /// As ranks of the world, by rank.
+  [[nodiscard]] std::span<const std::uint32_t> members() const noexcept { return members_; }
+  [[nodiscard]] std::vector<std::uint32_t> others() const;
+  [[nodiscard]] std::uint32_t in_world(std::uint32_t rank) const { return members_[rank]; }
+  /// Nothing for one that is no member.
+  [[nodiscard]] std::optional<std::uint32_t> rank_of(std::uint32_t in_world) const noexcept;
+  /// With a peer of the world as a rank of this communicator.
+  [[nodiscard]] Status in_group(Status why) const noexcept;
+
+  /// Of the channels between its ranks, the one with this number.
+  [[nodiscard]] std::uint64_t lane(std::uint64_t number) const noexcept {
+    return id_ << lane_bits | number;
+  }
+  /// All of a communicator with that id.
+  [[nodiscard]] static engine::Group::Lanes lanes_of(std::uint64_t id) noexcept {
+    return {.first = id << lane_bits, .last = ((id + 1) << lane_bits) - 1};
+  }
+
+  static constexpr unsigned lane_bits = 8;
+
+ private:
+  /// In the id of a twin. Ids of split never have this bit.
+  static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
+
+  Membership(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t rank)
+      : id_(id),
+        members_(std::move(members)),
+        place_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())} {}
+
+  std::uint64_t id_;
+  std::vector<std::uint32_t> members_;
+  Place place_;
+};
+
+}  // namespace hocket::comm
