@@ -125,11 +125,19 @@ class HOCKET_API Communicator {
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
-  /// A barrier that names the ranks that don't come, and then fails alone: where some have not come
-  /// within the timeout of the rank whose time ends first, it fails with Timeout on all ranks,
-  /// names them all, and the communicator goes on. Who comes later fails in the same words. Slower
-  /// than barrier(), because it goes over the store. The ranks call these in the same order; not in
-  /// any order with other operations, for which it does not wait.
+  /// Waits until all ranks have called it. If some have not come when the first rank's timeout
+  /// ends, it throws Timeout on every rank. The error lists the missing ranks, and peer() is the
+  /// lowest of them. The communicator stays usable.
+  ///
+  /// The nth call on one rank belongs to the nth call on every other rank. A rank that comes after
+  /// the timeout gets the same error at once; the next call is the next barrier. So after a
+  /// Timeout, all ranks must call it again, not only those that were in time.
+  ///
+  /// It does not wait for other operations, and may be called in any order with them. It goes
+  /// through the store, which is slower than barrier(). No value means the communicator's timeout;
+  /// zero means that all other ranks must have come already. If the communicator fails, it throws
+  /// that error. If the store does not answer, only this rank fails, possibly some seconds after
+  /// its timeout and with peer() -1.
   void monitored_barrier(std::optional<std::chrono::nanoseconds> timeout = {});
 
   /// Ends this communicator: operations and messages that are in flight, and all later ones, fail

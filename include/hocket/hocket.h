@@ -246,8 +246,11 @@ HOCKET_API hocket_status hocket_all_gather(hocket_comm* comm, const void* in, vo
 HOCKET_API hocket_status hocket_broadcast(hocket_comm* comm, void* data, size_t count,
                                           hocket_dtype dtype, int32_t root);
 HOCKET_API hocket_status hocket_barrier(hocket_comm* comm);
-/* A barrier that fails alone where ranks don't come within the timeout, and names them all;
- * timeout_ns as in hocket_collective. */
+/* Waits until all ranks have called it. If some have not come when the first rank's timeout ends,
+ * every rank gets HOCKET_TIMEOUT, also one that comes later; hocket_last_error() lists the missing
+ * ranks, and the communicator stays usable. The nth call on one rank belongs to the nth call on
+ * every other, so after a timeout all ranks must call it again. Does not wait for other operations.
+ * timeout_ns 0: the communicator's operation_timeout_ns; HOCKET_NO_WAIT: only looks. */
 HOCKET_API hocket_status hocket_monitored_barrier(hocket_comm* comm, int64_t timeout_ns);
 
 #define HOCKET_ANY_RANK (-1)

@@ -38,7 +38,7 @@ class Group final : private engine::GroupObserver {
   Group(std::shared_ptr<Context> context, Membership members, Duration timeout);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
-  ~Group();
+  ~Group() override;
 
   /// Throws in a child made by fork(), before anything here waits for a lock.
   void check_process() const {

@@ -1,7 +1,6 @@
 #include "comm/roll_call.hpp"
 
 #include <algorithm>
-#include <cstddef>
 #include <string_view>
 #include <vector>
 
@@ -14,24 +13,29 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between two looks for a loss.
+/// How often to check whether the communicator has failed.
 constexpr Duration look_pause = 100ms;
-/// For the store to do what needs no waiting.
-constexpr Duration store_patience = 5s;
-/// The verdict where nobody is missing; any other is the first that is, a space, and the words.
-constexpr std::string_view all = "all";
+/// For a request that the store answers at once, before the next look.
+constexpr Duration request_patience = 1s;
+/// Behind the timeout: for the verdict to be read or written.
+constexpr Duration verdict_patience = 5s;
+/// For all ranks, which have come, to read the verdict.
+constexpr Duration farewell_patience = 2s;
+/// The verdict if nobody is missing. Otherwise it is the lowest missing rank, a space and the
+/// error's text.
+constexpr std::string_view nobody_missing = "all";
 
 struct Keys {
   explicit Keys(const std::string& prefix)
       : came(prefix + "came"),
-        count(prefix + "count"),
         verdict(prefix + "verdict"),
-        left(prefix + "left") {}
+        left(prefix + "left"),
+        all_left(prefix + "all_left") {}
 
-  std::string came;     // the ranks that have, each with a space behind it
-  std::string count;    // of them
-  std::string verdict;  // the first to be written holds
-  std::string left;     // how many ranks know the verdict
+  std::string came;      // the ranks that have come, each followed by a space
+  std::string verdict;   // the first one written counts
+  std::string left;      // how many ranks have read the verdict
+  std::string all_left;  // set when all have, if rank 0 waits for that
 };
 
 std::vector<int> missing(std::string_view came, std::uint32_t size) {
@@ -47,35 +51,68 @@ std::vector<int> missing(std::string_view came, std::uint32_t size) {
   return ranks;
 }
 
-/// Writes it unless there is one. The one that holds.
-Result<std::string> decide(const RollCall& call, const Keys& keys, std::string_view verdict) {
-  auto swap = call.store.compare_set(keys.verdict, "", verdict, store_patience);
+Status status_of(const Status& status) { return status; }
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result.status();
+}
+
+/// Makes a request that may be made twice until the store answers, the communicator fails, or the
+/// deadline passes. Never fails with `timeout`, which is the code of the verdict.
+template <class Request>
+auto insist(const RollCall& call, Deadline deadline, const Request& request)
+    -> decltype(request(Duration())) {
+  for (;;) {
+    auto answer = request(request_patience);
+    const Status status = status_of(answer);
+    if (status.code() != StatusCode::timeout) return answer;
+    if (Status loss = call.loss(); !loss.ok()) return loss;
+    if (!deadline.passed(monotonic_clock().now())) continue;
+    return Status(StatusCode::system_error, std::string(status.what()))
+        .with_hint(
+            "see whether the process that serves the store, rank 0 or the launcher, is stopped");
+  }
+}
+
+/// Writes the verdict unless there is one already. Returns the verdict that counts.
+Result<std::string> decide(const RollCall& call, const Keys& keys, Deadline deadline,
+                           std::string_view verdict) {
+  auto swap = insist(call, deadline, [&](Duration patience) {
+    return call.store.compare_set(keys.verdict, "", verdict, patience);
+  });
   if (!swap.ok()) return swap.status();
   return swap->is_set ? std::string(verdict) : swap->value.value_or("");
 }
 
-/// The time is over.
-Result<std::string> decide_who_is_missing(const RollCall& call, const Keys& keys) {
-  const auto came = call.store.get(keys.came, Duration::zero());
+Result<std::vector<int>> missing_ranks(const RollCall& call, const Keys& keys, Deadline deadline) {
+  const auto came = insist(call, deadline,
+                           [&](Duration patience) { return call.store.get(keys.came, patience); });
   if (!came.ok()) return came.status();
-  const std::vector<int> ranks = missing(*came, call.place.size);
-  if (ranks.empty()) return decide(call, keys, all);
-  const std::string words = fmt::format("{} of {} ranks {} not come within {}: {}", ranks.size(),
-                                        call.place.size, ranks.size() == 1 ? "has" : "have",
-                                        format_duration(call.timeout), call.list(ranks));
-  return decide(call, keys, fmt::format("{} {}", ranks.front(), words));
+  return missing(*came, call.place.size);
+}
+
+/// After the timeout: decides who is missing.
+Result<std::string> decide_who_is_missing(const RollCall& call, const Keys& keys) {
+  const Deadline deadline = Deadline::after(monotonic_clock(), verdict_patience);
+  const auto ranks = missing_ranks(call, keys, deadline);
+  if (!ranks.ok()) return ranks.status();
+  if (ranks->empty()) return decide(call, keys, deadline, nobody_missing);
+  const std::string words =
+      fmt::format("{} of {} ranks of the communicator {} not come within {}: {}", ranks->size(),
+                  call.place.size, ranks->size() == 1 ? "has" : "have",
+                  format_duration(call.timeout), call.list(*ranks));
+  return decide(call, keys, deadline, fmt::format("{} {}", ranks->front(), words));
 }
 
 Result<std::string> find_verdict(const RollCall& call, const Keys& keys) {
   const Deadline deadline = Deadline::after(monotonic_clock(), call.timeout);
-  if (Status status =
-          call.store.append(keys.came, fmt::format("{} ", call.place.rank), store_patience);
-      !status.ok()) {
-    return status;
-  }
-  const auto count = call.store.add(keys.count, 1, store_patience);
-  if (!count.ok()) return count.status();
-  if (*count == call.place.size) return decide(call, keys, all);
+  const Status told = insist(call, deadline, [&](Duration patience) {
+    return call.store.append(keys.came, fmt::format("{} ", call.place.rank), patience);
+  });
+  if (!told.ok()) return told;
+  const auto ranks = missing_ranks(call, keys, deadline);
+  if (!ranks.ok()) return ranks.status();
+  if (ranks->empty()) return decide(call, keys, deadline, nobody_missing);
   for (;;) {
     const Duration left = deadline.remaining(monotonic_clock().now());
     auto verdict = call.store.get(keys.verdict, std::min(left, look_pause));
@@ -85,12 +122,24 @@ Result<std::string> find_verdict(const RollCall& call, const Keys& keys) {
   }
 }
 
-/// The last one to know the verdict leaves nothing behind.
-void leave(const RollCall& call, const Keys& keys) {
-  const auto left = call.store.add(keys.left, 1, store_patience);
-  if (!left.ok() || *left != call.place.size) return;
-  for (const std::string* key : {&keys.came, &keys.count, &keys.verdict, &keys.left}) {
-    static_cast<void>(call.store.delete_key(*key));
+void delete_all(const RollCall& call, const Keys& keys) {
+  for (const std::string* key : {&keys.came, &keys.verdict, &keys.left, &keys.all_left}) {
+    if (!call.store.delete_key(*key, request_patience).ok()) return;
+  }
+}
+
+/// The last rank to read the verdict deletes the barrier's keys. Where all have come, rank 0 does,
+/// and waits for it: it may be the one that serves the store, and end behind the barrier.
+void leave(const RollCall& call, const Keys& keys, bool all_have_come) {
+  const auto left = call.store.add(keys.left, 1, request_patience);
+  if (!left.ok()) return;
+  const bool is_last = *left == call.place.size;
+  if (is_last && (call.place.rank == 0 || !all_have_come)) return delete_all(call, keys);
+  if (is_last) {
+    static_cast<void>(call.store.set(keys.all_left, ""));
+  } else if (call.place.rank == 0 && all_have_come) {
+    static_cast<void>(call.store.wait({keys.all_left}, farewell_patience));
+    delete_all(call, keys);
   }
 }
 
@@ -100,13 +149,14 @@ Status call_roll(const RollCall& call) {
   const Keys keys(call.keys);
   const auto verdict = find_verdict(call, keys);
   if (!verdict.ok()) return verdict.status();
-  leave(call, keys);
-  if (*verdict == all) return {};
+  const bool all_have_come = *verdict == nobody_missing;
+  leave(call, keys, all_have_come);
+  if (all_have_come) return {};
   std::string_view words = *verdict;
   const auto first = parse_integer(take_until(words, " "));
   return Status(StatusCode::timeout, std::string(words))
       .with_peer(static_cast<int>(first.value_or(-1)))
-      .with_hint("see what these ranks do; the communicator goes on without this barrier");
+      .with_hint("check what the named ranks are doing; the communicator can still be used");
 }
 
 }  // namespace hocket::comm

@@ -1,5 +1,5 @@
-// A barrier over the store, where each rank writes down that it has come: so those that don't come
-// in time are known by name, and their absence harms no operation.
+// A barrier over the store. Each rank writes there that it has come, so that those which do not
+// come in time can be named without harm to any other operation.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,18 @@ namespace hocket::comm {
 
 struct RollCall {
   store::Store& store;
-  std::string keys = {};  // what its keys begin with; none of them is there before or afterwards
+  std::string keys = {};  // prefix of the barrier's keys, which exist only while it runs
   Place place = {};
   Duration timeout = {};
-  /// Of ranks that are missing, for people.
+  /// Lists missing ranks in an error: "rank 2 (pid 71 on node1), rank 5 (pid 80 on node2)".
   std::function<std::string(std::span<const int>)> list;
-  /// Why waiting is of no use any more, if it is not.
+  /// Why the communicator has failed, so that waiting is useless; ok if it has not.
   std::function<Status()> loss;
 };
 
-/// Waits until all ranks have called it. If some don't come within the timeout of whoever's ends
-/// first, it fails on all ranks with the same words; also on those that come later. A loss, and a
-/// store that does not answer, are failures of this rank alone.
+/// Waits until all ranks have called it. When the first rank's timeout ends and some are missing,
+/// it fails with the same words on all ranks, also on those that come later. If the communicator
+/// fails or the store does not answer, only this rank fails.
 [[nodiscard]] Status call_roll(const RollCall& call);
 
 }  // namespace hocket::comm

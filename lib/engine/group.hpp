@@ -48,7 +48,7 @@ class GroupObserver {
   virtual void on_stall(const Stall& stall) noexcept = 0;
 
  protected:
-  ~GroupObserver() = default;
+  virtual ~GroupObserver() = default;
 };
 
 /// The tags of a group's last operations. The engine adds, any thread reads.

@@ -29,7 +29,8 @@ struct Meaning {
   std::string_view hint;
 };
 constexpr std::array meanings{
-    Meaning{StatusCode::peer_lost, "is lost", "it left the communicator, or hears no other rank",
+    Meaning{StatusCode::peer_lost, "is lost",
+            "it left the communicator, or receives nothing from other hosts",
             "find out why its process ended, or whether the network between the ranks works"},
     Meaning{StatusCode::timeout, "did not take part in time", "its deadline passed",
             "check that the named rank calls the same operations in the same order, and is not "
@@ -57,8 +58,8 @@ const Meaning& meaning_of(std::uint64_t code) noexcept {
 std::uint64_t pack_reason(const Status& reason) noexcept {
   if (reason.ok()) return 0;
   const auto code = static_cast<std::uint64_t>(reason.code()) & ((1U << code_bits) - 1);
-  const auto step = static_cast<std::uint64_t>(reason.step() + 1) & ((1U << step_bits) - 1);
-  const auto rank = static_cast<std::uint64_t>(reason.peer() + 1);
+  const auto step = (static_cast<std::uint64_t>(reason.step()) + 1) & ((1U << step_bits) - 1);
+  const auto rank = static_cast<std::uint64_t>(reason.peer()) + 1;
   return code | step << code_bits | rank << (code_bits + step_bits);
 }
 

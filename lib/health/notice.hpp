@@ -14,7 +14,7 @@ namespace hocket::health {
 enum class Finding : std::uint8_t {
   death = 1,    // the process of `culprit` has ended
   silence = 2,  // `culprit` has not answered `origin` for too long
-  cut_off = 3,  // `culprit` has called `origin` silent, which is alive: it receives nothing
+  cut_off = 3,  // `culprit` receives nothing: it says so, or it called `origin` silent, which lives
   failure = 4,  // of a communicator, as `origin` met it
 };
 

@@ -13,12 +13,12 @@ namespace hocket::health {
 /// Ranks are those of the world.
 struct Report {
   const Status& why;
-  std::string operation = {};   // that was under way
-  int awaited = -1;             // for whom it was waiting
-  bool is_second_hand = false;  // another rank has said so
+  std::string operation = {};   // the operation that failed; empty if there was none
+  int awaited = -1;             // the rank that it was waiting for
+  bool is_second_hand = false;  // this rank learned of it from another rank
 };
 
-/// What the other ranks are told of it, and when by the time of day.
+/// The notice that tells other ranks of it. `time` is the time of day in ns since 1970.
 [[nodiscard]] Notice notice_of(const Report& report, std::uint64_t communicator,
                                std::uint32_t origin, std::int64_t time);
 

@@ -1,6 +1,6 @@
-// What has ended, as one rank knows it: what it notices and what others tell it, to whom it passes
-// that on, and when its communicators fail. Without clock, thread or socket: whoever owns it says
-// what time it is, and carries its words to other ranks.
+// What one rank knows about failures: it collects what it notices and what others report, passes
+// news on, and decides when its communicators fail and why. It has no clock, thread or socket: its
+// owner tells it the time and carries its notices to other ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace hocket::health {
 
 class StoryHost {
  public:
-  /// To all ranks that this one has a line to, but for one.
+  /// Sends the notice to all ranks that this one has a line to, except `except`.
   virtual void spread(const Notice& notice, std::optional<std::uint32_t> except) = 0;
-  /// The rank that it names counts as lost: it is told so, should it come back, and heard no more.
+  /// Treats the culprit as lost: tells it so if it comes back, and ignores what it says.
   virtual void part_from(const Notice& cause) = 0;
 
  protected:
@@ -30,27 +30,27 @@ class StoryHost {
 /// Borrows what it is made of. One thread at a time.
 class Story {
  public:
-  /// Of that rank of a world of that size.
+  /// For rank `rank` of a world of `size` ranks.
   Story(std::uint32_t rank, std::uint32_t size, WatchedGroups& groups, StoryHost& host)
       : rank_(rank), size_(size), groups_(groups), host_(host) {}
 
-  /// What another rank says, or this one has found out. Whether it is news.
+  /// Takes in a notice from another rank, or from this one if `from` is empty. True if it is new.
   bool take(const Notice& notice, std::optional<std::uint32_t> from, Instant now);
-  /// If that rank turns out to have died: this is an operation in which it was noticed. `time`: of
-  /// day, as a notice has it.
+  /// Remembers the operation in which trouble with that rank was noticed, in case it has died.
+  /// `time` is the time of day in ns since 1970, as in Notice.
   void mention(std::uint32_t rank, const std::string& operation, Instant now, std::int64_t time);
   /// The others have decided without us: we were stopped or cut off meanwhile.
   void take_decision(const Notice& notice);
-  /// That a rank's process has ended, but for the words.
+  /// A notice that the rank's process has ended; the caller adds the text.
   [[nodiscard]] Notice death_of(std::uint32_t rank, std::int64_t time) const;
   /// Nobody asks for this communicator any more.
   void forget(std::uint64_t communicator) { cause_finder_.forget(communicator); }
 
   /// Does what is due.
   void work(Instant now);
-  /// When more is.
+  /// When work() must be called next.
   [[nodiscard]] Instant due() const noexcept;
-  /// All that there is to tell one who knows nothing yet.
+  /// All notices, for a rank that has just connected.
   [[nodiscard]] std::vector<Notice> all() const { return cause_finder_.all(); }
 
  private:

@@ -21,7 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr int beats_in_timeout = 8;
-constexpr int silence_to_call = 2;  // of all others, in beats
 constexpr Duration redial_pause_min = 5ms;
 constexpr Duration redial_pause_max = 1s;
 constexpr Duration memory_pause = 10ms;  // while there is no memory
@@ -60,9 +59,10 @@ Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::
       beat_(options.failure_timeout / beats_in_timeout),
       contacts_(options.size),
       tick_timer_(reactor.io()),
-      of_all_(beat_, monotonic_clock().now()),
+      silence_elsewhere_(beat_, monotonic_clock().now()),
       story_(options.rank, options.size, wards, *this) {
   for (Fd& each : listeners) {
+    hosts_.push_back(net::local_address(each.get()).endpoint().host);
     doors_.push_back(
         std::make_unique<link::Door>(reactor, std::move(each), terms, line_words, *this));
   }
@@ -115,10 +115,14 @@ std::string Watch::name_of(std::uint32_t rank) const {
 
 void Watch::connect(std::vector<Peer> peers) {
   if (is_closed_) return;
+  const auto is_ours = [&](const net::Address& address) {
+    return std::ranges::find(hosts_, address.endpoint().host) != hosts_.end();
+  };
   const Instant now = monotonic_clock().now();
   for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
     Contact& contact = contacts_[rank];
     contact.peer = std::move(peers[rank]);
+    contact.is_elsewhere = std::ranges::none_of(contact.peer.addresses, is_ours);
     if (rank == options_.rank || !dials(rank)) continue;
     contact.silence.emplace(beat_, now);
     contact.ways.resize(contact.peer.addresses.size());
@@ -229,13 +233,17 @@ void Watch::make_ready(const Place& place) {
   tick();  // the other end expects signs of life from now on
 }
 
-void Watch::hang_up(Contact& contact, std::string_view last_word) {
+/// Without memory for the last word, the connection ends without it.
+void Watch::hang_up(Contact& contact, std::string_view last_word) noexcept {
   for (Way& each : contact.ways) {
     each.next_dial = Deadline::never();
     const std::shared_ptr<link::Line> line = std::exchange(each.line, nullptr);
     if (line == nullptr) continue;
     places_.erase(line.get());
-    if (!last_word.empty()) line->send(last_word);
+    static_cast<void>(described([&] {
+      if (!last_word.empty()) line->send(last_word);
+      return Status();
+    }));
     line->close();
   }
 }
@@ -271,7 +279,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   Contact& contact = contacts_[rank];
   const Instant now = monotonic_clock().now();
   if (contact.silence) contact.silence->hear(now);
-  of_all_.hear(now);
+  if (contact.is_elsewhere) silence_elsewhere_.hear(now);
   const std::string_view content = message.substr(1);
   const auto kind = static_cast<Message>(message.front());
   if (kind == Message::notice || kind == Message::decision) {
@@ -322,7 +330,7 @@ Instant Watch::work_until(Instant now) {
   if (next_beat_ <= now) {
     if (next_beat_ != Instant() && now - next_beat_ > beat_) was_late_ = now;
     send_beats();
-    call_anybody(now);
+    call_everybody(now);
     next_beat_ = now + beat_;
   }
   // Last: who is found silent by it has to be looked into.
@@ -346,36 +354,51 @@ void Watch::send_beats() {
   }
 }
 
-/// When to look next.
+/// Reports ranks that have been silent for too long. Gives when to look next.
 Instant Watch::listen_for_silence(Instant now) {
   Instant next = Instant::max();
-  const Neighbours nearest = neighbours();
-  // Who hears nobody at all has lost the network himself, where there are several others.
-  const bool is_deaf = nearest.size() > 1 && of_all_.look(now) >= options_.failure_timeout / 2;
-  for (const std::uint32_t rank : nearest) {
+  const Duration lasted_elsewhere = silence_elsewhere_.look(now);
+  for (const std::uint32_t rank : neighbours()) {
     Contact& contact = contacts_[rank];
     if (!contact.silence) continue;
     const Duration longest = contact.was_ready
                                  ? options_.failure_timeout
                                  : std::max(options_.failure_timeout, greeting_silence_max);
     const Duration lasted = contact.silence->look(now);
-    if (lasted >= longest) {
-      is_deaf&& contact.was_ready ? note_deafness(lasted) : note_silence(rank, lasted);
-    } else {
+    if (lasted < longest) {
       next = std::min(next, now + (longest - lasted));
+    } else if (contact.is_elsewhere && is_cut_off(lasted_elsewhere)) {
+      note_deafness(lasted);
+    } else {
+      note_silence(rank, lasted);
     }
   }
   return next;
 }
 
-/// Neighbours are not heard any more: is anybody else?
-void Watch::call_anybody(Instant now) {
-  if (of_all_.look(now) < silence_to_call * beat_) return;
+/// If a neighbour has missed a beat: asks all other hosts for a sign of life.
+void Watch::call_everybody(Instant now) {
+  const bool misses_one = std::ranges::any_of(neighbours(), [&](std::uint32_t rank) {
+    Contact& contact = contacts_[rank];
+    return contact.is_elsewhere && contact.silence && contact.silence->look(now) > beat_ * 3 / 2;
+  });
+  if (!misses_one) return;
   const std::string call = message_of(Message::call);
   for (const auto& [line, place] : places_) {
-    const Way& way = contacts_[place.rank].ways[place.way];
-    if (way.is_ready()) way.line->send(call);
+    const Contact& contact = contacts_[place.rank];
+    const Way& way = contact.ways[place.way];
+    if (contact.is_elsewhere && way.is_ready()) way.line->send(call);
   }
+}
+
+/// Whether it is this rank that has lost the network, and not a neighbour: no other host is heard,
+/// and there are several ranks to hear. They were heard last at times up to a beat apart.
+bool Watch::is_cut_off(Duration silence_elsewhere) const {
+  const auto could_be_heard = [](const Contact& each) {
+    return each.is_elsewhere && each.was_ready && each.state == State::here;
+  };
+  return std::ranges::count_if(contacts_, could_be_heard) > 1 &&
+         silence_elsewhere >= options_.failure_timeout * 3 / 4;
 }
 
 // --- what happened ---
@@ -403,22 +426,27 @@ void Watch::note_silence(std::uint32_t rank, Duration lasted) {
 
 void Watch::note_deafness(Duration lasted) {
   Notice notice = notice_of(Finding::cut_off, options_.rank);
-  notice.what = fmt::format("{} receives nothing from other ranks: no sign of life for {}",
+  notice.what = fmt::format("{} receives nothing from other hosts: no sign of life for {}",
                             name_of(options_.rank),
                             format_duration(std::chrono::round<std::chrono::milliseconds>(lasted)));
-  notice.hint = std::string(cut_off_hint);
+  notice.hint =
+      "check what drops packets to its host, such as a firewall or a route, and whether all other "
+      "hosts are down";
   take_notice(notice, {});
+  cut_lines();
 }
 
 void Watch::note_death(std::uint32_t rank, const Status& why) {
   Notice notice = story_.death_of(rank, universal_time());
-  notice.what = fmt::format("{} has died: {}", name_of(rank), why.what());
+  notice.what =
+      fmt::format("{} has died{}: {}", name_of(rank),
+                  why.system_error() == ECONNRESET ? ", or lost its network" : "", why.what());
   notice.hint = "see its own output and the system's log of its host for why its process ended";
   take_notice(notice, {});
 }
 
 void Watch::note(Notice notice) {
-  // What another rank did begins with its number; people look for its process.
+  // The text begins with "rank N"; adds the process, which is what people look for.
   const std::string rank = fmt::format("rank {} ", notice.culprit);
   if (notice.culprit < options_.size && notice.what.starts_with(rank)) {
     notice.what.replace(0, rank.size() - 1, name_of(notice.culprit));
@@ -471,15 +499,31 @@ void Watch::ask(const Question& question) {
   }
 }
 
+/// Of a rank that receives nothing, and so no acknowledgements: what it has sent of late may wait
+/// for ever behind what the others have had long ago.
+void Watch::cut_lines() noexcept {
+  for (Contact& contact : contacts_) {
+    for (const Way& each : contact.ways) {
+      if (each.line == nullptr) continue;
+      places_.erase(each.line.get());
+      each.line->reset();
+    }
+    hang_up(contact, {});
+  }
+}
+
 void Watch::part_from(const Notice& cause) {
   Contact& contact = contacts_[cause.culprit];
   contact.state = State::lost;
   hang_up(contact, message_of(Message::decision, encode(cause)));
 }
 
-void Watch::close() {
+void Watch::close() noexcept {
   if (std::exchange(is_closed_, true)) return;
-  tick_timer_.cancel();
+  try {
+    tick_timer_.cancel();
+  } catch (...) {  // there is nothing to cancel
+  }
   for (const auto& each : doors_) each->close();
   for (Contact& each : contacts_) hang_up(each, message_of(Message::leaving));
 }

@@ -54,8 +54,8 @@ class Watch final : public link::LineHost, private StoryHost {
   void mention(std::uint32_t rank, const std::string& operation);
   /// Nobody asks for this communicator any more.
   void forget(std::uint64_t communicator) { story_.forget(communicator); }
-  /// With a farewell.
-  void close();
+  /// With a farewell, if there is memory for it.
+  void close() noexcept;
 
  private:
   /// Over one of a rank's addresses.
@@ -75,6 +75,7 @@ class Watch final : public link::LineHost, private StoryHost {
     State state = State::here;
     std::vector<Way> ways = {};
     bool was_ready = false;
+    bool is_elsewhere = false;            // on another host
     std::optional<Silence> silence = {};  // once there is a line, or the beginning of one
   };
   /// At most two; without memory of the heap, as beats go on all the time.
@@ -113,13 +114,15 @@ class Watch final : public link::LineHost, private StoryHost {
   void dial_again(const Place& place, const Status& why);
   [[nodiscard]] Instant dial_those_due(Instant now);
   void make_ready(const Place& place);
-  void hang_up(Contact& contact, std::string_view last_word);
+  void hang_up(Contact& contact, std::string_view last_word) noexcept;
+  void cut_lines() noexcept;
   void tick();
   [[nodiscard]] Instant work_until(Instant now);
   void arm_ticks(Instant next);
   void send_beats();
   [[nodiscard]] Instant listen_for_silence(Instant now);
-  void call_anybody(Instant now);
+  void call_everybody(Instant now);
+  [[nodiscard]] bool is_cut_off(Duration silence_elsewhere) const;
 
   [[nodiscard]] bool was_heard(Instant now) const noexcept;
   [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
@@ -136,12 +139,13 @@ class Watch final : public link::LineHost, private StoryHost {
   WatchedGroups& groups_;
   const std::string instance_;
   const Duration beat_;
+  std::vector<std::string> hosts_;                  // by which others reach this one
   std::vector<Contact> contacts_;                   // by rank
   std::vector<std::unique_ptr<link::Door>> doors_;  // one for each of our addresses
   asio::steady_timer tick_timer_;
   std::map<const link::Line*, Place> places_;
   std::string question_message_;  // kept, because questions are asked in the midst of operations
-  Silence of_all_;                // since anybody was heard
+  Silence silence_elsewhere_;     // since a rank of another host was heard
   Instant next_beat_ = {};
   Instant was_late_ = {};  // with a beat, as this process was stopped or got no processor
   Story story_;

@@ -229,4 +229,11 @@ void Line::close() noexcept {
   link_ = {};
 }
 
+void Line::reset() noexcept {
+  const linger at_once = {.l_onoff = 1, .l_linger = 0};
+  static_cast<void>(
+      ::setsockopt(link_.socket.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once));
+  close();
+}
+
 }  // namespace hocket::link

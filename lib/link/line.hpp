@@ -59,6 +59,8 @@ class Line : public std::enable_shared_from_this<Line> {
   void send(std::string_view message);
   /// Behind what was sent, as far as it can go without waiting. The host hears no more of it.
   void close() noexcept;
+  /// The other end learns of it even if it acknowledges nothing; what it has not got is lost.
+  void reset() noexcept;
 
   [[nodiscard]] bool is_ready() const noexcept { return stage_ == Stage::ready; }
 

@@ -111,8 +111,8 @@ Result<Swap> Store::compare_set(std::string_view key, std::string_view expected,
   return swap;
 }
 
-Result<bool> Store::delete_key(std::string_view key) {
-  return yes_or_no(ask({.kind = Kind::delete_key, .keys = {std::string(key)}}));
+Result<bool> Store::delete_key(std::string_view key, std::optional<Duration> timeout) {
+  return yes_or_no(ask({.kind = Kind::delete_key, .keys = {std::string(key)}}, timeout));
 }
 
 Result<std::int64_t> Store::num_keys() {

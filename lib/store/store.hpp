@@ -63,7 +63,7 @@ class Store {
   Result<Swap> compare_set(std::string_view key, std::string_view expected,
                            std::string_view desired, std::optional<Duration> timeout = {});
   /// Whether there was one.
-  Result<bool> delete_key(std::string_view key);
+  Result<bool> delete_key(std::string_view key, std::optional<Duration> timeout = {});
   Result<std::int64_t> num_keys();
   /// The keys that begin with `prefix`, sorted.
   Result<std::vector<std::string>> keys(std::string_view prefix = {});

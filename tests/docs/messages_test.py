@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/errors.md has all messages of the library, and no others; and what is missing is noticed."""
+"""docs/errors.md lists every message of the library and no others; the scanner finds messages."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 // Ranks that call different operations: for each pair of calls that differ, one rank makes one and
-// all others make the other. So does a rank that leaves a call out and goes on with the next one.
-// And for each call, one rank leaves the communicator instead of making it. A success must be for
-// the data that the rank's own call asked for, and soon all fail. All ranks of a world run it; it
-// prints what is wrong, and fails then. With "all" as its argument it tries each pair both ways,
-// and large counts too.
+// all others make the other. A rank that skips a call and goes on with the next one is such a pair,
+// too. For each call, there is also a run in which one rank leaves the communicator instead of
+// making it. A success must be for the data that the rank's own call asked for, and soon all fail.
+// All ranks of a world run it; it prints what is wrong, and fails then. With "all" as its argument
+// it tries each pair both ways, and large counts too.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -195,16 +195,17 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
   tally.delays.push_back(std::ranges::max(all, {}, &Outcome::nanoseconds).nanoseconds);
 }
 
-/// One rank makes one call less, and leaves. `together`: so many all have made.
-void check_leaving(Communicator& world, int gone, const Call& call, int together, Memory& memory,
-                   Report& report) {
-  const std::string here = fmt::format("{} without rank {} of {}, which leaves behind {}, rank {}",
-                                       call.words(), gone, world.size(), together, world.rank());
+/// One rank leaves instead of making the call, after `calls_before` calls that all ranks made.
+void check_leaving(Communicator& world, int gone, const Call& call, int calls_before,
+                   Memory& memory, Report& report) {
+  const std::string here =
+      fmt::format("{}: rank {} of {} left after {} calls; seen by rank {}", call.words(), gone,
+                  world.size(), calls_before, world.rank());
   Status status = make(world, call, memory, std::nullopt);
   report.expect(status.ok(), here + ": " + status.to_string());
   const std::vector<std::byte> right = memory.out;
   Communicator group = world.dup();
-  for (int i = 0; i < together; ++i) {
+  for (int i = 0; i < calls_before; ++i) {
     status = make(group, call, memory);
     report.expect(status.ok(), here + ": " + status.to_string());
   }
@@ -261,8 +262,8 @@ int main(int argc, char** argv) {
     Memory memory(world, count);
     const std::vector<Call> calls = calls_of(count);
     for (const Call& call : calls) {
-      for (const int together : {0, 3}) {
-        check_leaving(world, odd, call, together, memory, report);
+      for (const int calls_before : {0, 3}) {
+        check_leaving(world, odd, call, calls_before, memory, report);
         odd = (odd + 1) % world.size();
       }
     }

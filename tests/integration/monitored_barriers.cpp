@@ -41,7 +41,8 @@ void all_come(Communicator& group, Report& report) {
   }
 }
 
-/// All but rank 0 come late. `tells_others`: the communicator, by which they learn when.
+/// All ranks but 0 come late: they wait for an ordinary barrier, which rank 0 reaches only after
+/// its timeout.
 void many_are_late(Communicator& group, Report& report) {
   if (group.rank() != 0) group.barrier({.timeout = long_time});
   const Status status = failure_of([&] { group.monitored_barrier(short_time); });

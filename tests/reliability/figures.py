@@ -51,6 +51,7 @@ def disagreement(build: Path) -> Section:
         found = re.search(r"(\d+) pairs .* in (\d+), after ([\d.]+) ms \(p50\), ([\d.]+) \(p99\), ([\d.]+) \(max\)", text)
         if not found:
             raise OSError(text[-2000:])
+        # Zero: the program fails, and run() raises, if a success was false.
         lines.append(f"| {ranks} | {found[1]} | 0 | {found[2]} | {found[3]} / {found[4]} | {found[5]} |")
         if found[1] != found[2] or float(found[5]) > TOLD_MAX_MS:
             wrong.append(lines[-1])
@@ -62,8 +63,9 @@ def simulation(build: Path) -> Section:
     deaths, size = re.findall(r"(\d+) deaths in worlds of up to (\d+) ranks", text)[-1]
     return [
         f"In a simulated world each rank died before and after each step of each plan of up to {size} ranks: {int(deaths):,} deaths.",
-        "Whoever was left ended in time, with the right result or an error that named the dead rank, and touched no memory behind",
-        "that. All ranks were told the same story within 100 ms, with operation and step where any rank was in one.",
+        "Every survivor ended in time, with the right result or an error that named the dead rank, and wrote to no buffer after",
+        "that. All survivors were told the same cause within 100 ms of simulated time, with operation and step if any rank was in",
+        "one. The simulation assumes that a death is noticed within 7 ms and that a notice takes at most 3 ms.",
     ], []
 
 
@@ -78,7 +80,7 @@ def records(build: Path) -> Section:
         f"- {faults[0]}, of ranks that were killed, stopped, late, left or called something else: the first sentence of",
         "  `hocket trace` named rank and operation, and the step where any rank waited in one.",
         f"- To record an operation takes {each:.1f} ns.",
-        f"- Time of an all_reduce of two ranks with records against that without, medians of pairs: {ratio_of_records(build)}.",
+        f"- Time of an all_reduce of two ranks with records, divided by the time without (medians of pairs): {ratio_of_records(build)}.",
     ], [f"a record takes {each:.1f} ns"] if each > RECORD_NS_MAX else []
 
 

@@ -19,15 +19,15 @@ namespace {
 using namespace std::chrono_literals;
 using health::Notice;
 
-/// Until the ends of a dead rank's lines know it; of 1 GiB of memory, the system takes 60 ms
-/// before.
+/// Until the other ends of a dead rank's lines notice. Before that, the system may need time to
+/// free the process's memory (60 ms for 1 GiB), which is not simulated.
 constexpr Duration detection_max = 7ms;
 constexpr Duration trip_min = 10us;
 constexpr Duration trip_max = 3ms;
-/// From the thread that works to the one that watches.
+/// From the engine's thread to the monitor's.
 constexpr Duration post_max = 200us;
-/// Within which all know who has died.
-constexpr Duration promise = 100ms;
+/// All survivors must know the cause within this time.
+constexpr Duration told_max = 100ms;
 
 std::int64_t time_of_day(Instant now) { return now.time_since_epoch().count(); }
 
@@ -50,7 +50,7 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
   }
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
-  ~Rank() {
+  ~Rank() override {
     group_.observer = nullptr;
     groups_.remove(watched_);
   }
@@ -195,7 +195,7 @@ std::string Watchers::check(std::uint32_t victim) const {
     }
     const bool has_place = cause.step() >= 0 && told.find("in no operation") == told.npos;
     if (has_step && !has_place) return told + ": not in which operation and step";
-    if (ranks_[rank]->told_at() - death->second > promise) return told + ": late";
+    if (ranks_[rank]->told_at() - death->second > told_max) return told + ": late";
     if (story.empty()) story = cause.to_string();
     if (cause.to_string() != story) return fmt::format("{}; another was told: {}", told, story);
   }

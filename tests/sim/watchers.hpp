@@ -1,5 +1,5 @@
-// What watches over the ranks of a simulated world: the stories of the monitors, which tell each
-// other in virtual time what has ended, over lines as real ones have them.
+// Simulated monitors: each rank of a simulated world gets a health::Story. They exchange notices in
+// virtual time, over the same pattern of lines that real monitors have.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class Watchers {
   /// What is due at this time of the world.
   void work();
 
-  /// What is wrong with what the living have been told of that death; nothing: all is right.
+  /// Checks what the survivors were told of the victim's death. Returns the first error, or
+  /// nothing.
   [[nodiscard]] std::string check(std::uint32_t victim) const;
 
  private:
@@ -39,7 +40,7 @@ class Watchers {
 
   [[nodiscard]] Instant now() const;
   [[nodiscard]] Duration between(Duration least, Duration most);
-  /// Unless the rank is dead by then.
+  /// Runs `happens` at that time if the rank is still alive then.
   void at(Instant when, std::uint32_t rank, std::function<void()> happens);
   void send(std::uint32_t from, std::uint32_t to, const health::Notice& notice);
   void end_lines_of(std::uint32_t dead);

@@ -1,10 +1,14 @@
 #include "comm/roll_call.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,6 +24,26 @@ using namespace std::chrono_literals;
 
 constexpr auto soon = 10ms;
 constexpr auto long_time = 100s;
+
+/// A store that can be made to fail.
+class Failing final : public store::Store {
+ public:
+  void fail(int requests, StatusCode code) {
+    code_ = code;
+    left_ = requests;
+  }
+  [[nodiscard]] Result<std::unique_ptr<Store>> clone() override { return inner_.clone(); }
+  [[nodiscard]] std::string describe() const override { return "the store"; }
+  [[nodiscard]] store::Reply perform(store::Request request) override {
+    if (left_ > 0 && left_-- > 0) return {.status = Status(code_, "no answer")};
+    return inner_.perform(std::move(request));
+  }
+
+ private:
+  store::HashStore inner_;
+  std::atomic<StatusCode> code_ = StatusCode::timeout;
+  std::atomic<int> left_ = 0;
+};
 
 class Hall {
  public:
@@ -38,9 +62,18 @@ class Hall {
     });
   }
   std::int64_t keys_left() { return store_.num_keys().value(); }
+  /// The store fails so many requests from now on, or answers none of them in time.
+  void fail(int requests, StatusCode code) { store_.fail(requests, code); }
+  /// Until that rank has said that it is there.
+  void wait_for(std::uint32_t rank) {
+    const std::string name = fmt::format("{} ", rank);
+    while (store_.get("roll/1/came", long_time).value().find(name) == std::string::npos) {
+      std::this_thread::yield();
+    }
+  }
 
  private:
-  store::HashStore store_;
+  Failing store_;
 };
 
 TEST_CASE("all come, and leave nothing behind") {
@@ -56,10 +89,11 @@ TEST_CASE("all come, and leave nothing behind") {
 TEST_CASE("all are told in the same words who is missing, latecomers too") {
   Hall hall;
   auto patient = hall.call(2, long_time);
+  hall.wait_for(2);
   const Status first = hall.call(0, soon).get();
   CHECK(first.code() == StatusCode::timeout);
   CHECK(first.peer() == 1);
-  CHECK(first.what() == "2 of 4 ranks have not come within 10ms: 1 and 3");
+  CHECK(first.what() == "2 of 4 ranks of the communicator have not come within 10ms: 1 and 3");
   CHECK(patient.get().what() == first.what());
   CHECK(hall.call(1, long_time).get().what() == first.what());
   CHECK(hall.keys_left() > 0);
@@ -69,15 +103,37 @@ TEST_CASE("all are told in the same words who is missing, latecomers too") {
 
 TEST_CASE("without time a barrier only looks") {
   Hall hall;
-  CHECK(hall.call(3, 0s).get().what() == "3 of 4 ranks have not come within 0s: 0 and 1 and 2");
+  CHECK(hall.call(3, 0s).get().what() ==
+        "3 of 4 ranks of the communicator have not come within 0s: 0 and 1 and 2");
 }
 
 TEST_CASE("a loss ends the waiting, of this rank alone") {
   Hall hall;
   auto other = hall.call(1, 2s);
+  hall.wait_for(1);
   const Status lost = hall.call(0, long_time, Status(StatusCode::peer_lost, "gone")).get();
   CHECK(lost.what() == "gone");
-  CHECK(other.get().what() == "2 of 4 ranks have not come within 2s: 2 and 3");
+  CHECK(other.get().what() == "2 of 4 ranks of the communicator have not come within 2s: 2 and 3");
+}
+
+TEST_CASE("a store that does not answer for a while holds the barrier up, and no more") {
+  for (int requests = 1; requests < 12; ++requests) {
+    Hall hall;
+    std::vector<std::future<Status>> ranks;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.push_back(hall.call(rank, long_time));
+    for (std::uint32_t rank = 0; rank < 3; ++rank) hall.wait_for(rank);
+    hall.fail(requests, StatusCode::timeout);
+    ranks.push_back(hall.call(3, long_time));
+    for (auto& rank : ranks) CHECK(rank.get().to_string() == "ok");
+  }
+}
+
+TEST_CASE("a store that never answers is no rank that is missing") {
+  Hall hall;
+  hall.fail(1'000'000'000, StatusCode::timeout);
+  CHECK(hall.call(0, soon).get().code() == StatusCode::system_error);
+  hall.fail(1'000'000'000, StatusCode::peer_lost);
+  CHECK(hall.call(0, long_time).get().code() == StatusCode::peer_lost);
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ A text is a string literal of at least two words; adjacent literals are one. Wha
   a parameter or a member of that name; and what a function returns that with_hint calls
 - help texts and summaries, which `hocket info` shows
 - lines of the log below a warning
-- what begins with a blank, a comma or the like: the rest of a sentence
+- texts that begin with a space, comma, semicolon or colon, because they continue a sentence
 - what begins with "hocket ": labels of keys, of files and of lines of the log
 """
 
@@ -110,7 +110,7 @@ class Source:
     def messages(self) -> Iterator[Text]:
         for i, text in self.literals():
             is_text = " " in text and len(WORD.findall(text)) > 1 and not CONTINUATION.match(text)
-            if is_text and not self._is_other(i):
+            if is_text and not self._is_no_message(i):
                 yield Text(self.lines[i], text.strip())
 
     def _joined(self, begin: int, end: int) -> str:
@@ -118,8 +118,8 @@ class Source:
         text = PLACEHOLDER.sub("…", text.replace('\\"', '"').replace("\\n", "\n"))
         return re.sub("…+", "…", text + ("…" if self.tokens[end:end + 1] == ["+"] else ""))
 
-    def _is_other(self, i: int) -> bool:
-        return (self._is_assigned(i, ("hint", "help", "summary")) or self._is_in_a_quiet_line(i)
+    def _is_no_message(self, i: int) -> bool:
+        return (self._is_assigned(i, ("hint", "help", "summary")) or self._is_logged_below_warning(i)
                 or any(each.name == "with_hint" or each.name in self.hint_makers
                        or (each.name, each.place_of(i)) in self.hint_places
                        for each in self.brackets[i].with_all_outer()))
@@ -131,7 +131,7 @@ class Source:
             i -= 1
         return False
 
-    def _is_in_a_quiet_line(self, i: int) -> bool:
+    def _is_logged_below_warning(self, i: int) -> bool:
         outer = self.brackets[i].with_all_outer()
         call = next((each for each in outer if each.name == "line"), None)
         if call is None or not call.separators:

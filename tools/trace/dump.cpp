@@ -34,17 +34,13 @@ using record::Entry;
 using record::Header;
 using record::Life;
 
-/// A file's identity, by which it is found among a process's descriptors.
-struct Identity {
-  dev_t device = 0;
-  ino_t inode = 0;
-  auto operator<=>(const Identity&) const = default;
-};
+/// A file's device and inode, by which it is found among a process's descriptors.
+using Identity = std::pair<dev_t, ino_t>;
 
 std::optional<Identity> identity_of(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) return std::nullopt;
-  return Identity{status.st_dev, status.st_ino};
+  return Identity(status.st_dev, status.st_ino);
 }
 
 Status cannot(std::string_view what, const std::string& path) {
@@ -100,7 +96,7 @@ Result<Bytes> read_consistently(const std::string& path) {
   if (!file) return cannot("open", path);
   auto bytes = read_bytes(file.get(), path);
   if (!bytes.ok()) return bytes;
-  const auto again = read_bytes(file.get(), path);
+  auto again = read_bytes(file.get(), path);
   if (!again.ok()) return again;
   for (std::size_t at = record::entries_at; at < record::file_bytes; at += sizeof(Entry)) {
     if (std::memcmp(&(*bytes)[at], &(*again)[at], sizeof(Entry::sequence)) == 0) continue;
@@ -155,7 +151,7 @@ bool is_locked(const std::string& path) {
 Life life_of(const Header& header, const std::string& path) {
   if (header.life != Life::joined) return header.life;
   const auto file = identity_of(path);
-  if (!file || file->inode != header.inode) return Life::unknown;  // a copy
+  if (!file || file->second != header.inode) return Life::unknown;  // a copy
   if (!is_locked(path))
     return record::host_name() == header.host.data() ? Life::gone : Life::unknown;
   const int pid = holder_of(header, *file);
