@@ -136,8 +136,8 @@ class HOCKET_API Communicator {
   /// It does not wait for other operations, and may be called in any order with them. It goes
   /// through the store, which is slower than barrier(). No value means the communicator's timeout;
   /// zero means that all other ranks must have come already. If the communicator fails, it throws
-  /// that error. If the store does not answer, only this rank fails, possibly some seconds after
-  /// its timeout and with peer() -1.
+  /// that error. If the store does not answer, this rank alone fails, possibly some seconds after
+  /// its timeout, and not with Timeout.
   void monitored_barrier(std::optional<std::chrono::nanoseconds> timeout = {});
 
   /// Ends this communicator: operations and messages that are in flight, and all later ones, fail

@@ -47,6 +47,9 @@ std::string message_of(Message kind, std::string_view content = {}) {
   return message;
 }
 
+/// What all ranks there have in common.
+std::string host_of(const Watch::Peer& peer) { return peer.addresses.front().endpoint().host; }
+
 }  // namespace
 
 Watch::Watch(const MonitorOptions& options, link::Reactor& reactor, const link::Terms& terms,
@@ -122,7 +125,8 @@ void Watch::connect(std::vector<Peer> peers) {
   for (std::uint32_t rank = 0; rank < options_.size; ++rank) {
     Contact& contact = contacts_[rank];
     contact.peer = std::move(peers[rank]);
-    contact.is_elsewhere = std::ranges::none_of(contact.peer.addresses, is_ours);
+    contact.is_elsewhere =
+        rank != options_.rank && std::ranges::none_of(contact.peer.addresses, is_ours);
     if (rank == options_.rank || !dials(rank)) continue;
     contact.silence.emplace(beat_, now);
     contact.ways.resize(contact.peer.addresses.size());
@@ -391,14 +395,19 @@ void Watch::call_everybody(Instant now) {
   }
 }
 
-/// Whether it is this rank that has lost the network, and not a neighbour: no other host is heard,
-/// and there are several ranks to hear. They were heard last at times up to a beat apart.
+/// Whether it is this rank that has lost the network, and not a neighbour: of several other hosts
+/// none is heard. With one other host that can't be told, and that it has failed is more likely.
 bool Watch::is_cut_off(Duration silence_elsewhere) const {
-  const auto could_be_heard = [](const Contact& each) {
-    return each.is_elsewhere && each.was_ready && each.state == State::here;
-  };
-  return std::ranges::count_if(contacts_, could_be_heard) > 1 &&
-         silence_elsewhere >= options_.failure_timeout * 3 / 4;
+  // They were heard last at times up to a beat apart.
+  if (silence_elsewhere < options_.failure_timeout * 3 / 4) return false;
+  const Contact* first = nullptr;
+  for (const Contact& each : contacts_) {
+    const bool could_be_heard = each.is_elsewhere && each.was_ready && each.state == State::here;
+    if (!could_be_heard) continue;
+    if (first == nullptr) first = &each;
+    if (host_of(each.peer) != host_of(first->peer)) return true;
+  }
+  return false;
 }
 
 // --- what happened ---

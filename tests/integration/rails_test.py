@@ -247,7 +247,7 @@ class Cuts(Hosts):
         self.assertLess(time.monotonic() - begin, 3 * limit)
         for rank, (status, _, complained) in enumerate(ended):
             self.assertNotEqual(status, 0)
-            self.assertIn(f"rank {1 - rank} is lost: its connection broke", complained)
+            self.assertRegex(complained, rf"rank {1 - rank} \(pid \d+ on .+\) is lost: its connection broke")
             self.assertIn("Connection timed out", complained)
             self.assertIn("HOCKET_HOST_TIMEOUT", complained)
 

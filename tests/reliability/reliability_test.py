@@ -61,7 +61,7 @@ class Scenario:
         return self.harm in {"pause", "slow", "link"}
 
     def needs_networks(self) -> bool:
-        return self.harm in {"out", "in", "both", "partition", "link"}
+        return self.per_host > 1 or self.harm in {"out", "in", "both", "partition", "link"}
 
 
 @dataclass(slots=True)
@@ -209,7 +209,8 @@ def harm(world: World, scenario: Scenario, victim: int, networks: Networks | Non
         return time.time()
     began = time.time()
     if scenario.harm == "stop":
-        os.kill(world.pids[victim], signal.SIGSTOP)
+        for each in scenario.mates(victim):
+            os.kill(world.pids[each], signal.SIGSTOP)
     elif networks is not None:
         host = scenario.host(victim)
         others = [each for each in range(len(networks.hosts)) if each != host
@@ -304,9 +305,10 @@ def do_harm_once(world: World, scenario: Scenario, dice: random.Random, networks
     told = [world.end(rank, patience) for rank in range(scenario.ranks) if rank not in victims]
     judge(findings, told, victims, WORDS[scenario.harm], began)
     if scenario.harm == "stop":
-        os.kill(world.pids[victim], signal.SIGCONT)
+        for each in victims:
+            os.kill(world.pids[each], signal.SIGCONT)
         text = world.end(victim, PATIENCE_S)
-        if f" rank {victim} (pid " not in text:
+        if not any(f" rank {each} (pid " in text for each in victims):
             findings.wrong.append(f"it came back, and was not told: {text[-300:]}")
 
 
@@ -374,6 +376,7 @@ def scenarios(is_long: bool) -> list[Scenario]:
         listed += [
             Scenario(f"SIGSTOP, limit {limit}", 4, ["mixed"], "stop", some, timeout),
             Scenario(f"SIGSTOP of two at once, limit {limit}", 4, ["mixed"], "stop two", few, timeout),
+            Scenario(f"SIGSTOP of one of two hosts, limit {limit}", 4, ["mixed"], "stop", few, timeout, per_host=2),
             Scenario(f"SIGSTOP, half idle, limit {limit}", 6, ["mixed", "--idle"], "stop", few, timeout),
         ]
     for timeout in (0.25, 1.0, 2.0) if is_long else (1.0,):
