@@ -42,13 +42,11 @@ struct Stall {
 /// Under the engine's lock: it waits for nothing.
 class GroupObserver {
  public:
+  virtual ~GroupObserver() = default;
   /// Once.
   virtual void on_failure(const Failure& failure) noexcept = 0;
   /// Again and again, as long as it lasts.
   virtual void on_stall(const Stall& stall) noexcept = 0;
-
- protected:
-  virtual ~GroupObserver() = default;
 };
 
 /// The tags of a group's last operations. The engine adds, any thread reads.
