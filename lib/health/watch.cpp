@@ -372,7 +372,7 @@ Instant Watch::listen_for_silence(Instant now) {
     if (lasted < longest) {
       next = std::min(next, now + (longest - lasted));
     } else if (contact.is_elsewhere && is_cut_off(lasted_elsewhere)) {
-      note_deafness(lasted);
+      note_cut_off(lasted);
     } else {
       note_silence(rank, lasted);
     }
@@ -433,7 +433,7 @@ void Watch::note_silence(std::uint32_t rank, Duration lasted) {
   take_notice(notice, {});
 }
 
-void Watch::note_deafness(Duration lasted) {
+void Watch::note_cut_off(Duration lasted) {
   Notice notice = notice_of(Finding::cut_off, options_.rank);
   notice.what = fmt::format("{} receives nothing from other hosts: no sign of life for {}",
                             name_of(options_.rank),

@@ -127,7 +127,7 @@ class Watch final : public link::LineHost, private StoryHost {
   [[nodiscard]] bool was_heard(Instant now) const noexcept;
   [[nodiscard]] Notice notice_of(Finding finding, std::uint32_t culprit) const;
   void note_silence(std::uint32_t rank, Duration lasted);
-  void note_deafness(Duration lasted);
+  void note_cut_off(Duration lasted);
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
   void spread(const Notice& notice, std::optional<std::uint32_t> except) override;
