@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <fmt/format.h>
@@ -51,20 +52,15 @@ std::vector<int> missing(std::string_view came, std::uint32_t size) {
   return ranks;
 }
 
-Status status_of(const Status& status) { return status; }
-template <class T>
-Status status_of(const Result<T>& result) {
-  return result.status();
-}
-
 /// Makes a request that may be made twice until the store answers, the communicator fails, or the
 /// deadline passes. Never fails with `timeout`, which is the code of the verdict.
 template <class Request>
-auto insist(const RollCall& call, Deadline deadline, const Request& request)
-    -> decltype(request(Duration())) {
+std::invoke_result_t<Request, Duration> insist(const RollCall& call, Deadline deadline,
+                                               const Request& request) {
   for (;;) {
     auto answer = request(request_patience);
-    const Status status = status_of(answer);
+    if (answer.ok()) return answer;
+    const Status status = answer.status();
     if (status.code() != StatusCode::timeout) return answer;
     if (Status loss = call.loss(); !loss.ok()) return loss;
     if (!deadline.passed(monotonic_clock().now())) continue;
@@ -106,10 +102,12 @@ Result<std::string> decide_who_is_missing(const RollCall& call, const Keys& keys
 
 Result<std::string> find_verdict(const RollCall& call, const Keys& keys) {
   const Deadline deadline = Deadline::after(monotonic_clock(), call.timeout);
-  const Status told = insist(call, deadline, [&](Duration patience) {
-    return call.store.append(keys.came, fmt::format("{} ", call.place.rank), patience);
+  const std::string name = fmt::format("{} ", call.place.rank);
+  const auto told = insist(call, deadline, [&](Duration patience) -> Result<bool> {
+    const Status status = call.store.append(keys.came, name, patience);
+    return status.ok() ? Result<bool>(true) : status;
   });
-  if (!told.ok()) return told;
+  if (!told.ok()) return told.status();
   const auto ranks = missing_ranks(call, keys, deadline);
   if (!ranks.ok()) return ranks.status();
   if (ranks->empty()) return decide(call, keys, deadline, nobody_missing);

@@ -415,10 +415,11 @@ def page(sections: dict[str, str]) -> str:
                             cwd=Path(__file__).parent).stdout.strip()
     begin = f"""# Reliability
 
-What Hocket promises when ranks die, stop, are cut off or disagree, as it was measured. This page is written by
-`python3 tests/reliability/reliability_test.py build --long --write docs/reliability.md`; this one on {time.strftime("%Y-%m-%d")}
-from commit {commit}, on a machine with {os.cpu_count()} processors ({platform.system()} {platform.release().split("-")[0]}), all ranks on it,
-over TCP. [Decision 0025](decisions/0025-one-story.md) says how it works.
+What ranks are told when others die, stop, are cut off or call something else, and what it costs to find that out.
+`python3 tests/reliability/reliability_test.py build --long --write docs/reliability.md` measures and writes this page.
+These figures are of {time.strftime("%Y-%m-%d")}, commit {commit}, on a machine with {os.cpu_count()} processors
+({platform.system()} {platform.release().split("-")[0]}), with all ranks on it, over TCP.
+[Decision 0025](decisions/0025-one-story.md) says how it works.
 """
     return "\n".join([begin, *(f"## {heading}\n\n{text}\n" for heading, text in sections.items())])
 

@@ -26,7 +26,7 @@ TOKEN = re.compile(
       |::|->|.""",
     re.VERBOSE | re.MULTILINE | re.DOTALL,
 )
-PLACEHOLDER = re.compile(r"\{[^{}]*\}|%\.?\d*[a-z]")
+FIELD = re.compile(r"\{[^{}]*\}|%\.?\d*[a-z]")
 WORD = re.compile(r"[A-Za-z]{2,}|'t\b")  # "can't" is two
 CONTINUATION = re.compile(r"[ ,;:]|hocket[ -]")
 SPAN = re.compile(r"``(.+?)``|`([^`\n]+)`")
@@ -115,7 +115,7 @@ class Source:
 
     def _joined(self, begin: int, end: int) -> str:
         text = "".join(each[1:-1] for each in self.tokens[begin:end])
-        text = PLACEHOLDER.sub("…", text.replace('\\"', '"').replace("\\n", "\n"))
+        text = FIELD.sub("…", text.replace('\\"', '"').replace("\\n", "\n"))
         return re.sub("…+", "…", text + ("…" if self.tokens[end:end + 1] == ["+"] else ""))
 
     def _is_no_message(self, i: int) -> bool:
