@@ -11,16 +11,17 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import launcher
 from launcher import SOON, Case, Job, wait_until
+from surroundings import environment, free_port
 
 LOCAL = "127.0.0.1:0"
 JOIN = ""  # a program that joins a world and ends
@@ -34,12 +35,6 @@ echo "Welcome to $host"
 printf '\033]0;%s\007' "$host"
 exec sh -c "$*"
 """
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 class Hosts(Case):
@@ -334,9 +329,38 @@ class Nodes(Case):
                      done"""
         shells = [subprocess.Popen(["sh", "-c", script, str(node)], stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT) for node in range(2)]
-        for shell in shells:
-            told, _ = shell.communicate(timeout=launcher.PATIENCE)
-            self.assertEqual(shell.returncode, 0, told[-2000:])
+        def end(shell: subprocess.Popen) -> bytes:
+            try:
+                return shell.communicate(timeout=launcher.PATIENCE)[0]
+            except subprocess.TimeoutExpired:
+                shell.kill()
+                return b"killed: " + shell.communicate()[0]
+
+        with ThreadPoolExecutor() as threads:
+            told = list(threads.map(end, shells))
+        self.assertEqual([shell.returncode for shell in shells], [0, 0],
+                         [text[-2000:] for text in told])
+
+    def test_a_store_that_ends_is_not_that_of_this_job(self) -> None:
+        """The launcher of node 1 meets that of an earlier job, which is about to end."""
+        port = free_port()
+        master = f"127.0.0.1:{port}"
+        at = ("--at", master, "--job", master)
+        earlier = subprocess.Popen([launcher.HOCKET, "store", "serve", *at], stdout=subprocess.PIPE,
+                                   env=environment())
+        self.addCleanup(earlier.stdout.close)
+        self.addCleanup(earlier.wait)
+        self.addCleanup(earlier.kill)
+        earlier.stdout.readline()
+        subprocess.run([launcher.HOCKET, "store", "set", *at, "launch/node/1", "{}"], check=True,
+                       env=environment(), timeout=SOON)
+        node_1 = self.node(1, master, "echo", "$RANK")
+        time.sleep(0.5)  # so that it most probably waits for its place there
+        earlier.kill()
+        earlier.wait()
+        node_0 = self.node(0, master, "echo", "$RANK")
+        ends = [job.finish(SOON) for job in (node_0, node_1)]
+        self.assertEqual([status for status, *_ in ends], [0, 0], ends)
 
     def test_a_failure_anywhere_ends_all(self) -> None:
         for rank in (0, 3):

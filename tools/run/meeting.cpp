@@ -294,17 +294,22 @@ Result<Meeting> meet(const MeetingOptions& options, const std::function<bool()>&
                                      .tls = options.tls,
                                      .timeout = slice});
   };
-  auto store = connect();
-  while (store.status().code() == StatusCode::timeout &&
-         !deadline.passed(monotonic_clock().now()) && goes_on()) {
-    store = connect();
+  const auto may_try_again = [&] { return !deadline.passed(monotonic_clock().now()) && goes_on(); };
+  Result<std::unique_ptr<store::TcpStore>> store = connect();
+  std::optional<Attendee> attendee;
+  for (;; store = connect()) {
+    if (store.status().code() == StatusCode::timeout && may_try_again()) continue;
+    if (!store.ok()) return not_found(options, store.status());
+    attendee.emplace(**store, options, deadline, goes_on);
+    Status status = attendee->come();
+    if (status.ok()) break;
+    // A store that ends now may be that of the job before this one at the same place.
+    const bool has_ended = status.code() == StatusCode::peer_lost && options.node != 0;
+    if (!has_ended || !may_try_again()) return status;
   }
-  if (!store.ok()) return not_found(options, store.status());
-  Attendee attendee(**store, options, deadline, goes_on);
-  if (Status status = attendee.come(); !status.ok()) return status;
-  const auto word = options.node == 0 ? attendee.decide() : attendee.await_word();
+  const auto word = options.node == 0 ? attendee->decide() : attendee->await_word();
   if (!word.ok()) {
-    attendee.leave();
+    attendee->leave();
     return word.status();
   }
   Meeting meeting;
