@@ -19,8 +19,8 @@
 // Inside the library.
 namespace hocket::comm {
 class Group;
-struct Started;
-struct Planned;
+struct Operation;
+class Repeated;
 }  // namespace hocket::comm
 
 namespace hocket::inline v0 {
@@ -29,7 +29,7 @@ namespace hocket::inline v0 {
 class HOCKET_API Work {
  public:
   Work() noexcept;  // over already
-  explicit Work(std::unique_ptr<comm::Started> operation) noexcept;
+  explicit Work(std::unique_ptr<comm::Operation> operation) noexcept;
   Work(Work&& other) noexcept;
   Work& operator=(Work&& other) noexcept;
   ~Work();
@@ -56,7 +56,7 @@ class HOCKET_API Work {
  private:
   friend std::size_t wait_any(std::span<Work> works);
   friend void wait_all(std::span<Work> works);
-  std::unique_ptr<comm::Started> operation_;  // null: over
+  std::unique_ptr<comm::Operation> operation_;  // null: over
 };
 
 /// Until one of them is over: which. Throws InvalidArgument for none.
@@ -71,7 +71,7 @@ HOCKET_API void wait_all(std::span<Work> works);
 /// that NCCL, too, may know it, which it must on all ranks. ~Prepared waits for what is under way.
 class HOCKET_API Prepared {
  public:
-  explicit Prepared(std::unique_ptr<comm::Planned> operation) noexcept;
+  explicit Prepared(std::unique_ptr<comm::Repeated> operation) noexcept;
   Prepared(Prepared&& other) noexcept;
   Prepared& operator=(Prepared&& other) noexcept;
   ~Prepared();
@@ -80,7 +80,7 @@ class HOCKET_API Prepared {
   [[nodiscard]] Work start();
 
  private:
-  std::unique_ptr<comm::Planned> operation_;
+  std::unique_ptr<comm::Repeated> operation_;
 };
 
 /// A handle: copies are the same communicator. Its operations run one after the other, in the order

@@ -64,7 +64,7 @@ void Communicator::run(const Collective& collective) {
 
 Received Communicator::run(const Message& message) {
   group_->check_process();
-  auto received = group_->run(message);
+  auto received = group_->mail().run(message);
   if (!received.ok()) throw_error(received.status());
   return *received;
 }
@@ -93,8 +93,8 @@ Communicator Communicator::split(int color, int key) {
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
   group_->check_process();
-  const auto among =
-      group_->guarded("subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
+  const auto among = group_->bond().guarded(
+      "subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
   if (!among.ok()) throw_error(among.status());
   const int place = *among;
   return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));

@@ -31,7 +31,7 @@ Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Se
                  OpenChannel open)
     : place_(place), ranks_per_host_(ranks_per_host), selector_(selector), open_(std::move(open)) {}
 
-Result<std::shared_ptr<const Plan>> Planner::find(const Collective& collective) {
+Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collective) {
   write_signature(collective, wanted_);
   const auto found =
       std::ranges::find_if(plans_, [&](const auto& each) { return each->signature == wanted_; });
@@ -46,12 +46,12 @@ Result<std::shared_ptr<const Plan>> Planner::find(const Collective& collective) 
   return made;
 }
 
-Result<std::shared_ptr<const Plan>> Planner::make() {
+Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   plan::Problem problem{.operation = wanted_.operation,
                         .size = place_.size,
                         .root = wanted_.root,
                         .ranks_per_host = ranks_per_host_};
-  auto result = std::make_shared<Plan>();
+  auto result = std::make_shared<BoundPlan>();
   result->signature = wanted_;
   result->choice =
       selector_.choose(problem, vector_bytes(wanted_, place_.size),
@@ -72,7 +72,7 @@ Result<std::shared_ptr<const Plan>> Planner::make() {
   result->binding = std::make_unique<engine::Binding>(*result->program, chunk_sizes(),
                                                       wanted_.element_bytes, std::move(*channels));
   result->tag = engine::Tag(*result->choice.algorithm, wanted_.root, common_count(wanted_));
-  return std::shared_ptr<const Plan>(std::move(result));
+  return std::shared_ptr<const BoundPlan>(std::move(result));
 }
 
 Result<std::vector<ChannelId>> Planner::channels_of(const engine::Program& program) const {

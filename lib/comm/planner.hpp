@@ -12,25 +12,18 @@
 #include "comm/arguments.hpp"
 #include "engine/binding.hpp"
 #include "engine/program.hpp"
-#include "engine/run.hpp"
+#include "engine/tag.hpp"
 #include "sim/selector.hpp"
 
 namespace hocket::comm {
 
 /// What the engine runs for operations of one signature.
-struct Plan {
+struct BoundPlan {
   Signature signature = {};
   sim::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
   std::unique_ptr<engine::Binding> binding = {};
   engine::Tag tag = {};  // but for type and op
-};
-
-/// An operation as it is handed to the engine, and what it borrows.
-struct Operation {
-  engine::Task task = {};
-  std::shared_ptr<const Plan> plan = {};
-  std::uint64_t number = 0;  // among those of its communicator
 };
 
 /// Opens the channel of a port, the first time, and then knows it.
@@ -44,10 +37,10 @@ class Planner {
 
   /// The plan for a collective that passed check(): the one used last time if it fits, which takes
   /// no memory. Whoever uses it keeps it alive.
-  [[nodiscard]] Result<std::shared_ptr<const Plan>> find(const Collective& collective);
+  [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> find(const Collective& collective);
 
  private:
-  [[nodiscard]] Result<std::shared_ptr<const Plan>> make();
+  [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> make();
   [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
@@ -55,8 +48,8 @@ class Planner {
   std::uint32_t ranks_per_host_;
   const sim::Selector& selector_;
   OpenChannel open_;
-  Signature wanted_;                              // of the operation at hand
-  std::list<std::shared_ptr<const Plan>> plans_;  // those used last come first
+  Signature wanted_;                                   // of the operation at hand
+  std::list<std::shared_ptr<const BoundPlan>> plans_;  // those used last come first
 };
 
 }  // namespace hocket::comm

@@ -1,18 +1,14 @@
-// Messages of a communicator.
+#include "comm/mail.hpp"
+
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/exception.hpp"
 #include "comm/arguments.hpp"
-#include "comm/group.hpp"
+#include "comm/find_device.hpp"
 
 namespace hocket::comm {
 namespace {
-
-// Beside those of plans.
-constexpr std::uint64_t letter_lane = 254;
-constexpr std::uint64_t payload_lane = 255;
 
 std::string describe(const Message& message) {
   const std::string peer = message.peer == any_rank ? "any rank" : std::to_string(message.peer);
@@ -53,9 +49,7 @@ Status check(const Message& message, const Place& place) {
   if (Status status = comm::check(options); !status.ok()) {
     return std::move(status).with_operation(describe(message));
   }
-  const bool is_of_device =
-      options.memory == MemoryKind::device || options.memory == MemoryKind::managed;
-  if (is_of_device) return wrong("messages take memory of the host only");
+  if (is_of_device(options.memory)) return wrong("messages take memory of the host only");
   if (options.stream) return wrong("messages take memory of the host only, and no stream");
   if (message.fails_alone && message.is_sent) {
     return wrong("a send can't fail alone, because its receiver may have got word of it");
@@ -65,44 +59,17 @@ Status check(const Message& message, const Place& place) {
 
 }  // namespace
 
-Status Group::open_mail(std::uint32_t peer) {
-  if (mailbox_ == nullptr) {
-    auto mailbox = std::make_unique<engine::Mailbox>(place().rank, place().size);
-    engine().attach(group_, *mailbox);
-    mailbox_ = std::move(mailbox);
-  }
-  if (mailbox_->is_open(peer)) return {};
-  return engine().open_mail(group_, peer, members_.in_world(peer), members_.lane(letter_lane),
-                            members_.lane(payload_lane));
+Result<engine::Parcel> Mail::parcel_of(const Message& message) {
+  return bond_.guarded(message.is_sent ? "send" : "recv", [&] { return parcel(message); });
 }
 
-Status Group::open_watch() {
-  return guarded("watch", [&] { return watch_all(); });
-}
-
-Status Group::watch_all() {
-  constexpr std::uint32_t few = 64;
-  for (std::uint32_t distance = 1; distance < place().size;) {
-    for (const std::uint32_t each : {distance, place().size - distance}) {
-      Status status = open_mail((place().rank + each) % place().size);
-      if (!status.ok()) return status;
-    }
-    distance = place().size <= few ? distance + 1 : distance * 2;
-  }
-  return {};
-}
-
-Result<engine::Parcel> Group::parcel_of(const Message& message) {
-  return guarded(message.is_sent ? "send" : "recv", [&] { return parcel(message); });
-}
-
-Result<engine::Parcel> Group::parcel(const Message& message) {
-  if (Status status = check(message, place()); !status.ok()) return status;
+Result<engine::Parcel> Mail::parcel(const Message& message) {
+  if (Status status = check(message, bond_.place()); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;
   const auto peer = static_cast<std::uint32_t>(message.peer);
-  for (std::uint32_t each = 0; each < place().size; ++each) {
+  for (std::uint32_t each = 0; each < bond_.place().size; ++each) {
     if (!is_any && each != peer) continue;
-    if (Status status = open_mail(each); !status.ok()) {
+    if (Status status = bond_.open_mail(each); !status.ok()) {
       return std::move(status).with_operation(describe(message));
     }
   }
@@ -116,10 +83,10 @@ Result<engine::Parcel> Group::parcel(const Message& message) {
       .bytes = message.count * size_of(message.type),
       .fails_alone = message.fails_alone,
       .begun = now,
-      .deadline = deadline_of(message.options, now)};
+      .deadline = bond_.deadline_of(message.options, now)};
 }
 
-Result<Received> Group::run(const Message& message) {
+Result<Received> Mail::run(const Message& message) {
   auto parcel = parcel_of(message);
   if (!parcel.ok()) return parcel.status();
   engine::Work work;
@@ -127,10 +94,21 @@ Result<Received> Group::run(const Message& message) {
   engine::Received received;
   parcel->work = &work;
   parcel->received = &received;
-  engine().start(group_, *parcel);
-  engine().wait(work);
+  bond_.engine().start(bond_.group(), *parcel);
+  bond_.engine().wait(work);
   if (!work.status().ok()) return explain(message, work.status());
   return received_of(message, received);
+}
+
+Status Mail::start(const Message& message, Operation& operation) {
+  auto parcel = parcel_of(message);
+  if (!parcel.ok()) return parcel.status();
+  operation.message = message;
+  operation.work = parcel->work = &operation.own_work;
+  operation.own_work.call_at_end(message.options.on_end, message.options.on_end_context);
+  parcel->received = &operation.received;
+  bond_.engine().start_in_background(bond_.group(), *parcel);
+  return {};
 }
 
 Received received_of(const Message& message, const engine::Received& received) noexcept {
@@ -139,22 +117,22 @@ Received received_of(const Message& message, const engine::Received& received) n
           received.bytes / size_of(message.type)};
 }
 
-Status Group::explain(const Message& message, const Status& first) const noexcept {
+Status Mail::explain(const Message& message, const Status& first) const noexcept {
   // A rank that has left said so; of one that has died the monitor hears soon.
   const bool may_have_died =
       first.code() == StatusCode::peer_lost && first.peer() >= 0 && !engine::is_told_by_peer(first);
-  if (may_have_died && watched_ != nullptr) {
-    const auto peer = members_.in_world(static_cast<std::uint32_t>(first.peer()));
+  if (may_have_died) {
     static_cast<void>(described([&] {
-      context_->monitor->mention(peer, describe(message));
+      bond_.mention(static_cast<std::uint32_t>(first.peer()), describe(message));
       return Status();
     }));
   }
-  const Status why = cause_of(first, may_have_died);
+  const Status why = bond_.cause_of(first, may_have_died);
   return explained(why, [&] {
+    const Place& place = bond_.place();
     return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
-                                          place().rank, place().size))
-        .with_rank(static_cast<int>(place().rank))
+                                          place.rank, place.size))
+        .with_rank(static_cast<int>(place.rank))
         .with_peer(why.peer())
         .with_operation(describe(message))
         .caused_by(why);

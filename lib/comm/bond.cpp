@@ -1,0 +1,180 @@
+#include "comm/bond.hpp"
+
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+#include "comm/mail.hpp"
+
+namespace hocket::comm {
+namespace {
+
+// Beside those of plans.
+constexpr std::uint64_t letter_lane = 254;
+constexpr std::uint64_t payload_lane = 255;
+
+}  // namespace
+
+Bond::Bond(std::shared_ptr<Context> context, Membership members, Duration timeout)
+    : context_(std::move(context)), members_(std::move(members)), timeout_(timeout) {
+  group_.lanes = Membership::lanes_of(members_.id());
+  group_.record_id = members_.record_id();
+  group_.members = members_.members();
+  if (context_->recorder != nullptr)
+    context_->recorder->add_group(group_.record_id, place().rank, place().size);
+  if (context_->monitor == nullptr) return;
+  group_.observer = this;
+  watched_ = std::make_unique<health::WatchedGroup>();
+  watched_->id = members_.id();
+  watched_->members = members_.members();
+  watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
+  watched_->compare = [this](const health::Question& question) { compare(question); };
+  context_->monitor->add(*watched_);
+}
+
+Bond::~Bond() {
+  if (watched_ != nullptr) context_->monitor->remove(*watched_);
+  engine().close(group_);
+  if (context_->recorder != nullptr) context_->recorder->remove_group(group_.record_id);
+}
+
+Status Bond::fail_by_exception(std::string_view operation) noexcept {
+  const Status why = status_of_exception();
+  engine().fail(group_, why);
+  return explained(why, [&] {
+    return Status(why)
+        .with_rank(static_cast<int>(place().rank))
+        .with_operation(std::string(operation));
+  });
+}
+
+Result<ChannelId> Bond::open(const engine::Port& port) {
+  const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | port.lane;
+  if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
+  auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(port.lane));
+  if (channel.ok()) channels_.emplace(key, *channel);
+  return channel;
+}
+
+Status Bond::open_mail(std::uint32_t peer) {
+  if (mailbox_ == nullptr) {
+    auto mailbox = std::make_unique<engine::Mailbox>(place().rank, place().size);
+    engine().attach(group_, *mailbox);
+    mailbox_ = std::move(mailbox);
+  }
+  if (mailbox_->is_open(peer)) return {};
+  return engine().open_mail(group_, peer, members_.in_world(peer), members_.lane(letter_lane),
+                            members_.lane(payload_lane));
+}
+
+Status Bond::open_watch() {
+  constexpr std::uint32_t few = 64;
+  return guarded("watch", [&]() -> Status {
+    for (std::uint32_t distance = 1; distance < place().size;) {
+      for (const std::uint32_t each : {distance, place().size - distance}) {
+        Status status = open_mail((place().rank + each) % place().size);
+        if (!status.ok()) return status;
+      }
+      distance = place().size <= few ? distance + 1 : distance * 2;
+    }
+    return {};
+  });
+}
+
+/// Under the engine's lock.
+void Bond::on_failure(const engine::Failure& failure) noexcept {
+  std::string operation;
+  Status why = failure.why;
+  static_cast<void>(described([&] {
+    why = in_world(failure);
+    if (failure.tag != 0) operation = engine::describe_call(failure.tag);
+    if (failure.message != nullptr) operation = describe(*failure.message);
+    if (failure.number != 0) operation += fmt::format(" #{}", failure.number);
+    return Status();
+  }));
+  const int awaited =
+      failure.awaited < 0
+          ? -1
+          : static_cast<int>(members_.in_world(static_cast<std::uint32_t>(failure.awaited)));
+  context_->monitor->report(*watched_, {.why = why,
+                                        .operation = std::move(operation),
+                                        .awaited = awaited,
+                                        .is_second_hand = failure.is_second_hand});
+}
+
+/// The engine's words name ranks of the group, a transport's those of the world.
+Status Bond::in_world(const engine::Failure& failure) const {
+  Status why = group_.in_world(failure.why);
+  const bool is_of_engine = !failure.is_second_hand && (why.code() == StatusCode::mismatch ||
+                                                        why.code() == StatusCode::timeout);
+  if (!is_of_engine || members_.is_of_world()) return why;
+  return Status(why.code(),
+                fmt::format("{} (ranks of a communicator of {})", why.what(), place().size))
+      .with_peer(why.peer())
+      .with_step(why.step())
+      .with_hint(std::string(why.hint()));
+}
+
+/// Under the engine's lock.
+void Bond::on_stall(const engine::Stall& stall) noexcept {
+  context_->monitor->ask({.to = members_.in_world(stall.awaited),
+                          .communicator = members_.id(),
+                          .index = stall.index,
+                          .tag = stall.tag});
+  const Duration limit = context_->stall_warning;
+  if (limit <= Duration::zero() || stall.age < limit || warned_of_ == stall.number) return;
+  warned_of_ = stall.number;
+  static_cast<void>(described([&] {
+    context_->monitor->warn(fmt::format(
+        "rank {}: {} #{} has waited for rank {}{} in step {}, {} after it was called; "
+        "`hocket trace` "
+        "on the ranks' hosts shows what they do",
+        context_->world.rank, engine::describe_call(stall.tag), stall.number,
+        members_.in_world(stall.awaited), members_.is_of_world() ? "" : " of the world", stall.step,
+        format_duration(std::chrono::round<std::chrono::milliseconds>(stall.age))));
+    return Status();
+  }));
+}
+
+/// On the monitor's thread. Ranks that only wait for each other find out so that they called
+/// different operations: no message between them tells.
+void Bond::compare(const health::Question& question) {
+  const auto ours = group_.calls.at(question.index);
+  const auto peer = members_.rank_of(question.from);
+  if (!ours || *ours == question.tag || !peer) return;
+  engine().abort(group_, engine::disagreement(*ours, question.tag, place().rank, *peer));
+}
+
+Status Bond::cause_of(const Status& why, bool expects_failure) const noexcept {
+  Status cause = why;
+  if (watched_ != nullptr && !health::is_local_failure(why.code())) {
+    Status found = context_->monitor->cause_of(*watched_, expects_failure);
+    if (!found.ok()) cause = members_.in_group(std::move(found));
+  }
+  const bool has_failed = !engine().failure_of(group_).ok();  // else it goes on
+  if (has_failed && context_->recorder != nullptr) {
+    context_->recorder->note_failure(cause.what());
+  }
+  return cause;
+}
+
+void Bond::mention(std::uint32_t peer, std::string operation) const noexcept {
+  if (watched_ == nullptr) return;
+  context_->monitor->mention(members_.in_world(peer), std::move(operation));
+}
+
+void Bond::abort(std::string_view reason) noexcept {
+  const Status why = described([&] {
+    return Status(StatusCode::aborted,
+                  reason.empty() ? "the communicator was aborted"
+                                 : fmt::format("the communicator was aborted: {}", reason))
+        .with_rank(static_cast<int>(place().rank));
+  });
+  // First, so that those who wait here need not find out what happened.
+  if (watched_ != nullptr) context_->monitor->conclude(*watched_, why);
+  engine().abort(group_, why);
+}
+
+}  // namespace hocket::comm

@@ -1,0 +1,195 @@
+#include "comm/device_path.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "base/environment.hpp"
+#include "base/limits.hpp"
+#include "comm/arguments.hpp"
+#include "comm/card.hpp"
+#include "comm/kinds.hpp"
+#include "device/offload.hpp"
+#include "world/entry.hpp"
+
+namespace hocket::comm {
+namespace {
+
+constexpr Duration loss_interval = std::chrono::milliseconds(5);
+/// For what a rank that is gone has done before to arrive here.
+constexpr Duration loss_grace = std::chrono::milliseconds(50);
+
+/// Tells this host apart from others, for those that must not have one device twice.
+std::string host_of_devices() {
+  const std::string_view id = process_environment().get("NCCL_HOSTID");
+  return id.empty() ? fmt::format("{} {}", own_machine(), world::describe_process().host)
+                    : std::string(id);
+}
+
+device::GroupOptions options_of(const Place& place) {
+  const Config& config = process_config();
+  return {
+      .seat = {.rank = place.rank, .size = place.size},
+      .host = host_of_devices(),
+      .offload = config.get(variables::nccl) ? device::built_in_offload() : nullptr,
+      .slot_bytes = std::max<std::size_t>(limits::staging_slot_bytes, std::size_t{place.size} * 64),
+      .allows_gpudirect = config.get(variables::gpudirect)};
+}
+
+/// Tells the offload of memory that is used again, once there is one. Only where every rank has
+/// some, and as much: an operation has announced memory on all ranks or on none.
+class RepeatedOnDevice final : public Repeated {
+ public:
+  RepeatedOnDevice(DevicePath& path, std::shared_ptr<Group> group, const Collective& collective,
+                   const Place& place, int device)
+      : Repeated(std::move(group), path, collective), path_(path), place_(place), device_(device) {}
+  RepeatedOnDevice(const RepeatedOnDevice&) = delete;
+  RepeatedOnDevice& operator=(const RepeatedOnDevice&) = delete;
+  ~RepeatedOnDevice() override {
+    for (void* const each : announced_) path_.devices().forget(each);
+  }
+
+  [[nodiscard]] Status run() override {
+    Status status = path_.run(collective(), device_);
+    if (status.ok()) announce();
+    return status;
+  }
+  [[nodiscard]] Status start(Operation& operation) override {
+    Status status = path_.start(collective(), device_, operation);
+    if (status.ok()) announce();
+    return status;
+  }
+
+ private:
+  void announce() {
+    const Collective& it = collective();
+    const bool is_for_root = it.kind == CollectiveKind::reduce ||
+                             it.kind == CollectiveKind::gather ||
+                             it.kind == CollectiveKind::scatter;
+    if (std::exchange(is_announced_, true) || is_for_root || !it.counts.empty()) return;
+    for (const RegisteredMemory& each : lasting_memory(it, place_)) {
+      auto* const data = const_cast<std::byte*>(each.data);
+      announced_.push_back(path_.devices().announce(data, each.bytes));
+    }
+  }
+
+  DevicePath& path_;
+  const Place place_;
+  const int device_;
+  std::vector<void*> announced_;
+  bool is_announced_ = false;
+};
+
+}  // namespace
+
+DevicePath::DevicePath(Bond& users)
+    : CollectivePath(users.engine()),
+      users_(users),
+      bond_(users.context(), users.members().twin(), users.timeout()),
+      host_(bond_),
+      devices_(*users.context()->runtime, *this, options_of(users.place())) {}
+
+Status DevicePath::loss(Instant now) {
+  if (now < next_look_) return {};
+  next_look_ = now + loss_interval;
+  if (Status failure = engine().failure_of(users_.group()); !failure.ok()) return failure;
+  Status loss = engine().loss_of(bond_.group());
+  if (loss.ok()) return {};
+  lost_since_ = std::min(lost_since_, now);
+  return now - lost_since_ < loss_grace ? Status() : loss;
+}
+
+void DevicePath::fail(const Status& why) {
+  engine().fail(bond_.group(), why);
+  engine().fail(users_.group(), why);
+}
+
+Result<device::Operation*> DevicePath::begin(const Collective& collective, int device,
+                                             device::Group::Order order, bool is_awaited) {
+  const auto refused = [&](Status why) {
+    return std::move(why).with_operation(std::string(name(collective.kind)));
+  };
+  return users_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
+    const Place& place = users_.place();
+    if (Status status = check(collective, place); !status.ok()) return refused(status);
+    if (plan::reduces(operation_of(collective.kind))) {
+      const auto reduction = make_reduction(collective, place.size);
+      if (!reduction.ok()) return refused(reduction.status());
+    }
+    if (Status status = engine().failure_of(users_.group()); !status.ok()) return refused(status);
+    const Deadline deadline = users_.deadline_of(collective.options, monotonic_clock().now());
+    auto started = devices_.start(collective, device, deadline, order, is_awaited);
+    if (!started.ok()) return refused(started.status());
+    return started;
+  });
+}
+
+Status DevicePath::run(const Collective& collective, int device) {
+  const std::optional<Stream>& stream = collective.options.stream;
+  const auto started = begin(collective, device, device::Group::Order::in_stream, !stream);
+  if (!started.ok()) return started.status();
+  device::Operation& operation = **started;
+  Status status;
+  if (stream) {
+    status = devices_.make_wait(operation, stream->handle);
+  } else {
+    devices_.wait(operation);
+    status = operation.work.status();
+    if (!status.ok()) status = explain(operation, status);
+  }
+  devices_.release(operation);
+  return status;
+}
+
+Status DevicePath::start(const Collective& collective, int device, Operation& operation) {
+  const auto started = begin(collective, device, device::Group::Order::beside, false);
+  if (!started.ok()) return started.status();
+  operation.device = *started;
+  operation.work = &operation.device->work;
+  return {};
+}
+
+Result<std::unique_ptr<Repeated>> DevicePath::prepare(std::shared_ptr<Group> group,
+                                                      const Collective& collective, int device) {
+  if (Status status = check(collective, users_.place()); !status.ok()) return status;
+  return std::unique_ptr<Repeated>(std::make_unique<RepeatedOnDevice>(
+      *this, std::move(group), collective, users_.place(), device));
+}
+
+Status DevicePath::make_wait(Operation& operation, Stream stream) {
+  Status status = devices_.make_wait(*operation.device, stream.handle);
+  if (status.ok()) operation.is_ordered = true;
+  return status;
+}
+
+void DevicePath::let_go(Operation& operation) noexcept {
+  devices_.release(*std::exchange(operation.device, nullptr));
+  operation.is_ordered = false;
+}
+
+Status DevicePath::split(int color, int key, DevicePath* part) {
+  return devices_.split(color, key, part == nullptr ? nullptr : &part->devices_,
+                        users_.deadline_of({}, monotonic_clock().now()));
+}
+
+Status DevicePath::explain(const device::Operation& operation, const Status& first) const noexcept {
+  const Status why = users_.cause_of(first);
+  return explained(why, [&] {
+    const Place& place = users_.place();
+    const std::string_view kind = name(operation.collective.kind);
+    return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
+                                          place.rank, place.size))
+        .with_rank(static_cast<int>(place.rank))
+        .with_peer(why.peer())
+        .with_step(why.step())
+        .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))
+        .caused_by(why);
+  });
+}
+
+}  // namespace hocket::comm

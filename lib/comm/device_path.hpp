@@ -1,0 +1,76 @@
+// Collectives on memory of a device: offloaded, or staged through the host. The windows of staged
+// ones are collectives on memory of the host, on lanes of their own.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "hocket/collective.hpp"
+#include "hocket/status.hpp"
+
+#include "comm/bond.hpp"
+#include "comm/host_path.hpp"
+#include "comm/path.hpp"
+#include "device/group.hpp"
+#include "device/host_side.hpp"
+
+namespace hocket::comm {
+
+class DevicePath final : public CollectivePath, private device::HostSide {
+ public:
+  /// Borrows the communicator's bond. There is a device's runtime.
+  explicit DevicePath(Bond& users);
+
+  [[nodiscard]] Status run(const Collective& collective, int device) override;
+  [[nodiscard]] Status start(const Collective& collective, int device,
+                             Operation& operation) override;
+  [[nodiscard]] Result<std::unique_ptr<Repeated>> prepare(std::shared_ptr<Group> group,
+                                                          const Collective& collective,
+                                                          int device) override;
+  bool wait(const Operation& operation, Deadline deadline) override {
+    return devices_.wait(*operation.device, deadline);
+  }
+  bool test(const Operation& operation) override { return devices_.test(*operation.device); }
+  [[nodiscard]] bool ends_silently() const noexcept override { return true; }  // kernels do
+  [[nodiscard]] Status make_wait(Operation& operation, Stream stream) override;
+  [[nodiscard]] Status explain(const Operation& operation,
+                               const Status& why) const noexcept override {
+    return explain(*operation.device, why);
+  }
+  void let_go(Operation& operation) noexcept override;
+
+  /// As Communicator::split, of what is offloaded. `part`: of this rank; null for none.
+  [[nodiscard]] Status split(int color, int key, DevicePath* part);
+  [[nodiscard]] device::Group& devices() noexcept { return devices_; }
+
+ private:
+  [[nodiscard]] Result<device::Operation*> begin(const Collective& collective, int device,
+                                                 device::Group::Order order, bool is_awaited);
+  [[nodiscard]] Status explain(const device::Operation& operation,
+                               const Status& why) const noexcept;
+
+  // Of HostSide, for staged operations.
+  [[nodiscard]] engine::Engine& engine() override { return bond_.engine(); }
+  [[nodiscard]] Status start(const Collective& collective, std::size_t place, engine::Work& work,
+                             Deadline deadline) override {
+    return host_.begin(collective, windows_.at(place), work, deadline);
+  }
+  [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory,
+                                              int dma_buf) override {
+    return engine().register_device_memory(memory, dma_buf, bond_.members().others());
+  }
+  [[nodiscard]] Status watch() override { return bond_.open_watch(); }
+  [[nodiscard]] Status loss(Instant now) override;
+  void fail(const Status& why) override;
+
+  Bond& users_;
+  Bond bond_;  // of the same ranks, for windows
+  HostPath host_;
+  std::array<HostCall, 8> windows_;  // by place
+  Instant next_look_ = {};           // for a loss
+  Instant lost_since_ = Instant::max();
+  device::Group devices_;
+};
+
+}  // namespace hocket::comm

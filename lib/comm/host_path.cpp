@@ -1,0 +1,167 @@
+#include "comm/host_path.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "comm/arguments.hpp"
+
+namespace hocket::comm {
+namespace {
+
+/// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
+std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
+  const bool is_world = members == static_cast<std::size_t>(context.world.size);
+  return is_world ? context.ranks_per_host : 1;
+}
+
+/// Keeps its memory registered.
+class RepeatedOnHost final : public Repeated {
+ public:
+  RepeatedOnHost(HostPath& path, Bond& bond, std::shared_ptr<Group> group,
+                 const Collective& collective)
+      : Repeated(std::move(group), path, collective), path_(path), engine_(bond.engine()) {}
+  RepeatedOnHost(const RepeatedOnHost&) = delete;
+  RepeatedOnHost& operator=(const RepeatedOnHost&) = delete;
+  ~RepeatedOnHost() override {
+    for (const RegisteredMemory& each : memory_) engine_.deregister_memory(each);
+  }
+
+  [[nodiscard]] Status set_up(const Place& place) {
+    if (Status status = path_.set_up(collective(), call_); !status.ok()) return status;
+    memory_ = lasting_memory(collective(), place);
+    for (const RegisteredMemory& each : memory_) engine_.register_memory(each);
+    return {};
+  }
+  [[nodiscard]] Status run() override { return path_.run(collective(), call_); }
+  [[nodiscard]] Status start(Operation& operation) override {
+    path_.start(collective(), call_, operation);
+    return {};
+  }
+
+ private:
+  HostPath& path_;
+  engine::Engine& engine_;
+  HostCall call_;
+  std::vector<RegisteredMemory> memory_;
+};
+
+}  // namespace
+
+HostPath::HostPath(Bond& bond)
+    : CollectivePath(bond.engine()),
+      bond_(bond),
+      planner_(bond.place(), ranks_per_host(*bond.context(), bond.place().size),
+               bond.context()->selector,
+               [&bond](const engine::Port& port) { return bond.open(port); }) {}
+
+Status HostPath::set_up(const Collective& collective, HostCall& call) {
+  return bond_.guarded(collective.kind, [&] { return plan(collective, call); });
+}
+
+Status HostPath::plan(const Collective& collective, HostCall& call) {
+  const auto refused = [&](Status why) {
+    return std::move(why).with_operation(std::string(name(collective.kind)));
+  };
+  const Place& place = bond_.place();
+  if (Status status = check(collective, place); !status.ok()) return refused(status);
+  auto plan = planner_.find(collective);
+  if (!plan.ok()) return refused(bond_.cause_of(plan.status()));
+  call.plan = std::move(*plan);
+  const bool is_barrier = collective.kind == CollectiveKind::barrier;
+  call.task = {
+      .binding = call.plan->binding.get(),
+      .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
+      .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
+      .pieces = collective.pieces,
+      .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
+      .group = &bond_.group(),
+  };
+  if (!is_barrier && !plan::reduces(call.plan->signature.operation)) return {};
+  auto reduction = is_barrier
+                       ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
+                       : make_reduction(collective, place.size);
+  if (!reduction.ok()) return refused(reduction.status());
+  call.task.reduction = *reduction;
+  if (!is_barrier) call.task.tag = call.task.tag.with(collective.reduction.op);
+  return {};
+}
+
+/// Counts it.
+void HostPath::number(HostCall& call, engine::Work& work) {
+  call.task.number = ++operations_;
+  call.task.begun = monotonic_clock().now();
+  call.task.work = &work;
+}
+
+Status HostPath::run(const Collective& collective, int /*device*/) {
+  HostCall call;
+  if (Status status = set_up(collective, call); !status.ok()) return status;
+  return run(collective, call);
+}
+
+Status HostPath::run(const Collective& collective, HostCall& call) {
+  engine::Work work;
+  work.call_at_end(collective.options.on_end, collective.options.on_end_context);
+  number(call, work);
+  call.task.deadline = bond_.deadline_of(collective.options, call.task.begun);
+  bond_.engine().start(call.task);
+  bond_.engine().wait(work);
+  call.task.work = nullptr;  // it ends with this call
+  return work.status().ok() ? Status() : explain(call, work.status());
+}
+
+Status HostPath::start(const Collective& collective, int /*device*/, Operation& operation) {
+  HostCall call;
+  if (Status status = set_up(collective, call); !status.ok()) return status;
+  start(collective, call, operation);
+  return {};
+}
+
+void HostPath::start(const Collective& collective, const HostCall& call, Operation& operation) {
+  operation.pieces.assign(collective.pieces.begin(), collective.pieces.end());
+  operation.call = call;
+  operation.work = &operation.own_work;
+  operation.own_work.call_at_end(collective.options.on_end, collective.options.on_end_context);
+  number(operation.call, operation.own_work);
+  engine::Task& task = operation.call.task;
+  task.deadline = bond_.deadline_of(collective.options, task.begun);
+  task.pieces = operation.pieces;
+  bond_.engine().start_in_background(task);
+}
+
+Status HostPath::begin(const Collective& collective, HostCall& call, engine::Work& work,
+                       Deadline deadline) {
+  if (Status status = set_up(collective, call); !status.ok()) return status;
+  number(call, work);
+  call.task.deadline = deadline;
+  bond_.engine().start(call.task);
+  return {};
+}
+
+Result<std::unique_ptr<Repeated>> HostPath::prepare(std::shared_ptr<Group> group,
+                                                    const Collective& collective, int /*device*/) {
+  auto repeated = std::make_unique<RepeatedOnHost>(*this, bond_, std::move(group), collective);
+  if (Status status = repeated->set_up(bond_.place()); !status.ok()) return status;
+  return std::unique_ptr<Repeated>(std::move(repeated));
+}
+
+Status HostPath::explain(const HostCall& call, const Status& first) const noexcept {
+  const Status why = bond_.cause_of(first);
+  return explained(why, [&] {
+    const Place& place = bond_.place();
+    const std::string_view kind = plan::name(call.plan->signature.operation);
+    return Status(why.code(),
+                  fmt::format("{} by {} failed on rank {} of {}", kind,
+                              call.plan->choice.algorithm->name, place.rank, place.size))
+        .with_rank(static_cast<int>(place.rank))
+        .with_peer(why.peer())
+        .with_step(why.step())
+        .with_operation(fmt::format("{} #{}", kind, call.task.number))
+        .caused_by(why);
+  });
+}
+
+}  // namespace hocket::comm

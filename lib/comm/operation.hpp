@@ -1,0 +1,71 @@
+// An operation in the background, from its start until its Work lets go of it.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hocket/message.hpp"
+
+#include "comm/planner.hpp"
+#include "device/operation.hpp"
+#include "engine/mailbox.hpp"
+#include "engine/run.hpp"
+#include "engine/work.hpp"
+
+namespace hocket::comm {
+
+class Group;
+class Path;
+
+/// A collective as the engine gets it.
+struct HostCall {
+  engine::Task task = {};
+  std::shared_ptr<const BoundPlan> plan = {};  // which the task borrows
+};
+
+struct Operation {
+  std::shared_ptr<Group> group = {};
+  Path* path = nullptr;                // of the group, which runs it
+  const engine::Work* work = nullptr;  // what became of it: our own, or the device's
+
+  // Of the path, until it lets go of it.
+  engine::Work own_work = {};
+  HostCall call = {};
+  std::vector<Piece> pieces = {};  // the caller's may be gone before it is over
+  std::optional<Message> message = {};
+  engine::Received received = {};
+  device::Operation* device = nullptr;
+  bool is_ordered = false;  // a stream waits for it, so that nobody else must
+};
+
+/// Those that are over, for the next ones, so that starting one takes no memory. Any thread.
+class OperationPool {
+ public:
+  [[nodiscard]] std::unique_ptr<Operation> take() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) {
+      free_.reserve(made_ + 1);  // so that give_back() needs no memory
+      auto operation = std::make_unique<Operation>();
+      ++made_;
+      return operation;
+    }
+    std::unique_ptr<Operation> operation = std::move(free_.back());
+    free_.pop_back();
+    return operation;
+  }
+  void give_back(std::unique_ptr<Operation> operation) noexcept {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(std::move(operation));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Operation>> free_;
+  std::size_t made_ = 0;
+};
+
+}  // namespace hocket::comm

@@ -1,0 +1,25 @@
+#include "comm/path.hpp"
+
+#include <utility>
+
+namespace hocket::comm {
+
+Status Path::make_wait(Operation& /*operation*/, Stream /*stream*/) {
+  return Status(StatusCode::invalid_argument,
+                "wait: a stream can't wait for an operation on memory of the host")
+      .with_hint("wait() waits for it");
+}
+
+Repeated::Repeated(std::shared_ptr<Group> group, Path& path, const Collective& collective)
+    : group_(std::move(group)),
+      path_(path),
+      pieces_(collective.pieces.begin(), collective.pieces.end()),
+      counts_(collective.counts.begin(), collective.counts.end()),
+      counts_from_(collective.counts_from.begin(), collective.counts_from.end()),
+      collective_(collective) {
+  collective_.pieces = pieces_;
+  collective_.counts = counts_;
+  collective_.counts_from = counts_from_;
+}
+
+}  // namespace hocket::comm
