@@ -520,7 +520,7 @@ void Neighbor::meet(Fd socket, const Hello& hello) {
 const TransportKind kind = {
     .name = "neighbor",
     .summary = "an example: Unix-domain sockets between ranks of one host",
-    .available = [] { return Status(); },
+    .available = [](std::span<const hocket::Setting>) { return Status(); },
     .make = Neighbor::make,
 };
 

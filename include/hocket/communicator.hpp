@@ -8,11 +8,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hocket/collective.hpp"
 #include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/message.hpp"
+#include "hocket/setting.hpp"
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
 
@@ -196,6 +198,10 @@ struct JoinOptions {
   /// The name of the world. Worlds of different names never meet, so that libraries in one program
   /// need not agree on the order in which they join. At most 64 letters, digits, '.', '_' and '-'.
   std::string name = {};
+  /// Variables for this world, each in place of what the environment says. Unlike there, a name or
+  /// a value that is wrong is an error, and so is a variable that holds for the whole process
+  /// (`hocket info --env` says which do).
+  std::vector<Setting> settings = {};
 };
 
 /// Joins a world: returns when all its ranks are there. Throws, within the timeout, and names the

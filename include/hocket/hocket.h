@@ -126,12 +126,22 @@ typedef struct hocket_comm hocket_comm;
 typedef struct hocket_work hocket_work;
 typedef struct hocket_prepared hocket_prepared;
 
+/* A HOCKET_* variable and its value; "" or NULL stands for the default. */
+typedef struct hocket_setting {
+  const char* name;
+  const char* value;
+} hocket_setting;
+
 typedef struct hocket_join_options {
   size_t struct_size;
   const char* url;              /* NULL or "": HOCKET_RENDEZVOUS, else what the launcher says */
   int64_t timeout_ns;           /* for all ranks to be there; 0: HOCKET_STORE_TIMEOUT */
   int64_t operation_timeout_ns; /* of operations that name none; 0: 30 minutes */
   const char* name;             /* of the world; NULL or "": none */
+  /* For this world, in place of what the environment says. A name or a value that is wrong is an
+   * error, and so is a variable that holds for the whole process (`hocket info --env`). */
+  const hocket_setting* settings;
+  size_t setting_count;
 } hocket_join_options;
 
 /* Returns when all ranks are there. options may be NULL. A process may join any number of worlds:

@@ -18,8 +18,10 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hocket/export.h"
+#include "hocket/setting.hpp"
 #include "hocket/status.hpp"
 
 namespace hocket::inline v0 {
@@ -186,6 +188,9 @@ struct TransportOptions {
   std::string tls_certificate_file = {};
   std::string tls_key_file = {};
   std::string tls_ca_file = {};
+
+  /// All variables that are set for this world, by the environment or by the program.
+  std::vector<Setting> settings = {};
 };
 
 /// A kind of transport. A loadable one exports `hocket_transport_v0`, a function without arguments
@@ -193,8 +198,9 @@ struct TransportOptions {
 struct TransportKind {
   std::string_view name;     // "tcp"
   std::string_view summary;  // for people, in one line
-  /// Success where it can serve on this machine, else why not and what would help.
-  Status (*available)();
+  /// Success where it can serve on this machine with these settings, else why not and what would
+  /// help.
+  Status (*available)(std::span<const Setting> settings);
   Result<std::unique_ptr<Transport>> (*make)(const TransportOptions& options);
 };
 

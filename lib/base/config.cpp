@@ -150,6 +150,38 @@ Config::Config(const char* const* environment, std::span<const VariableInfo* con
   }
 }
 
+Config::Config(std::span<const Setting> settings, std::span<const VariableInfo* const> known)
+    : known_(known) {
+  for (const Setting& each : settings) read(each.name, each.value);
+}
+
+Result<Config> Config::with(std::span<const Setting> settings) const {
+  const auto wrong = [](std::string what) {
+    return Status(StatusCode::invalid_argument, std::move(what));
+  };
+  Config changed = *this;
+  for (const Setting& each : settings) {
+    const auto variable = std::ranges::find(known_, each.name, &VariableInfo::name);
+    if (variable != known_.end() && (*variable)->is_of_process) {
+      return wrong(
+                 fmt::format("{} holds for the whole process, so a world can't set it", each.name))
+          .with_hint("set it in the environment before the process begins");
+    }
+    const std::size_t complaints = changed.complaints_.size();
+    changed.read(each.name, each.value);
+    if (changed.complaints_.size() > complaints) return wrong(changed.complaints_.back());
+  }
+  return changed;
+}
+
+std::vector<Setting> Config::settings() const {
+  std::vector<Setting> all;
+  for (const auto& [name, value] : values_) {
+    all.push_back({.name = std::string(name), .value = value});
+  }
+  return all;
+}
+
 void Config::read(std::string_view name, std::string_view value) {
   const auto found = std::ranges::find(known_, name, &VariableInfo::name);
   if (found == known_.end()) {
@@ -161,8 +193,10 @@ void Config::read(std::string_view name, std::string_view value) {
                 : fmt::format("{} is not a variable of Hocket; see `hocket info --env`", name));
     return;
   }
-  if (value.empty()) return;
   const VariableInfo& variable = **found;
+  values_.erase(variable.name);  // the last one counts
+  invalid_.erase(variable.name);
+  if (value.empty()) return;
   if (value.size() <= limits::variable_bytes_max && is_valid(variable, value)) {
     values_[variable.name] = value;
     return;

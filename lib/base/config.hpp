@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hocket/setting.hpp"
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
@@ -34,7 +35,8 @@ struct VariableInfo {
   std::string_view fallback = {};  // written as a person would write it
   std::span<const std::string_view> choices = {};
   std::string_view help;
-  bool is_secret = false;  // its text is shown to nobody
+  bool is_secret = false;      // its text is shown to nobody
+  bool is_of_process = false;  // it holds for the whole process, so that a world can't have its own
 };
 
 template <class T>
@@ -63,6 +65,7 @@ inline constexpr Variable<Choice> log_level{{
     .fallback = "warning",
     .choices = log::level_names,
     .help = "the most detailed log lines that are written",
+    .is_of_process = true,
 }};
 
 inline constexpr std::string_view simd_levels[] = {"best", "avx512", "avx2",
@@ -72,6 +75,7 @@ inline constexpr Variable<Choice> simd{{
     .fallback = "best",
     .choices = simd_levels,
     .help = "the widest vector instructions that reductions use; results are the same with all",
+    .is_of_process = true,
 }};
 
 inline constexpr Variable<std::string> rendezvous{{
@@ -163,6 +167,7 @@ inline constexpr Variable<Duration> host_timeout{{
     .fallback = "30s",
     .help = "how long another host may leave unanswered what is sent to it before its ranks count "
             "as lost, at least 1500ms; a rank that is late on a host that answers never does",
+    .is_of_process = true,
 }};
 inline constexpr Variable<Duration> failure_timeout{{
     .name = "HOCKET_FAILURE_TIMEOUT",
@@ -224,6 +229,7 @@ inline constexpr Variable<std::string> device_module{{
     .name = "HOCKET_DEVICE_MODULE",
     .help = "the module by which device memory is reached: its file, or none; without it "
             "hocket_cuda.so of this installation",
+    .is_of_process = true,
 }};
 inline constexpr Variable<bool> nccl{{
     .name = "HOCKET_NCCL",
@@ -235,6 +241,7 @@ inline constexpr Variable<std::string> nccl_library{{
     .name = "HOCKET_NCCL_LIBRARY",
     .help = "the file of NCCL, if it is not loaded already; without it libnccl.so.2, as the system "
             "finds it",
+    .is_of_process = true,
 }};
 inline constexpr Variable<bool> gpudirect{{
     .name = "HOCKET_GPUDIRECT",
@@ -257,6 +264,13 @@ class Config {
   /// kept, as about a name that is unknown.
   explicit Config(const char* const* environment,
                   std::span<const VariableInfo* const> known = variables::all());
+  /// The same of settings.
+  explicit Config(std::span<const Setting> settings,
+                  std::span<const VariableInfo* const> known = variables::all());
+
+  /// A copy in which these settings replace the ones here. Fails at the first that is wrong, or
+  /// that no world can have of its own.
+  [[nodiscard]] Result<Config> with(std::span<const Setting> settings) const;
 
   /// The value set, or the variable's default.
   template <class T>
@@ -270,6 +284,9 @@ class Config {
 
   /// The same for a person to read: "(set)" in place of a secret.
   [[nodiscard]] std::optional<std::string_view> shown(const VariableInfo& variable) const;
+
+  /// All that are set and valid.
+  [[nodiscard]] std::vector<Setting> settings() const;
 
   /// One sentence each: which variable, what is wrong, what it could be.
   [[nodiscard]] const std::vector<std::string>& complaints() const noexcept { return complaints_; }

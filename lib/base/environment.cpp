@@ -14,6 +14,17 @@ std::string_view Environment::get(std::string_view name) const noexcept {
   return value;
 }
 
+ChangedEnvironment::ChangedEnvironment(const Environment& base, std::span<const Setting> settings) {
+  texts_.reserve(settings.size());  // so that no text moves
+  for (const char* const* each = base.entries(); each != nullptr && *each != nullptr; ++each) {
+    entries_.push_back(*each);
+  }
+  for (const Setting& each : settings) {
+    entries_.push_back(texts_.emplace_back(each.name + '=' + each.value).c_str());
+  }
+  entries_.push_back(nullptr);
+}
+
 Environment process_environment() noexcept { return Environment(environ); }
 
 }  // namespace hocket

@@ -1,7 +1,12 @@
 // The environment of a process as a value, so that who reads it can be given another.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "hocket/setting.hpp"
 
 namespace hocket {
 
@@ -20,6 +25,20 @@ class Environment {
 
  private:
   const char* const* entries_;
+};
+
+/// Another one, in which some variables are set anew. Borrows the other one's entries.
+class ChangedEnvironment {
+ public:
+  ChangedEnvironment(const Environment& base, std::span<const Setting> settings);
+  ChangedEnvironment(const ChangedEnvironment&) = delete;
+  ChangedEnvironment& operator=(const ChangedEnvironment&) = delete;
+
+  [[nodiscard]] Environment get() const noexcept { return Environment(entries_.data()); }
+
+ private:
+  std::vector<std::string> texts_;
+  std::vector<const char*> entries_;
 };
 
 /// This process's own, as it is while nobody changes it.

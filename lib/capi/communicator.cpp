@@ -167,6 +167,11 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
     wanted.timeout = timeout(from.timeout_ns);
     wanted.operation_timeout =
         timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);
+    if (from.setting_count > 0) given(from.settings);
+    for (const hocket_setting& each : std::span(from.settings, from.setting_count)) {
+      wanted.settings.push_back(
+          {.name = &given(each.name), .value = each.value == nullptr ? "" : each.value});
+    }
     given(comm) = nullptr;
     *comm = handle_of(hocket::join(wanted));
   });

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/config.hpp"
+#include "base/environment.hpp"
 #include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -34,7 +35,8 @@ Result<engine::MadeTransport> make_transport(const Config& config,
   for (const std::string& complaint : found.complaints) {
     log::line(log::Level::warning, "{}", complaint);
   }
-  const auto kinds = engine::choose_transports(found, config.get(variables::transport));
+  const auto kinds =
+      engine::choose_transports(found, config.get(variables::transport), options.settings);
   if (!kinds.ok()) return kinds.status();
   return engine::make_transport(*kinds, options);
 }
@@ -50,7 +52,8 @@ TransportOptions transport_options(const world::World& world, const Config& conf
           .tls = std::string(variables::tls_modes[config.get(variables::tls).index]),
           .tls_certificate_file = config.get(variables::tls_certificate_file),
           .tls_key_file = config.get(variables::tls_key_file),
-          .tls_ca_file = config.get(variables::tls_ca_file)};
+          .tls_ca_file = config.get(variables::tls_ca_file),
+          .settings = config.settings()};
 }
 
 /// All that algorithms are chosen by, so that ranks can compare it.
@@ -169,10 +172,14 @@ Status decline(const world::World& world, const Status& why) {
 
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (Status status = check(options); !status.ok()) return status;
-  const Config& config = process_config();
+  const auto own_config = process_config().with(options.settings);
+  if (!own_config.ok()) return own_config.status();
+  const Config& config = *own_config;
+  const ChangedEnvironment environment(process_environment(), options.settings);
   auto network = sim::find_preset(sim::usual_network);
   auto world =
-      world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout});
+      world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout},
+                        environment.get(), config);
   if (!world.ok()) return world.status();
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());
@@ -208,7 +215,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }
   auto context = std::make_shared<Context>(
-      std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
+      config, std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
       std::move(processes), per_host, sim::Selector(tuning->network, std::move(tuning->rules)),
       std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;

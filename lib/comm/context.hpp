@@ -10,6 +10,7 @@
 #include "hocket/communicator.hpp"
 #include "hocket/status.hpp"
 
+#include "base/config.hpp"
 #include "device/runtime.hpp"
 #include "engine/engine.hpp"
 #include "health/monitor.hpp"
@@ -21,11 +22,12 @@ namespace hocket::comm {
 
 /// In the order in which they are made; the engine goes before the store that others may serve.
 struct Context {
-  Context(world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
+  Context(Config its_config, world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
           std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
           std::vector<std::string> its_processes, std::uint32_t per_host,
           sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
-      : world(std::move(its_world)),
+      : config(std::move(its_config)),
+        world(std::move(its_world)),
         recorder(std::move(its_recorder)),
         monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
@@ -34,6 +36,7 @@ struct Context {
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
 
+  const Config config;
   world::World world;
   std::unique_ptr<record::Recorder> recorder;  // null if it is off, or there was no memory for it
   std::unique_ptr<health::Monitor> monitor;    // null where there is nobody else

@@ -31,8 +31,7 @@ std::string host_of_devices() {
                     : std::string(id);
 }
 
-device::GroupOptions options_of(const Place& place) {
-  const Config& config = process_config();
+device::GroupOptions options_of(const Place& place, const Config& config) {
   return {
       .seat = {.rank = place.rank, .size = place.size},
       .host = host_of_devices(),
@@ -92,7 +91,8 @@ DevicePath::DevicePath(Bond& users)
       users_(users),
       bond_(users.context(), users.members().twin(), users.timeout()),
       host_(bond_),
-      devices_(*users.context()->runtime, *this, options_of(users.place())) {}
+      devices_(*users.context()->runtime, *this,
+               options_of(users.place(), users.context()->config)) {}
 
 Status DevicePath::loss(Instant now) {
   if (now < next_look_) return {};

@@ -83,13 +83,14 @@ FoundTransports find_transports(std::string_view path) {
 }
 
 Result<std::vector<const TransportKind*>> choose_transports(const FoundTransports& found,
-                                                            std::string_view wanted) {
+                                                            std::string_view wanted,
+                                                            std::span<const Setting> settings) {
   const auto built_in = built_in_transports();
   std::vector<const TransportKind*> chosen;
   std::string why;
   for (const TransportKind* const kind : found.kinds) {
     if (!wanted.empty() && !is_in_list(wanted, kind->name)) continue;
-    if (const Status available = kind->available(); !available.ok()) {
+    if (const Status available = kind->available(settings); !available.ok()) {
       why += fmt::format("{}{}: {}", why.empty() ? "" : "; ", kind->name, available.what());
       continue;
     }

@@ -31,7 +31,7 @@ struct FoundTransports {
 /// that can serve, and if it came with Hocket, the others that did, for ranks that lack it. Fails
 /// with unsupported, and says of each why not.
 [[nodiscard]] Result<std::vector<const TransportKind*>> choose_transports(
-    const FoundTransports& found, std::string_view wanted);
+    const FoundTransports& found, std::string_view wanted, std::span<const Setting> settings);
 
 /// What a rank's messages go by: one transport, or several as one.
 struct MadeTransport {

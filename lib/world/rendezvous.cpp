@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include "base/config.hpp"
 #include "base/fd.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -409,6 +408,8 @@ Result<World> Meeting::hold() {
   };
 }
 
+}  // namespace
+
 Result<World> rendezvous(const RendezvousOptions& options, const Environment& environment,
                          const Config& config) {
   if (Status status = check_world_name(options.name); !status.ok()) {
@@ -439,13 +440,6 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
   Result<World> world = Meeting(std::move(terms), environment, config).hold();
   if (world.ok()) return world;
   return world.status().with_rank(rank).with_operation("rendezvous");
-}
-
-}  // namespace
-
-Result<World> rendezvous(const RendezvousOptions& options) {
-  if (!options.environment) return rendezvous(options, process_environment(), process_config());
-  return rendezvous(options, *options.environment, Config(options.environment->entries()));
 }
 
 void let_all_in(const World& world, Duration patience) {

@@ -9,6 +9,7 @@
 #include "hocket/status.hpp"
 
 #include "base/clock.hpp"
+#include "base/config.hpp"
 #include "base/environment.hpp"
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
@@ -44,13 +45,12 @@ struct RendezvousOptions {
   /// For all ranks to be there, and of later requests to the store; else the URL's, else
   /// HOCKET_STORE_TIMEOUT.
   std::optional<Duration> timeout = {};
-  /// To be read in place of this process's own.
-  std::optional<Environment> environment = {};
 };
 
 /// Returns when all ranks of the world are there. A failure names the ranks that are missing or
-/// wrong, and comes within the timeout.
-[[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options = {});
+/// wrong, and comes within the timeout. The launcher is found in the environment.
+[[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options,
+                                       const Environment& environment, const Config& config);
 
 /// Behind what all ranks, just joined, still fetch by the store, once: who serves it waits for the
 /// others, so that it can't end and take the store from them; but no longer than `patience`.

@@ -33,7 +33,7 @@ class LoadedNet final : public TransportNet {
     options.job = "conformance";
     options.secret = "of every rank";
     options.host = "127.0.0.1";
-    require(kind->available());
+    require(kind->available({}));
     return require(kind->make(options));
   }
 };

@@ -94,7 +94,7 @@ Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
 constexpr TransportKind kind = {
     .name = "fake",
     .summary = "TCP, and adapters for the fake device",
-    .available = [] { return Status(); },
+    .available = [](std::span<const Setting>) { return Status(); },
     .make = make,
 };
 

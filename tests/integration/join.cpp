@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   using namespace hocket;
   const std::string_view argument = argc > 1 ? argv[1] : "";
   const bool leaves = argument == "--leave";
-  auto world = world::rendezvous({.url = std::string(argument.starts_with("--") ? "" : argument)});
+  auto world = world::rendezvous({.url = std::string(argument.starts_with("--") ? "" : argument)},
+                                 process_environment(), process_config());
   Status status = world.status();
   if (status.ok()) {
     fmt::print("rank={} size={} local_rank={} local_size={} attempt={} job={} address={} by={}\n",

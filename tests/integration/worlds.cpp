@@ -151,6 +151,35 @@ void ending() {
   }
 }
 
+/// Worlds with settings of their own, beside one that has the environment's.
+void settings() {
+  auto first = join();
+  const auto join_with = [](std::vector<hocket::Setting> settings) {
+    return hocket::join({.url = url, .timeout = 60s, .settings = std::move(settings)});
+  };
+  const std::pair<hocket::Setting, std::string_view> refused[] = {
+      {{"HOCKET_TCP_STREAM", "2"}, "did you mean HOCKET_TCP_STREAMS?"},
+      {{"HOCKET_FAILURE_TIMEOUT", "soon"}, "is not a duration"},
+      {{"HOCKET_LOG_LEVEL", "debug"}, "holds for the whole process"},
+      {{"HOCKET_TCP_STREAMS", "0"}, "HOCKET_TCP_STREAMS=0 is not from 1 to 64"},
+  };
+  for (const auto& [setting, why] : refused) {
+    try {
+      (void)join_with({setting});
+    } catch (const hocket::InvalidArgument& error) {
+      if (std::string_view(error.what()).find(why) != std::string_view::npos) continue;
+      throw;
+    }
+    throw std::runtime_error("a setting that is wrong was taken: " + setting.name);
+  }
+  auto second = join_with({{"HOCKET_TCP_STREAMS", "3"}, {"HOCKET_ALGORITHM", "all_gather=ring"}});
+  std::vector<std::int64_t> large(1 << 18, 1);
+  second.all_reduce(std::span(large));
+  require_same(second, 2);
+  require_same(first, 1);
+  if (large[0] != second.size()) throw std::runtime_error("a wrong sum");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -159,6 +188,7 @@ int main(int argc, char** argv) {
       {"at-once", at_once},
       {"leaving", leaving},
       {"names", by_names},
+      {"settings", settings},
       {"late", late},
       {"too-many", too_many},
       {"ending", ending},

@@ -89,6 +89,9 @@ class Ways(unittest.TestCase):
     def test_names_are_joined_in_any_order(self) -> None:
         self.check("names")
 
+    def test_a_world_has_settings_of_its_own(self) -> None:
+        self.check("settings")
+
     def test_ranks_meet_again_after_a_join_failed(self) -> None:
         for text in self.check("late"):
             self.assertIn("1 of 3 ranks is missing: 1", text)

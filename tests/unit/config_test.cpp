@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,19 +12,26 @@
 
 #include "base/limits.hpp"
 #include "support/catch.hpp"
+#include "support/require.hpp"
 
 using namespace std::chrono_literals;
 using hocket::Choice;
 using hocket::Config;
 using hocket::Duration;
+using hocket::Setting;
+using hocket::Status;
+using hocket::StatusCode;
 using hocket::ValueKind;
 using hocket::Variable;
 using hocket::VariableInfo;
+using hocket::testing::require;
 
 namespace {
 
 constexpr std::string_view colours[] = {"red", "green", "blue"};
 constexpr Variable<std::string> text{{.name = "HOCKET_TEXT", .fallback = "none", .help = ""}};
+constexpr Variable<std::string> shared{
+    {.name = "HOCKET_SHARED", .help = "", .is_of_process = true}};
 constexpr Variable<bool> boolean{{.name = "HOCKET_BOOLEAN", .fallback = "0", .help = ""}};
 constexpr Variable<std::int64_t> integer{{.name = "HOCKET_INTEGER", .fallback = "-3", .help = ""}};
 constexpr Variable<std::uint64_t> size{{.name = "HOCKET_SIZE", .fallback = "64K", .help = ""}};
@@ -33,7 +41,7 @@ constexpr Variable<Choice> choice{
 constexpr Variable<std::int64_t> pin{
     {.name = "HOCKET_PIN", .fallback = "0", .help = "", .is_secret = true}};
 constexpr const VariableInfo* registry[] = {&text,     &boolean, &integer, &size,
-                                            &duration, &choice,  &pin};
+                                            &duration, &choice,  &pin,     &shared};
 
 /// A Config of our registry that has read these entries.
 Config read(const std::vector<std::string>& entries) {
@@ -61,6 +69,33 @@ TEST_CASE("what is not set has its default") {
     REQUIRE(config.get(choice).index == 1);
     for (const VariableInfo* variable : registry) REQUIRE_FALSE(config.text_of(*variable));
   }
+}
+
+TEST_CASE("settings replace what is set") {
+  const Config config = read({"HOCKET_TEXT=a", "HOCKET_SIZE=1", "HOCKET_DURATION=no"});
+  const Setting some[] = {{"HOCKET_TEXT", "b"}, {"HOCKET_SIZE", ""}, {"HOCKET_DURATION", "1s"}};
+  const Config changed = require(config.with(some));
+  REQUIRE(changed.get(text) == "b");
+  REQUIRE(changed.get(size) == 65536);
+  REQUIRE(changed.get(duration) == 1s);
+  REQUIRE(config.is_invalid(duration));
+  REQUIRE_FALSE(changed.is_invalid(duration));
+  REQUIRE(config.get(text) == "a");
+  const Config copy(changed.settings(), registry);
+  REQUIRE(copy.get(text) == "b");
+  REQUIRE(copy.get(duration) == 1s);
+  REQUIRE(copy.settings().size() == 2);
+}
+
+TEST_CASE("settings that are wrong are refused") {
+  const auto why = [](Setting setting) {
+    const Status status = read({}).with(std::span(&setting, 1)).status();
+    REQUIRE(status.code() == StatusCode::invalid_argument);
+    return std::string(status.what());
+  };
+  REQUIRE(why({"HOCKET_TEXTS", "1"}).find("did you mean HOCKET_TEXT?") != std::string::npos);
+  REQUIRE(why({"HOCKET_INTEGER", "x"}).find("is not a whole number") != std::string::npos);
+  REQUIRE(why({"HOCKET_SHARED", "1"}).find("holds for the whole process") != std::string::npos);
 }
 
 TEST_CASE("what is set has its value, whatever its kind") {

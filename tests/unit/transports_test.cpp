@@ -65,8 +65,8 @@ class Fake final : public Transport {
   TransportCaps caps_ = {};
 };
 
-Status well() { return {}; }
-Status absent() { return Status(StatusCode::unsupported, "no adapter"); }
+Status well(std::span<const Setting>) { return {}; }
+Status absent(std::span<const Setting>) { return Status(StatusCode::unsupported, "no adapter"); }
 Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
   return std::unique_ptr<Transport>(std::make_unique<Fake>("rank " + std::to_string(options.rank)));
 }
@@ -85,7 +85,7 @@ constexpr TransportKind broken = {"broken", "", well, break_down};
 
 std::vector<std::string> names(const engine::FoundTransports& found, std::string_view wanted) {
   std::vector<std::string> chosen;
-  for (const TransportKind* const kind : require(engine::choose_transports(found, wanted))) {
+  for (const TransportKind* const kind : require(engine::choose_transports(found, wanted, {}))) {
     chosen.emplace_back(kind->name);
   }
   return chosen;
@@ -98,17 +98,18 @@ TEST_CASE("a loaded transport is used alone, unless several are asked for") {
   REQUIRE(names(found, "") == std::vector<std::string>{"good"});
   REQUIRE(names(found, "other") == std::vector<std::string>{"other"});
   REQUIRE(names(found, "other, good, missing") == std::vector<std::string>{"good", "other"});
-  const Status none = engine::choose_transports(found, "missing").status();
+  const Status none = engine::choose_transports(found, "missing", {}).status();
   REQUIRE(none.code() == StatusCode::unsupported);
   REQUIRE(none.what().find("missing: no adapter") != std::string_view::npos);
-  REQUIRE(engine::choose_transports(found, "nobody").status().what().find("nobody") !=
+  REQUIRE(engine::choose_transports(found, "nobody", {}).status().what().find("nobody") !=
           std::string_view::npos);
 }
 
 TEST_CASE("those that came with Hocket are used together") {
   engine::FoundTransports found = engine::find_transports("");
   std::size_t available = 0;
-  for (const TransportKind* const kind : found.kinds) available += kind->available().ok() ? 1U : 0U;
+  for (const TransportKind* const kind : found.kinds)
+    available += kind->available({}).ok() ? 1U : 0U;
   REQUIRE(names(found, "").size() == available);
 }
 

@@ -15,6 +15,7 @@
 #include "world/rendezvous.hpp"
 
 using namespace std::chrono_literals;
+using hocket::Config;
 using hocket::Environment;
 using hocket::Result;
 using hocket::Status;
@@ -34,9 +35,8 @@ Result<World> meet(const std::vector<std::string>& variables, RendezvousOptions 
   std::vector<const char*> entries;
   for (const std::string& each : variables) entries.push_back(each.c_str());
   entries.push_back(nullptr);
-  options.environment = Environment(entries.data());
   if (!options.timeout) options.timeout = 30s;
-  return rendezvous(options);
+  return rendezvous(options, Environment(entries.data()), Config(entries.data()));
 }
 
 /// Each rank in a thread; `variables_of` gives its environment. Checked by the caller's thread.

@@ -135,7 +135,7 @@ Json list_of(const std::vector<Availability>& states) {
 std::vector<Availability> transports() {
   std::vector<Availability> states;
   for (const TransportKind* kind : found_transports().kinds) {
-    const Status status = kind->available();
+    const Status status = kind->available(process_config().settings());
     states.push_back({.name = std::string(kind->name),
                       .summary = std::string(kind->summary),
                       .reason = status.ok() ? "" : status.to_string()});
@@ -240,6 +240,11 @@ void print_overview() {
   page.table(launcher_rows());
 }
 
+std::string help_of(const VariableInfo& variable) {
+  return fmt::format("{}{}", variable.help,
+                     variable.is_of_process ? "; holds for the whole process" : "");
+}
+
 void print_environment() {
   Page page;
   for (const VariableInfo* variable : variables::all()) {
@@ -252,7 +257,7 @@ void print_environment() {
       rows.push_back({"set to", std::string(*value)});
     }
     page.heading(variable->name);
-    page.table({{std::string(variable->help)}});
+    page.table({{help_of(*variable)}});
     page.table(rows);
   }
 }
@@ -266,7 +271,7 @@ Json environment_json() {
                     {"default", variable->fallback},
                     {"choices", variable->choices},
                     {"value", value ? Json(*value) : Json()},
-                    {"help", variable->help}});
+                    {"help", help_of(*variable)}});
   }
   return list;
 }

@@ -90,18 +90,19 @@ Status Links::open(const TransportOptions& options, std::uint32_t streams,
   streams_ = streams;
   connect_timeout_ = options.connect_timeout;
   if (Status status = make_terms(options); !status.ok()) return status;
+  const bool may_leave_loopback =
+      !options.secret.empty() || Config(options.settings).get(variables::allow_without_secret);
   here_.instance = new_instance();
   for (const std::string& host : hosts) {
-    if (Status status = listen(host, !options.secret.empty()); !status.ok()) return status;
+    if (Status status = listen(host, may_leave_loopback); !status.ok()) return status;
   }
   return {};
 }
 
-Status Links::listen(const std::string& host, bool has_secret) {
+Status Links::listen(const std::string& host, bool may_leave_loopback) {
   const auto local = resolve({.host = host, .port = 0});
   if (!local.ok()) return local.status();
-  if (!has_secret && !local->is_loopback() &&
-      !process_config().get(variables::allow_without_secret)) {
+  if (!may_leave_loopback && !local->is_loopback()) {
     return Status(StatusCode::permission_denied,
                   fmt::format("without a secret, everybody could connect to {}", host))
         .with_hint("set HOCKET_SECRET, or HOCKET_ALLOW_WITHOUT_SECRET=1 if that is meant");

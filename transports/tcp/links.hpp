@@ -146,7 +146,7 @@ class Links {
   using Strangers = std::list<std::unique_ptr<Stranger>>;
 
   [[nodiscard]] Status make_terms(const TransportOptions& options);
-  [[nodiscard]] Status listen(const std::string& host, bool has_secret);
+  [[nodiscard]] Status listen(const std::string& host, bool may_leave_loopback);
   void accept_all() noexcept;
   void accept_from(const Door& door, Instant now);
   void set_flooded(bool is_flooded);

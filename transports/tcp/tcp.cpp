@@ -1,6 +1,7 @@
 #include "transports/tcp/tcp.hpp"
 
 #include <cstdint>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -11,13 +12,14 @@
 namespace hocket::tcp {
 namespace {
 
-Status available() { return {}; }
+Status available(std::span<const Setting> /*settings*/) { return {}; }
 
 Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
-  const std::int64_t streams = process_config().get(variables::tcp_streams);
+  const Config config(options.settings);
+  const std::int64_t streams = config.get(variables::tcp_streams);
   if (streams >= 1 && streams <= limits::tcp_streams_max) {
     return TcpTransport::make(options, static_cast<std::uint32_t>(streams),
-                              process_config().get(variables::tcp_interfaces));
+                              config.get(variables::tcp_interfaces));
   }
   return Status(StatusCode::invalid_argument,
                 fmt::format("{}={} is not from 1 to {}", variables::tcp_streams.name, streams,

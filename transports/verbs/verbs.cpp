@@ -1,5 +1,7 @@
 #include "transports/verbs/verbs.hpp"
 
+#include <span>
+
 #include <fmt/format.h>
 
 #include "base/config.hpp"
@@ -9,11 +11,12 @@
 namespace hocket::verbs {
 namespace {
 
-Status available() {
+Status available(std::span<const Setting> settings) {
   const auto ports = list_ports();
   if (!ports.ok()) return ports.status();
-  return choose_ports(*ports, {.devices = process_config().get(variables::ib_hca),
-                               .gid_index = process_config().get(variables::ib_gid_index)})
+  const Config config(settings);
+  return choose_ports(*ports, {.devices = config.get(variables::ib_hca),
+                               .gid_index = config.get(variables::ib_gid_index)})
       .status();
 }
 
@@ -25,16 +28,17 @@ Status out_of_range(const VariableInfo& variable, std::int64_t value, std::int64
 Result<std::unique_ptr<Transport>> make(const TransportOptions& options) {
   constexpr std::int64_t traffic_class_max = 255;
   constexpr std::int64_t service_level_max = 15;
-  const std::int64_t traffic_class = process_config().get(variables::ib_tc);
-  const std::int64_t service_level = process_config().get(variables::ib_sl);
+  const Config config(options.settings);
+  const std::int64_t traffic_class = config.get(variables::ib_tc);
+  const std::int64_t service_level = config.get(variables::ib_sl);
   if (traffic_class < 0 || traffic_class > traffic_class_max) {
     return out_of_range(variables::ib_tc, traffic_class, traffic_class_max);
   }
   if (service_level < 0 || service_level > service_level_max) {
     return out_of_range(variables::ib_sl, service_level, service_level_max);
   }
-  return VerbsTransport::make(options, {.devices = process_config().get(variables::ib_hca),
-                                        .gid_index = process_config().get(variables::ib_gid_index),
+  return VerbsTransport::make(options, {.devices = config.get(variables::ib_hca),
+                                        .gid_index = config.get(variables::ib_gid_index),
                                         .traffic_class = static_cast<std::uint8_t>(traffic_class),
                                         .service_level = static_cast<std::uint8_t>(service_level)});
 }
