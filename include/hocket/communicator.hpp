@@ -16,13 +16,14 @@
 #include "hocket/message.hpp"
 #include "hocket/setting.hpp"
 #include "hocket/status.hpp"
+#include "hocket/store.hpp"
 #include "hocket/types.hpp"
 
 // Inside the library.
 namespace hocket::comm {
 class Group;
 struct Operation;
-class Repeated;
+class PreparedCollective;
 }  // namespace hocket::comm
 
 namespace hocket::inline v0 {
@@ -73,7 +74,7 @@ HOCKET_API void wait_all(std::span<Work> works);
 /// that NCCL, too, may know it, which it must on all ranks. ~Prepared waits for what is under way.
 class HOCKET_API Prepared {
  public:
-  explicit Prepared(std::unique_ptr<comm::Repeated> operation) noexcept;
+  explicit Prepared(std::unique_ptr<comm::PreparedCollective> operation) noexcept;
   Prepared(Prepared&& other) noexcept;
   Prepared& operator=(Prepared&& other) noexcept;
   ~Prepared();
@@ -82,7 +83,7 @@ class HOCKET_API Prepared {
   [[nodiscard]] Work start();
 
  private:
-  std::unique_ptr<comm::Repeated> operation_;
+  std::unique_ptr<comm::PreparedCollective> operation_;
 };
 
 /// A handle: copies are the same communicator. Its operations run one after the other, in the order
@@ -187,6 +188,17 @@ class HOCKET_API Communicator {
 };
 
 struct JoinOptions {
+  /// The store in which the ranks meet, in place of a URL; HOCKET_RENDEZVOUS is ignored then. The
+  /// world shares it until its last communicator is gone; join(), split(), subgroup(), dup() and
+  /// monitored_barrier() call it. The world's keys begin with "hocket/" and stay in the store, so a
+  /// store that outlives the program needs a part (make_prefix_store), a `name` or a HOCKET_ATTEMPT
+  /// of its own for each run. If no secret is set, the ranks agree on one in the store: whoever can
+  /// read it can join the world.
+  std::shared_ptr<Store> store = {};
+  /// This rank, and the number of ranks. Give both or neither; without them the URL or the launcher
+  /// says both.
+  int rank = -1;
+  int size = -1;
   /// How the ranks meet: env://, tcp://HOST:PORT?rank=&size=, file:///PATH?rank=&size=; empty for
   /// HOCKET_RENDEZVOUS, else what the launcher says.
   std::string url = {};
@@ -198,9 +210,9 @@ struct JoinOptions {
   /// The name of the world. Worlds of different names never meet, so that libraries in one program
   /// need not agree on the order in which they join. At most 64 letters, digits, '.', '_' and '-'.
   std::string name = {};
-  /// Variables for this world, each in place of what the environment says. Unlike there, a name or
-  /// a value that is wrong is an error, and so is a variable that holds for the whole process
-  /// (`hocket info --env` says which do).
+  /// Variables for this world, in place of the environment's. An unknown name, an invalid value or
+  /// a variable of the whole process (see `hocket info --env`) is an error here, where the
+  /// environment only gets a warning.
   std::vector<Setting> settings = {};
 };
 

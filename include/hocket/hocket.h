@@ -120,17 +120,156 @@ HOCKET_API const char* hocket_op_name(hocket_op op);
 HOCKET_API hocket_status hocket_reduce_local(void* out, const void* a, const void* b, size_t count,
                                              hocket_dtype dtype, hocket_op op);
 
-/* ---- Worlds and communicators: docs in hocket/communicator.hpp and hocket/collective.hpp ---- */
-
-typedef struct hocket_comm hocket_comm;
-typedef struct hocket_work hocket_work;
-typedef struct hocket_prepared hocket_prepared;
-
 /* A HOCKET_* variable and its value; "" or NULL stands for the default. */
 typedef struct hocket_setting {
   const char* name;
   const char* value;
 } hocket_setting;
+
+/* ---- Stores: docs in hocket/store.hpp ---- */
+
+typedef struct hocket_store hocket_store;
+typedef struct hocket_store_server hocket_store_server;
+
+/* A list of byte strings. The caller frees a list that a function returns through hocket_values**,
+ * with hocket_values_free; a function of hocket_store_functions only adds to the list that it gets.
+ * Pointers into it are valid until hocket_values_add or hocket_values_free. */
+typedef struct hocket_values hocket_values;
+HOCKET_API size_t hocket_values_count(const hocket_values* values);
+/* A NUL follows the last byte. NULL if index is too large. */
+HOCKET_API const char* hocket_values_data(const hocket_values* values, size_t index);
+HOCKET_API size_t hocket_values_size(const hocket_values* values, size_t index);
+/* Appends a copy; for the functions of hocket_store_functions. */
+HOCKET_API hocket_status hocket_values_add(hocket_values* values, const void* data, size_t size);
+HOCKET_API void hocket_values_free(hocket_values* values);
+
+typedef struct hocket_store_options {
+  size_t struct_size;
+  const char* url;    /* tcp://HOST:PORT or file:///PATH */
+  int64_t timeout_ns; /* to connect, and the store's default; 0: HOCKET_STORE_TIMEOUT */
+  const hocket_setting* settings;
+  size_t setting_count;
+} hocket_store_options;
+
+HOCKET_API hocket_status hocket_store_open(const hocket_store_options* options,
+                                           hocket_store** store);
+/* For the threads of this process. */
+HOCKET_API hocket_status hocket_store_make_local(hocket_store** store);
+/* Key k of part is "prefix/k" of whole, which may be freed before it. */
+HOCKET_API hocket_status hocket_store_make_prefix(hocket_store* whole, const char* prefix,
+                                                  hocket_store** part);
+
+/* A program's own store. Any thread may call its functions, also several at once, from the time it
+ * is made until release is called, which may be after hocket_store_free: worlds keep their store.
+ * They return HOCKET_OK, HOCKET_TIMEOUT if what they wait for is missing at the end of the timeout,
+ * or another error code. timeout_ns is above zero or HOCKET_NO_WAIT, never 0. Keys are
+ * NUL-terminated, values are any bytes. Arguments are borrowed until the function returns. */
+typedef struct hocket_store_functions {
+  size_t struct_size;
+  void* context; /* the first argument of each function */
+  /* Called once, when nothing uses the store any more, from any thread; not if making the store
+   * failed. May be NULL. */
+  void (*release)(void* context);
+  hocket_status (*set)(void* context, const char* key, const void* value, size_t size,
+                       int64_t timeout_ns);
+  /* Waits until the key is there, then adds its value to the list. */
+  hocket_status (*get)(void* context, const char* key, int64_t timeout_ns, hocket_values* value);
+  /* Waits until all keys are there. */
+  hocket_status (*wait)(void* context, const char* const* keys, size_t count, int64_t timeout_ns);
+  hocket_status (*check)(void* context, const char* const* keys, size_t count, int64_t timeout_ns,
+                         int32_t* are_there);
+  hocket_status (*add)(void* context, const char* key, int64_t amount, int64_t timeout_ns,
+                       int64_t* sum);
+  /* Sets the key if it holds what is expected, or if it is missing and nothing is expected. Then
+   * adds to the list what the key holds now, or nothing if it is missing. */
+  hocket_status (*compare_set)(void* context, const char* key, const void* expected,
+                               size_t expected_size, const void* desired, size_t desired_size,
+                               int64_t timeout_ns, int32_t* is_set, hocket_values* value);
+  hocket_status (*delete_key)(void* context, const char* key, int64_t timeout_ns,
+                              int32_t* was_there);
+  /* These may be NULL. Without append or multi_get, the functions above replace them; without keys,
+   * hocket_store_keys is unsupported. multi_set and barrier always use the functions above;
+   * num_keys and queues are unsupported. */
+  hocket_status (*append)(void* context, const char* key, const void* more, size_t size,
+                          int64_t timeout_ns);
+  hocket_status (*multi_get)(void* context, const char* const* keys, size_t count,
+                             int64_t timeout_ns, hocket_values* values);
+  hocket_status (*keys)(void* context, const char* prefix, int64_t timeout_ns, hocket_values* keys);
+} hocket_store_functions;
+
+/* functions is copied. */
+HOCKET_API hocket_status hocket_store_make_custom(const hocket_store_functions* functions,
+                                                  hocket_store** store);
+/* The store itself goes when no world and no part of it uses it any more. */
+HOCKET_API void hocket_store_free(hocket_store* store);
+
+/* timeout_ns 0 means the store's default. */
+HOCKET_API hocket_status hocket_store_set(hocket_store* store, const char* key, const void* value,
+                                          size_t size, int64_t timeout_ns);
+/* Waits until the key is there. */
+HOCKET_API hocket_status hocket_store_get(hocket_store* store, const char* key, int64_t timeout_ns,
+                                          hocket_values** value);
+HOCKET_API hocket_status hocket_store_multi_set(hocket_store* store, const char* const* keys,
+                                                const void* const* values, const size_t* sizes,
+                                                size_t count, int64_t timeout_ns);
+/* Waits until all keys are there. */
+HOCKET_API hocket_status hocket_store_multi_get(hocket_store* store, const char* const* keys,
+                                                size_t count, int64_t timeout_ns,
+                                                hocket_values** values);
+HOCKET_API hocket_status hocket_store_wait(hocket_store* store, const char* const* keys,
+                                           size_t count, int64_t timeout_ns);
+HOCKET_API hocket_status hocket_store_check(hocket_store* store, const char* const* keys,
+                                            size_t count, int64_t timeout_ns, int32_t* are_there);
+/* sum may be NULL. */
+HOCKET_API hocket_status hocket_store_add(hocket_store* store, const char* key, int64_t amount,
+                                          int64_t timeout_ns, int64_t* sum);
+HOCKET_API hocket_status hocket_store_append(hocket_store* store, const char* key, const void* more,
+                                             size_t size, int64_t timeout_ns);
+/* is_set and value may be NULL. value is an empty list if the key is missing now. */
+HOCKET_API hocket_status hocket_store_compare_set(hocket_store* store, const char* key,
+                                                  const void* expected, size_t expected_size,
+                                                  const void* desired, size_t desired_size,
+                                                  int64_t timeout_ns, int32_t* is_set,
+                                                  hocket_values** value);
+/* was_there may be NULL. */
+HOCKET_API hocket_status hocket_store_delete_key(hocket_store* store, const char* key,
+                                                 int64_t timeout_ns, int32_t* was_there);
+HOCKET_API hocket_status hocket_store_num_keys(hocket_store* store, int64_t timeout_ns,
+                                               int64_t* count);
+/* Those that begin with prefix, sorted. */
+HOCKET_API hocket_status hocket_store_keys(hocket_store* store, const char* prefix,
+                                           int64_t timeout_ns, hocket_values** keys);
+HOCKET_API hocket_status hocket_store_queue_push(hocket_store* store, const char* key,
+                                                 const void* value, size_t size,
+                                                 int64_t timeout_ns);
+/* Waits until there is an element. */
+HOCKET_API hocket_status hocket_store_queue_pop(hocket_store* store, const char* key,
+                                                int64_t timeout_ns, hocket_values** value);
+HOCKET_API hocket_status hocket_store_queue_length(hocket_store* store, const char* key,
+                                                   int64_t timeout_ns, int64_t* length);
+/* Waits until size calls have come. */
+HOCKET_API hocket_status hocket_store_barrier(hocket_store* store, const char* name, int64_t size,
+                                              int64_t timeout_ns);
+
+typedef struct hocket_store_server_options {
+  size_t struct_size;
+  const char* host; /* NULL: 127.0.0.1; "": all addresses of this host, which needs a secret */
+  uint16_t port;    /* 0: one that is free */
+  const hocket_setting* settings;
+  size_t setting_count;
+} hocket_store_server_options;
+
+/* options may be NULL. */
+HOCKET_API hocket_status hocket_store_server_start(const hocket_store_server_options* options,
+                                                   hocket_store_server** server);
+HOCKET_API uint16_t hocket_store_server_port(const hocket_store_server* server);
+HOCKET_API void hocket_store_server_free(hocket_store_server* server);
+
+/* ---- Worlds and communicators: docs in hocket/communicator.hpp and hocket/collective.hpp ---- */
+
+typedef struct hocket_comm hocket_comm;
+typedef struct hocket_work hocket_work;
+typedef struct hocket_prepared hocket_prepared;
 
 typedef struct hocket_join_options {
   size_t struct_size;
@@ -142,6 +281,9 @@ typedef struct hocket_join_options {
    * error, and so is a variable that holds for the whole process (`hocket info --env`). */
   const hocket_setting* settings;
   size_t setting_count;
+  hocket_store* store; /* in which the ranks meet, in place of one at a URL; or NULL */
+  int32_t rank;        /* which rank this is, if size is above 0 */
+  int32_t size;        /* how many ranks; 0, with rank 0: the URL or the launcher says both */
 } hocket_join_options;
 
 /* Returns when all ranks are there. options may be NULL. A process may join any number of worlds:

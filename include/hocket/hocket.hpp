@@ -14,6 +14,7 @@
 #include "hocket/device.hpp"
 #include "hocket/export.h"
 #include "hocket/status.hpp"
+#include "hocket/store.hpp"
 #include "hocket/types.hpp"
 
 namespace hocket::inline v0 {

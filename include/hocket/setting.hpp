@@ -5,8 +5,8 @@
 
 namespace hocket::inline v0 {
 
-/// A HOCKET_* variable (`hocket info --env` lists them) and its value, as the environment would
-/// have it. An empty value stands for the default.
+/// A HOCKET_* variable (`hocket info --env` lists them) and its value as text, as in the
+/// environment. An empty value means the default. If a name occurs twice, the last value counts.
 struct Setting {
   std::string name = {};
   std::string value = {};

@@ -189,7 +189,9 @@ struct TransportOptions {
   std::string tls_key_file = {};
   std::string tls_ca_file = {};
 
-  /// All variables that are set for this world, by the environment or by the program.
+  /// Hocket's variables that are set for this world, by the program or else by the environment.
+  /// HOCKET_SECRET is among them, so do not log them. A transport reads variables of its own from
+  /// the environment.
   std::vector<Setting> settings = {};
 };
 

@@ -146,13 +146,13 @@ Config::Config(const char* const* environment, std::span<const VariableInfo* con
     const std::string_view entry = *environment;
     const std::size_t equals = entry.find('=');
     if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
-    read(entry.substr(0, equals), entry.substr(equals + 1));
+    read_or_complain(entry.substr(0, equals), entry.substr(equals + 1));
   }
 }
 
 Config::Config(std::span<const Setting> settings, std::span<const VariableInfo* const> known)
     : known_(known) {
-  for (const Setting& each : settings) read(each.name, each.value);
+  for (const Setting& each : settings) read_or_complain(each.name, each.value);
 }
 
 Result<Config> Config::with(std::span<const Setting> settings) const {
@@ -160,6 +160,11 @@ Result<Config> Config::with(std::span<const Setting> settings) const {
     return Status(StatusCode::invalid_argument, std::move(what));
   };
   Config changed = *this;
+  const auto names = [&](const VariableInfo& variable) {
+    return std::ranges::find(settings, variable.name, &Setting::name) != settings.end();
+  };
+  // The secret comes before its file, wherever it stands.
+  if (names(variables::secret_file)) changed.values_.erase(variables::secret.name);
   for (const Setting& each : settings) {
     const auto variable = std::ranges::find(known_, each.name, &VariableInfo::name);
     if (variable != known_.end() && (*variable)->is_of_process) {
@@ -167,9 +172,7 @@ Result<Config> Config::with(std::span<const Setting> settings) const {
                  fmt::format("{} holds for the whole process, so a world can't set it", each.name))
           .with_hint("set it in the environment before the process begins");
     }
-    const std::size_t complaints = changed.complaints_.size();
-    changed.read(each.name, each.value);
-    if (changed.complaints_.size() > complaints) return wrong(changed.complaints_.back());
+    if (auto complaint = changed.read(each.name, each.value)) return wrong(complaint->what);
   }
   return changed;
 }
@@ -182,32 +185,36 @@ std::vector<Setting> Config::settings() const {
   return all;
 }
 
-void Config::read(std::string_view name, std::string_view value) {
+void Config::read_or_complain(std::string_view name, std::string_view value) {
+  if (auto complaint = read(name, value))
+    complaints_.push_back(complaint->what + complaint->instead);
+}
+
+std::optional<Config::Complaint> Config::read(std::string_view name, std::string_view value) {
   const auto found = std::ranges::find(known_, name, &VariableInfo::name);
   if (found == known_.end()) {
     std::vector<std::string_view> names(known_.size());
     std::ranges::transform(known_, names.begin(), &VariableInfo::name);
     const auto nearest = nearest_name(name, names);
-    complaints_.push_back(
+    return Complaint{
         nearest ? fmt::format("{} is not a variable of Hocket; did you mean {}?", name, *nearest)
-                : fmt::format("{} is not a variable of Hocket; see `hocket info --env`", name));
-    return;
+                : fmt::format("{} is not a variable of Hocket; see `hocket info --env`", name)};
   }
   const VariableInfo& variable = **found;
   values_.erase(variable.name);  // the last one counts
   invalid_.erase(variable.name);
-  if (value.empty()) return;
-  if (value.size() <= limits::variable_bytes_max && is_valid(variable, value)) {
+  if (value.empty()) return std::nullopt;
+  const bool is_short = value.size() <= limits::variable_bytes_max;
+  if (is_short && is_valid(variable, value)) {
     values_[variable.name] = value;
-    return;
+    return std::nullopt;
   }
   invalid_.insert(variable.name);
-  complaints_.push_back(value.size() > limits::variable_bytes_max
-                            ? fmt::format("{} is longer than {} bytes; using \"{}\"", name,
-                                          limits::variable_bytes_max, variable.fallback)
-                            : fmt::format("{}=\"{}\" is not {}; using \"{}\"", name,
-                                          variable.is_secret ? hidden : value,
-                                          describe_values(variable), variable.fallback));
+  return Complaint{
+      is_short ? fmt::format("{}=\"{}\" is not {}", name, variable.is_secret ? hidden : value,
+                             describe_values(variable))
+               : fmt::format("{} is longer than {} bytes", name, limits::variable_bytes_max),
+      fmt::format("; using \"{}\"", variable.fallback)};
 }
 
 std::optional<std::string_view> Config::text_of(const VariableInfo& variable) const {

@@ -1,5 +1,5 @@
-// Configuration from HOCKET_* environment variables. A variable exists when it stands in
-// `variables` below: one place for its name, type, default and help.
+// Configuration by HOCKET_* variables, of the environment or of the program's settings. A variable
+// exists when it stands in `variables` below: one place for its name, type, default and help.
 #pragma once
 
 #include <cstdint>
@@ -264,12 +264,13 @@ class Config {
   /// kept, as about a name that is unknown.
   explicit Config(const char* const* environment,
                   std::span<const VariableInfo* const> known = variables::all());
-  /// The same of settings.
+  /// The same for a list of settings, such as TransportOptions::settings: wrong ones are
+  /// complaints.
   explicit Config(std::span<const Setting> settings,
                   std::span<const VariableInfo* const> known = variables::all());
 
-  /// A copy in which these settings replace the ones here. Fails at the first that is wrong, or
-  /// that no world can have of its own.
+  /// Returns a copy with these settings in place of its own. Fails at the first that is unknown,
+  /// invalid or for the whole process.
   [[nodiscard]] Result<Config> with(std::span<const Setting> settings) const;
 
   /// The value set, or the variable's default.
@@ -279,20 +280,27 @@ class Config {
   /// The text that was set; nothing when the default holds.
   [[nodiscard]] std::optional<std::string_view> text_of(const VariableInfo& variable) const;
 
-  /// Set to what is no value of it. For those of which the default would be a danger then.
+  /// Whether it was set to an invalid value. For variables whose default would then be unsafe.
   [[nodiscard]] bool is_invalid(const VariableInfo& variable) const;
 
   /// The same for a person to read: "(set)" in place of a secret.
   [[nodiscard]] std::optional<std::string_view> shown(const VariableInfo& variable) const;
 
-  /// All that are set and valid.
+  /// All variables that are set and valid, secrets included.
   [[nodiscard]] std::vector<Setting> settings() const;
 
   /// One sentence each: which variable, what is wrong, what it could be.
   [[nodiscard]] const std::vector<std::string>& complaints() const noexcept { return complaints_; }
 
  private:
-  void read(std::string_view name, std::string_view value);
+  /// Why a variable is not taken, and what is used instead.
+  struct Complaint {
+    std::string what = {};
+    std::string instead = {};  // empty if the variable is unknown
+  };
+  /// Takes a variable, or returns a complaint.
+  [[nodiscard]] std::optional<Complaint> read(std::string_view name, std::string_view value);
+  void read_or_complain(std::string_view name, std::string_view value);
 
   std::span<const VariableInfo* const> known_;
   std::map<std::string_view, std::string> values_;  // keys live in the registry

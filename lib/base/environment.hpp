@@ -27,7 +27,8 @@ class Environment {
   const char* const* entries_;
 };
 
-/// Another one, in which some variables are set anew. Borrows the other one's entries.
+/// An environment with some variables changed. Borrows the entries of `base`, which must outlive
+/// it; copies the settings.
 class ChangedEnvironment {
  public:
   ChangedEnvironment(const Environment& base, std::span<const Setting> settings);

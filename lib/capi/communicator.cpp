@@ -12,7 +12,9 @@
 #include "hocket/hocket.h"
 #include "hocket/hocket.hpp"
 
+#include "capi/arguments.hpp"
 #include "capi/guard.hpp"
+#include "capi/store.hpp"
 
 struct hocket_comm {
   hocket::Communicator group;
@@ -26,45 +28,11 @@ struct hocket_prepared {
 
 namespace {
 
+using hocket::capi::given;
 using hocket::capi::guard;
-
-[[noreturn]] void refuse(const char* why) {
-  hocket::throw_error(hocket::Status(hocket::StatusCode::invalid_argument, why));
-}
-
-template <class T>
-T& given(T* pointer) {
-  if (pointer == nullptr) refuse("a null pointer");
-  return *pointer;
-}
-
-/// A struct as this library knows it: what the caller's does not have is zero, and what it has
-/// besides must be.
-template <class Struct>
-Struct read(const Struct* from) {
-  const std::size_t size = given(from).struct_size;
-  if (size < sizeof(std::size_t)) refuse("struct_size is not set");
-  const auto* const bytes = reinterpret_cast<const unsigned char*>(from);
-  for (std::size_t i = sizeof(Struct); i < size; ++i) {
-    if (bytes[i] != 0) refuse("a struct of a newer version asks for what this one can't do");
-  }
-  Struct known = {};
-  std::memcpy(&known, from, std::min(size, sizeof(Struct)));
-  return known;
-}
-
-/// As convention 9 of hocket.h has it; nothing for the default.
-std::optional<std::chrono::nanoseconds> timeout(std::int64_t nanoseconds) {
-  if (nanoseconds == 0) return std::nullopt;
-  if (nanoseconds == HOCKET_NO_WAIT) return std::chrono::nanoseconds(0);
-  if (nanoseconds < 0) {
-    hocket::throw_error(
-        hocket::Status(hocket::StatusCode::invalid_argument,
-                       "the timeout is below zero: " + std::to_string(nanoseconds) + " ns")
-            .with_hint("0 is the default; HOCKET_NO_WAIT is no time at all"));
-  }
-  return std::chrono::nanoseconds(nanoseconds);
-}
+using hocket::capi::read;
+using hocket::capi::refuse;
+using hocket::capi::timeout;
 
 /// Of a hocket_collective or a hocket_message.
 template <class Struct>
@@ -167,10 +135,11 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
     wanted.timeout = timeout(from.timeout_ns);
     wanted.operation_timeout =
         timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);
-    if (from.setting_count > 0) given(from.settings);
-    for (const hocket_setting& each : std::span(from.settings, from.setting_count)) {
-      wanted.settings.push_back(
-          {.name = &given(each.name), .value = each.value == nullptr ? "" : each.value});
+    wanted.settings = hocket::capi::settings(from.settings, from.setting_count);
+    if (from.store != nullptr) wanted.store = hocket::capi::shared(*from.store);
+    if (from.size != 0 || from.rank != 0) {  // join() refuses a rank without a size
+      wanted.rank = from.rank;
+      wanted.size = from.size == 0 ? -1 : from.size;
     }
     given(comm) = nullptr;
     *comm = handle_of(hocket::join(wanted));

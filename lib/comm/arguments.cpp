@@ -168,6 +168,21 @@ Status check(const JoinOptions& options) {
   if (options.operation_timeout.count() < 0) {
     return below_zero("operation_timeout", options.operation_timeout);
   }
+  if (options.store != nullptr && !options.url.empty()) {
+    return wrong("the options have both a store and a URL")
+        .with_hint("give one of them: both say where the ranks meet");
+  }
+  if ((options.rank < 0) != (options.size < 0)) {
+    return wrong("rank and size must be given together");
+  }
+  if (options.rank >= 0 && options.rank >= options.size) {
+    return wrong(fmt::format("rank {} does not exist in a world of {}", options.rank, options.size))
+        .with_hint("the highest rank is one below the size");
+  }
+  if (options.size > limits::world_size_max) {
+    return wrong(fmt::format("a world can't have {} ranks", options.size))
+        .with_hint(fmt::format("at most {}", limits::world_size_max));
+  }
   return {};
 }
 

@@ -93,7 +93,7 @@ Communicator Communicator::split(int color, int key) {
 
 Communicator Communicator::subgroup(std::span<const int> ranks) {
   group_->check_process();
-  const auto among = group_->bond().guarded(
+  const auto among = group_->core().guarded(
       "subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
   if (!among.ok()) throw_error(among.status());
   const int place = *among;

@@ -17,6 +17,7 @@
 #include "base/text.hpp"
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
+#include "comm/program_store.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
@@ -177,9 +178,20 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   const Config& config = *own_config;
   const ChangedEnvironment environment(process_environment(), options.settings);
   auto network = sim::find_preset(sim::usual_network);
-  auto world =
-      world::rendezvous({.url = options.url, .name = options.name, .timeout = options.timeout},
-                        environment.get(), config);
+  world::RendezvousOptions meeting = {.rank = options.rank,
+                                      .size = options.size,
+                                      .url = options.url,
+                                      .name = options.name,
+                                      .timeout = options.timeout};
+  if (options.store != nullptr) {
+    const Duration limit = options.timeout.value_or(config.get(variables::store_timeout));
+    const Deadline deadline = Deadline::after(monotonic_clock(), limit);
+    auto store = handle_of(options.store, limit);
+    if (!store.ok()) return store.status();
+    meeting.store = std::move(*store);
+    meeting.timeout = deadline.remaining(monotonic_clock().now());
+  }
+  auto world = world::rendezvous(std::move(meeting), environment.get(), config);
   if (!world.ok()) return world.status();
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());

@@ -21,10 +21,10 @@ namespace hocket::comm {
 namespace {
 
 constexpr Duration loss_interval = std::chrono::milliseconds(5);
-/// For what a rank that is gone has done before to arrive here.
+/// How long a rank may be gone before that counts as a loss: its last messages may still arrive.
 constexpr Duration loss_grace = std::chrono::milliseconds(50);
 
-/// Tells this host apart from others, for those that must not have one device twice.
+/// Identifies this host, so that two ranks on it do not use one device.
 std::string host_of_devices() {
   const std::string_view id = process_environment().get("NCCL_HOSTID");
   return id.empty() ? fmt::format("{} {}", own_machine(), world::describe_process().host)
@@ -40,16 +40,22 @@ device::GroupOptions options_of(const Place& place, const Config& config) {
       .allows_gpudirect = config.get(variables::gpudirect)};
 }
 
-/// Tells the offload of memory that is used again, once there is one. Only where every rank has
-/// some, and as much: an operation has announced memory on all ranks or on none.
-class RepeatedOnDevice final : public Repeated {
+/// Registers its memory with the offload after the first run. All ranks must register the same
+/// number of buffers, so rooted and uneven collectives are left out.
+class PreparedOnDevice final : public PreparedCollective {
  public:
-  RepeatedOnDevice(DevicePath& path, std::shared_ptr<Group> group, const Collective& collective,
+  PreparedOnDevice(DevicePath& path, std::shared_ptr<Group> group, const Collective& collective,
                    const Place& place, int device)
-      : Repeated(std::move(group), path, collective), path_(path), place_(place), device_(device) {}
-  RepeatedOnDevice(const RepeatedOnDevice&) = delete;
-  RepeatedOnDevice& operator=(const RepeatedOnDevice&) = delete;
-  ~RepeatedOnDevice() override {
+      : PreparedCollective(std::move(group), path, collective), path_(path), device_(device) {
+    const bool is_for_root = collective.kind == CollectiveKind::reduce ||
+                             collective.kind == CollectiveKind::gather ||
+                             collective.kind == CollectiveKind::scatter;
+    if (!is_for_root && collective.counts.empty()) memory_ = lasting_memory(collective, place);
+    announced_.reserve(memory_.size());  // so that it takes no memory once an operation has begun
+  }
+  PreparedOnDevice(const PreparedOnDevice&) = delete;
+  PreparedOnDevice& operator=(const PreparedOnDevice&) = delete;
+  ~PreparedOnDevice() override {
     for (void* const each : announced_) path_.devices().forget(each);
   }
 
@@ -66,47 +72,40 @@ class RepeatedOnDevice final : public Repeated {
 
  private:
   void announce() {
-    const Collective& it = collective();
-    const bool is_for_root = it.kind == CollectiveKind::reduce ||
-                             it.kind == CollectiveKind::gather ||
-                             it.kind == CollectiveKind::scatter;
-    if (std::exchange(is_announced_, true) || is_for_root || !it.counts.empty()) return;
-    for (const RegisteredMemory& each : lasting_memory(it, place_)) {
+    for (const RegisteredMemory& each : std::exchange(memory_, {})) {
       auto* const data = const_cast<std::byte*>(each.data);
       announced_.push_back(path_.devices().announce(data, each.bytes));
     }
   }
 
   DevicePath& path_;
-  const Place place_;
   const int device_;
+  std::vector<RegisteredMemory> memory_;  // that is not announced yet
   std::vector<void*> announced_;
-  bool is_announced_ = false;
 };
 
 }  // namespace
 
-DevicePath::DevicePath(Bond& users)
-    : CollectivePath(users.engine()),
-      users_(users),
-      bond_(users.context(), users.members().twin(), users.timeout()),
-      host_(bond_),
-      devices_(*users.context()->runtime, *this,
-               options_of(users.place(), users.context()->config)) {}
+DevicePath::DevicePath(GroupCore& core)
+    : CollectivePath(core.engine()),
+      core_(core),
+      window_core_(core.context(), core.members().twin(), core.timeout()),
+      host_(window_core_),
+      devices_(*core.context()->runtime, *this, options_of(core.place(), core.context()->config)) {}
 
 Status DevicePath::loss(Instant now) {
   if (now < next_look_) return {};
   next_look_ = now + loss_interval;
-  if (Status failure = engine().failure_of(users_.group()); !failure.ok()) return failure;
-  Status loss = engine().loss_of(bond_.group());
+  if (Status failure = engine().failure_of(core_.group()); !failure.ok()) return failure;
+  Status loss = engine().loss_of(window_core_.group());
   if (loss.ok()) return {};
   lost_since_ = std::min(lost_since_, now);
   return now - lost_since_ < loss_grace ? Status() : loss;
 }
 
 void DevicePath::fail(const Status& why) {
-  engine().fail(bond_.group(), why);
-  engine().fail(users_.group(), why);
+  engine().fail(window_core_.group(), why);
+  engine().fail(core_.group(), why);
 }
 
 Result<device::Operation*> DevicePath::begin(const Collective& collective, int device,
@@ -114,15 +113,15 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
-  return users_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
-    const Place& place = users_.place();
+  return core_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
+    const Place& place = core_.place();
     if (Status status = check(collective, place); !status.ok()) return refused(status);
     if (plan::reduces(operation_of(collective.kind))) {
       const auto reduction = make_reduction(collective, place.size);
       if (!reduction.ok()) return refused(reduction.status());
     }
-    if (Status status = engine().failure_of(users_.group()); !status.ok()) return refused(status);
-    const Deadline deadline = users_.deadline_of(collective.options, monotonic_clock().now());
+    if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
+    const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
     auto started = devices_.start(collective, device, deadline, order, is_awaited);
     if (!started.ok()) return refused(started.status());
     return started;
@@ -154,11 +153,12 @@ Status DevicePath::start(const Collective& collective, int device, Operation& op
   return {};
 }
 
-Result<std::unique_ptr<Repeated>> DevicePath::prepare(std::shared_ptr<Group> group,
-                                                      const Collective& collective, int device) {
-  if (Status status = check(collective, users_.place()); !status.ok()) return status;
-  return std::unique_ptr<Repeated>(std::make_unique<RepeatedOnDevice>(
-      *this, std::move(group), collective, users_.place(), device));
+Result<std::unique_ptr<PreparedCollective>> DevicePath::prepare(std::shared_ptr<Group> group,
+                                                                const Collective& collective,
+                                                                int device) {
+  if (Status status = check(collective, core_.place()); !status.ok()) return status;
+  return std::unique_ptr<PreparedCollective>(std::make_unique<PreparedOnDevice>(
+      *this, std::move(group), collective, core_.place(), device));
 }
 
 Status DevicePath::make_wait(Operation& operation, Stream stream) {
@@ -174,21 +174,14 @@ void DevicePath::let_go(Operation& operation) noexcept {
 
 Status DevicePath::split(int color, int key, DevicePath* part) {
   return devices_.split(color, key, part == nullptr ? nullptr : &part->devices_,
-                        users_.deadline_of({}, monotonic_clock().now()));
+                        core_.deadline_of({}, monotonic_clock().now()));
 }
 
 Status DevicePath::explain(const device::Operation& operation, const Status& first) const noexcept {
-  const Status why = users_.cause_of(first);
-  return explained(why, [&] {
-    const Place& place = users_.place();
+  return core_.failure(core_.cause_of(first), [&] {
     const std::string_view kind = name(operation.collective.kind);
-    return Status(why.code(), fmt::format("{} by {} failed on rank {} of {}", kind, operation.way,
-                                          place.rank, place.size))
-        .with_rank(static_cast<int>(place.rank))
-        .with_peer(why.peer())
-        .with_step(why.step())
-        .with_operation(fmt::format("{} #{} on device memory", kind, operation.number))
-        .caused_by(why);
+    return std::pair(fmt::format("{} by {}", kind, operation.way),
+                     fmt::format("{} #{} on device memory", kind, operation.number));
   });
 }
 

@@ -1,5 +1,5 @@
-// Collectives on memory of a device: offloaded, or staged through the host. The windows of staged
-// ones are collectives on memory of the host, on lanes of their own.
+// Collectives on device memory: offloaded to NCCL, or staged through host memory. Each window of a
+// staged one is a collective on host memory, on lanes of its own.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 #include "hocket/collective.hpp"
 #include "hocket/status.hpp"
 
-#include "comm/bond.hpp"
+#include "comm/group_core.hpp"
 #include "comm/host_path.hpp"
 #include "comm/path.hpp"
 #include "device/group.hpp"
@@ -19,15 +19,15 @@ namespace hocket::comm {
 
 class DevicePath final : public CollectivePath, private device::HostSide {
  public:
-  /// Borrows the communicator's bond. There is a device's runtime.
-  explicit DevicePath(Bond& users);
+  /// Borrows the communicator's core, whose context must have a device runtime.
+  explicit DevicePath(GroupCore& core);
 
   [[nodiscard]] Status run(const Collective& collective, int device) override;
   [[nodiscard]] Status start(const Collective& collective, int device,
                              Operation& operation) override;
-  [[nodiscard]] Result<std::unique_ptr<Repeated>> prepare(std::shared_ptr<Group> group,
-                                                          const Collective& collective,
-                                                          int device) override;
+  [[nodiscard]] Result<std::unique_ptr<PreparedCollective>> prepare(std::shared_ptr<Group> group,
+                                                                    const Collective& collective,
+                                                                    int device) override;
   bool wait(const Operation& operation, Deadline deadline) override {
     return devices_.wait(*operation.device, deadline);
   }
@@ -40,7 +40,7 @@ class DevicePath final : public CollectivePath, private device::HostSide {
   }
   void let_go(Operation& operation) noexcept override;
 
-  /// As Communicator::split, of what is offloaded. `part`: of this rank; null for none.
+  /// Splits the offloaded part of the communicator. `part` is this rank's new path, or null.
   [[nodiscard]] Status split(int color, int key, DevicePath* part);
   [[nodiscard]] device::Group& devices() noexcept { return devices_; }
 
@@ -51,24 +51,24 @@ class DevicePath final : public CollectivePath, private device::HostSide {
                                const Status& why) const noexcept;
 
   // Of HostSide, for staged operations.
-  [[nodiscard]] engine::Engine& engine() override { return bond_.engine(); }
-  [[nodiscard]] Status start(const Collective& collective, std::size_t place, engine::Work& work,
+  [[nodiscard]] engine::Engine& engine() override { return window_core_.engine(); }
+  [[nodiscard]] Status start(const Collective& collective, std::size_t slot, engine::Work& work,
                              Deadline deadline) override {
-    return host_.begin(collective, windows_.at(place), work, deadline);
+    return host_.begin(collective, windows_.at(slot), work, deadline);
   }
   [[nodiscard]] Status register_device_memory(const RegisteredMemory& memory,
                                               int dma_buf) override {
-    return engine().register_device_memory(memory, dma_buf, bond_.members().others());
+    return engine().register_device_memory(memory, dma_buf, window_core_.members().others());
   }
-  [[nodiscard]] Status watch() override { return bond_.open_watch(); }
+  [[nodiscard]] Status watch() override { return window_core_.open_watch(); }
   [[nodiscard]] Status loss(Instant now) override;
   void fail(const Status& why) override;
 
-  Bond& users_;
-  Bond bond_;  // of the same ranks, for windows
+  GroupCore& core_;
+  GroupCore window_core_;  // of the same ranks, for the windows
   HostPath host_;
-  std::array<HostCall, 8> windows_;  // by place
-  Instant next_look_ = {};           // for a loss
+  std::array<HostCall, 8> windows_;  // by slot
+  Instant next_look_ = {};           // when loss() asks the engine again
   Instant lost_since_ = Instant::max();
   device::Group devices_;
 };

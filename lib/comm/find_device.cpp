@@ -10,7 +10,7 @@ namespace {
 
 Status wrong_buffer(std::string what) { return {StatusCode::invalid_argument, std::move(what)}; }
 
-/// What the pointers of a collective have in common.
+/// Finds the device that all buffers of a collective are on.
 class Finder {
  public:
   explicit Finder(const device::Runtime& runtime) : runtime_(runtime) {}
@@ -18,7 +18,7 @@ class Finder {
   [[nodiscard]] Status look_at(const void* memory) {
     if (memory == nullptr) return {};
     const auto facts = runtime_.facts_of(memory);
-    // A device in trouble is not the host's.
+    // If the runtime fails, treat the memory as host memory, and keep why for the error.
     if (!facts.ok()) unknown_ = facts.status();
     const auto kind = facts.ok() ? static_cast<MemoryKind>(facts->kind) : MemoryKind::host;
     has_host_ = has_host_ || kind == MemoryKind::host;

@@ -15,7 +15,7 @@
 namespace hocket::comm {
 
 Group::Group(std::shared_ptr<Context> context, Membership members, Duration timeout)
-    : bond_(std::move(context), std::move(members), timeout), host_path_(bond_), mail_(bond_) {}
+    : core_(std::move(context), std::move(members), timeout), host_path_(core_), mail_(core_) {}
 
 Group::~Group() = default;
 
@@ -26,7 +26,7 @@ Result<Route> Group::route_of(const Collective& collective) {
   const Options& options = collective.options;
   const bool is_for_device = options.stream || is_of_device(options.memory);
   if (runtime == nullptr && !is_for_device) return Route{.path = host_path_};
-  return bond_.guarded(collective.kind, [&]() -> Result<Route> {
+  return core_.guarded(collective.kind, [&]() -> Result<Route> {
     const auto refused = [&](Status why) {
       return std::move(why).with_operation(std::string(name(collective.kind)));
     };
@@ -39,12 +39,16 @@ Result<Route> Group::route_of(const Collective& collective) {
     const auto device = find_device(*runtime, collective);
     if (!device.ok()) return refused(device.status());
     if (*device < 0) return Route{.path = host_path_};
+    if (device_path_ == nullptr) {  // which costs lanes and memory
+      if (Status status = check(collective, place()); !status.ok()) return refused(status);
+      if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
+    }
     return Route{.path = device_path(), .device = *device};
   });
 }
 
 DevicePath& Group::device_path() {
-  if (device_path_ == nullptr) device_path_ = std::make_unique<DevicePath>(bond_);
+  if (device_path_ == nullptr) device_path_ = std::make_unique<DevicePath>(core_);
   return *device_path_;
 }
 
@@ -59,24 +63,18 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
     return std::move(status).with_operation(std::string(name));
   }
   const std::uint64_t number = ++monitored_barriers_;
-  Status status = engine().failure_of(bond_.group());
+  Status status = engine().failure_of(core_.group());
   if (status.ok())
-    status = described([&] { return meet(number, timeout.value_or(bond_.timeout())); });
+    status = described([&] { return meet(number, timeout.value_or(core_.timeout())); });
   if (status.ok()) return status;
   // What other ranks did is the communicator's cause, if it has failed.
-  const Status why = bond_.cause_of(status, status.code() == StatusCode::peer_lost);
-  return explained(why, [&] {
-    return Status(why.code(),
-                  fmt::format("{} failed on rank {} of {}", name, place().rank, place().size))
-        .with_rank(static_cast<int>(place().rank))
-        .with_peer(why.peer())
-        .with_operation(fmt::format("{} #{}", name, number))
-        .caused_by(why);
-  });
+  const Status why = core_.cause_of(status, status.code() == StatusCode::peer_lost).with_step(-1);
+  return core_.failure(
+      why, [&] { return std::pair(std::string(name), fmt::format("{} #{}", name, number)); });
 }
 
 Status Group::meet(std::uint64_t number, Duration timeout) {
-  const Membership& members = bond_.members();
+  const Membership& members = core_.members();
   const auto name_of = [&](int rank) {
     return fmt::format("rank {} ({})", rank,
                        context().processes[members.in_world(static_cast<std::uint32_t>(rank))]);
@@ -90,15 +88,15 @@ Status Group::meet(std::uint64_t number, Duration timeout) {
     return ranks.size() > named_max ? text + ", …" : text;
   };
   return call_roll({.store = *context().world.store,
-                    .keys = fmt::format("roll/{:x}/{}/", bond_.members().record_id(), number),
+                    .keys = fmt::format("roll/{:x}/{}/", core_.members().record_id(), number),
                     .place = place(),
                     .timeout = timeout,
                     .list = list,
-                    .loss = [&] { return engine().failure_of(bond_.group()); }});
+                    .loss = [&] { return engine().failure_of(core_.group()); }});
 }
 
 Result<std::shared_ptr<Group>> Group::split(int color, int key) {
-  return bond_.guarded("split", [&] { return divide(color, key); });
+  return core_.guarded("split", [&] { return divide(color, key); });
 }
 
 Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
@@ -137,7 +135,7 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
     std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
     const auto own =
         static_cast<std::uint32_t>(std::ranges::find(chosen, place().rank) - chosen.begin());
-    auto part = make_group(bond_.context(), bond_.members().part(id, chosen, own), bond_.timeout());
+    auto part = make_group(core_.context(), core_.members().part(id, chosen, own), core_.timeout());
     if (Status failure = split_devices(color, key, part.get()); !failure.ok()) return failure;
     return part;
   };

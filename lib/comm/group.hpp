@@ -1,4 +1,4 @@
-// A communicator from inside: who is in it, and the paths on which its operations are run.
+// The inside of a communicator: its membership, and the paths that run its operations.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
-#include "comm/bond.hpp"
 #include "comm/context.hpp"
+#include "comm/group_core.hpp"
 #include "comm/host_path.hpp"
 #include "comm/mail.hpp"
 #include "comm/membership.hpp"
@@ -22,14 +22,15 @@ namespace hocket::comm {
 
 class DevicePath;
 
-/// The way of one collective.
+/// Which path runs a collective, and on which device.
 struct Route {
   CollectivePath& path;
   int device = -1;  // on which its memory is; -1: it is the host's
 };
 
-/// One thread at a time. Made by make_group(). Nothing here throws but the constructor: where
-/// memory or threads run out, the communicator fails.
+/// One thread at a time may call it, except where a function says otherwise. Make it with
+/// make_group(). Only the constructor and check_process() throw; if memory or threads run out, the
+/// communicator fails.
 class Group {
  public:
   Group(std::shared_ptr<Context> context, Membership members, Duration timeout);
@@ -45,24 +46,24 @@ class Group {
   [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
   [[nodiscard]] static Status inherited();
 
-  [[nodiscard]] const Place& place() const noexcept { return bond_.place(); }
-  [[nodiscard]] const Context& context() const noexcept { return *bond_.context(); }
-  [[nodiscard]] engine::Engine& engine() const noexcept { return bond_.engine(); }
-  [[nodiscard]] Bond& bond() noexcept { return bond_; }
+  [[nodiscard]] const Place& place() const noexcept { return core_.place(); }
+  [[nodiscard]] const Context& context() const noexcept { return *core_.context(); }
+  [[nodiscard]] engine::Engine& engine() const noexcept { return core_.engine(); }
+  [[nodiscard]] GroupCore& core() noexcept { return core_; }
   [[nodiscard]] Mail& mail() noexcept { return mail_; }
 
-  /// How a collective is run. Fails where its memory and its stream don't go together.
+  /// Chooses the path of a collective. Fails if its memory and its stream do not belong together.
   [[nodiscard]] Result<Route> route_of(const Collective& collective);
   [[nodiscard]] Status run(const Collective& collective);
 
-  /// Over the store: a rank that does not come ends nothing else.
+  /// Meets in the store. If a rank does not come, only this call fails, not the communicator.
   [[nodiscard]] Status monitored_barrier(std::optional<Duration> timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
 
-  /// Any thread, also while others are at work here.
-  void abort(std::string_view reason) noexcept { bond_.abort(reason); }
-  /// Any thread.
-  [[nodiscard]] OperationPool& operations() noexcept { return operations_; }
+  /// Any thread may call it, also while other threads use this object.
+  void abort(std::string_view reason) noexcept { core_.abort(reason); }
+  /// Any thread may call it.
+  [[nodiscard]] OperationPool& operation_pool() noexcept { return operation_pool_; }
 
  private:
   [[nodiscard]] DevicePath& device_path();
@@ -71,15 +72,15 @@ class Group {
   [[nodiscard]] Status split_devices(int color, int key, Group* child);
 
   const Origin origin_;
-  Bond bond_;
+  GroupCore core_;
   HostPath host_path_;
   Mail mail_;
   std::unique_ptr<DevicePath> device_path_;  // from the first operation on device memory on
   std::uint64_t monitored_barriers_ = 0;     // begun
-  OperationPool operations_;
+  OperationPool operation_pool_;
 };
 
-/// A child made by fork() never destroys it.
+/// A child made by fork() does not run its destructor.
 template <class... Arguments>
 [[nodiscard]] std::shared_ptr<Group> make_group(Arguments&&... arguments) {
   auto group = std::make_unique<Group>(std::forward<Arguments>(arguments)...);

@@ -11,21 +11,23 @@
 namespace hocket::comm {
 namespace {
 
-/// Ranks of one host have numbers in a row in the world; only there do plans know hosts.
+/// Plans use hosts only in the world's communicator, where the ranks of a host are consecutive.
 std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
   const bool is_world = members == static_cast<std::size_t>(context.world.size);
   return is_world ? context.ranks_per_host : 1;
 }
 
 /// Keeps its memory registered.
-class RepeatedOnHost final : public Repeated {
+class PreparedOnHost final : public PreparedCollective {
  public:
-  RepeatedOnHost(HostPath& path, Bond& bond, std::shared_ptr<Group> group,
+  PreparedOnHost(HostPath& path, GroupCore& core, std::shared_ptr<Group> group,
                  const Collective& collective)
-      : Repeated(std::move(group), path, collective), path_(path), engine_(bond.engine()) {}
-  RepeatedOnHost(const RepeatedOnHost&) = delete;
-  RepeatedOnHost& operator=(const RepeatedOnHost&) = delete;
-  ~RepeatedOnHost() override {
+      : PreparedCollective(std::move(group), path, collective),
+        path_(path),
+        engine_(core.engine()) {}
+  PreparedOnHost(const PreparedOnHost&) = delete;
+  PreparedOnHost& operator=(const PreparedOnHost&) = delete;
+  ~PreparedOnHost() override {
     for (const RegisteredMemory& each : memory_) engine_.deregister_memory(each);
   }
 
@@ -50,25 +52,25 @@ class RepeatedOnHost final : public Repeated {
 
 }  // namespace
 
-HostPath::HostPath(Bond& bond)
-    : CollectivePath(bond.engine()),
-      bond_(bond),
-      planner_(bond.place(), ranks_per_host(*bond.context(), bond.place().size),
-               bond.context()->selector,
-               [&bond](const engine::Port& port) { return bond.open(port); }) {}
+HostPath::HostPath(GroupCore& core)
+    : CollectivePath(core.engine()),
+      core_(core),
+      planner_(core.place(), ranks_per_host(*core.context(), core.place().size),
+               core.context()->selector,
+               [&core](const engine::Port& port) { return core.open(port); }) {}
 
 Status HostPath::set_up(const Collective& collective, HostCall& call) {
-  return bond_.guarded(collective.kind, [&] { return plan(collective, call); });
+  return core_.guarded(collective.kind, [&] { return plan(collective, call); });
 }
 
 Status HostPath::plan(const Collective& collective, HostCall& call) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
-  const Place& place = bond_.place();
+  const Place& place = core_.place();
   if (Status status = check(collective, place); !status.ok()) return refused(status);
   auto plan = planner_.find(collective);
-  if (!plan.ok()) return refused(bond_.cause_of(plan.status()));
+  if (!plan.ok()) return refused(core_.cause_of(plan.status()));
   call.plan = std::move(*plan);
   const bool is_barrier = collective.kind == CollectiveKind::barrier;
   call.task = {
@@ -77,7 +79,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
       .pieces = collective.pieces,
       .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
-      .group = &bond_.group(),
+      .group = &core_.group(),
   };
   if (!is_barrier && !plan::reduces(call.plan->signature.operation)) return {};
   auto reduction = is_barrier
@@ -91,7 +93,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
 
 /// Counts it.
 void HostPath::number(HostCall& call, engine::Work& work) {
-  call.task.number = ++operations_;
+  call.task.number = ++begun_;
   call.task.begun = monotonic_clock().now();
   call.task.work = &work;
 }
@@ -106,9 +108,9 @@ Status HostPath::run(const Collective& collective, HostCall& call) {
   engine::Work work;
   work.call_at_end(collective.options.on_end, collective.options.on_end_context);
   number(call, work);
-  call.task.deadline = bond_.deadline_of(collective.options, call.task.begun);
-  bond_.engine().start(call.task);
-  bond_.engine().wait(work);
+  call.task.deadline = core_.deadline_of(collective.options, call.task.begun);
+  core_.engine().start(call.task);
+  core_.engine().wait(work);
   call.task.work = nullptr;  // it ends with this call
   return work.status().ok() ? Status() : explain(call, work.status());
 }
@@ -127,9 +129,9 @@ void HostPath::start(const Collective& collective, const HostCall& call, Operati
   operation.own_work.call_at_end(collective.options.on_end, collective.options.on_end_context);
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;
-  task.deadline = bond_.deadline_of(collective.options, task.begun);
+  task.deadline = core_.deadline_of(collective.options, task.begun);
   task.pieces = operation.pieces;
-  bond_.engine().start_in_background(task);
+  core_.engine().start_in_background(task);
 }
 
 Status HostPath::begin(const Collective& collective, HostCall& call, engine::Work& work,
@@ -137,30 +139,23 @@ Status HostPath::begin(const Collective& collective, HostCall& call, engine::Wor
   if (Status status = set_up(collective, call); !status.ok()) return status;
   number(call, work);
   call.task.deadline = deadline;
-  bond_.engine().start(call.task);
+  core_.engine().start(call.task);
   return {};
 }
 
-Result<std::unique_ptr<Repeated>> HostPath::prepare(std::shared_ptr<Group> group,
-                                                    const Collective& collective, int /*device*/) {
-  auto repeated = std::make_unique<RepeatedOnHost>(*this, bond_, std::move(group), collective);
-  if (Status status = repeated->set_up(bond_.place()); !status.ok()) return status;
-  return std::unique_ptr<Repeated>(std::move(repeated));
+Result<std::unique_ptr<PreparedCollective>> HostPath::prepare(std::shared_ptr<Group> group,
+                                                              const Collective& collective,
+                                                              int /*device*/) {
+  auto prepared = std::make_unique<PreparedOnHost>(*this, core_, std::move(group), collective);
+  if (Status status = prepared->set_up(core_.place()); !status.ok()) return status;
+  return std::unique_ptr<PreparedCollective>(std::move(prepared));
 }
 
 Status HostPath::explain(const HostCall& call, const Status& first) const noexcept {
-  const Status why = bond_.cause_of(first);
-  return explained(why, [&] {
-    const Place& place = bond_.place();
+  return core_.failure(core_.cause_of(first), [&] {
     const std::string_view kind = plan::name(call.plan->signature.operation);
-    return Status(why.code(),
-                  fmt::format("{} by {} failed on rank {} of {}", kind,
-                              call.plan->choice.algorithm->name, place.rank, place.size))
-        .with_rank(static_cast<int>(place.rank))
-        .with_peer(why.peer())
-        .with_step(why.step())
-        .with_operation(fmt::format("{} #{}", kind, call.task.number))
-        .caused_by(why);
+    return std::pair(fmt::format("{} by {}", kind, call.plan->choice.algorithm->name),
+                     fmt::format("{} #{}", kind, call.task.number));
   });
 }
 

@@ -8,7 +8,7 @@
 #include "hocket/collective.hpp"
 #include "hocket/status.hpp"
 
-#include "comm/bond.hpp"
+#include "comm/group_core.hpp"
 #include "comm/path.hpp"
 #include "comm/planner.hpp"
 
@@ -16,29 +16,29 @@ namespace hocket::comm {
 
 class HostPath final : public CollectivePath {
  public:
-  /// Borrows the bond.
-  explicit HostPath(Bond& bond);
+  /// Borrows the core.
+  explicit HostPath(GroupCore& core);
 
   [[nodiscard]] Status run(const Collective& collective, int device = -1) override;
   [[nodiscard]] Status start(const Collective& collective, int device,
                              Operation& operation) override;
-  [[nodiscard]] Result<std::unique_ptr<Repeated>> prepare(std::shared_ptr<Group> group,
-                                                          const Collective& collective,
-                                                          int device) override;
+  [[nodiscard]] Result<std::unique_ptr<PreparedCollective>> prepare(std::shared_ptr<Group> group,
+                                                                    const Collective& collective,
+                                                                    int device) override;
   [[nodiscard]] Status explain(const Operation& operation,
                                const Status& why) const noexcept override {
     return explain(operation.call, why);
   }
   void let_go(Operation& operation) noexcept override { operation.call = {}; }
 
-  // The same in parts, for those that repeat a collective or watch over it themselves.
-  /// All but the work and its deadline. Fails, with the operation's name, when this rank alone can
-  /// tell that it can't be. Of device memory it must be what the transport was told of.
+  // The steps of run() and start(), for prepared collectives and for staging.
+  /// Fills `call`, except for the work and the deadline. Fails if an argument is wrong or there is
+  /// no plan. Device memory must have been registered with the transport.
   [[nodiscard]] Status set_up(const Collective& collective, HostCall& call);
   [[nodiscard]] Status run(const Collective& collective, HostCall& call);
-  /// Throws without memory before it has begun.
+  /// Throws std::bad_alloc if memory runs out; then nothing has begun.
   void start(const Collective& collective, const HostCall& call, Operation& operation);
-  /// Begins it. The caller waits for the work and moves the engine.
+  /// Starts the collective. The caller waits for the work and moves the engine.
   [[nodiscard]] Status begin(const Collective& collective, HostCall& call, engine::Work& work,
                              Deadline deadline);
 
@@ -47,9 +47,9 @@ class HostPath final : public CollectivePath {
   void number(HostCall& call, engine::Work& work);
   [[nodiscard]] Status explain(const HostCall& call, const Status& why) const noexcept;
 
-  Bond& bond_;
-  std::uint64_t operations_ = 0;  // begun
-  std::byte token_[2] = {};       // what ranks tell each other at a barrier: nothing
+  GroupCore& core_;
+  std::uint64_t begun_ = 0;  // how many operations have begun
+  std::byte token_[2] = {};  // input and output of barriers, which carry no data
   Planner planner_;
 };
 

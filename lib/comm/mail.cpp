@@ -60,16 +60,16 @@ Status check(const Message& message, const Place& place) {
 }  // namespace
 
 Result<engine::Parcel> Mail::parcel_of(const Message& message) {
-  return bond_.guarded(message.is_sent ? "send" : "recv", [&] { return parcel(message); });
+  return core_.guarded(message.is_sent ? "send" : "recv", [&] { return make_parcel(message); });
 }
 
-Result<engine::Parcel> Mail::parcel(const Message& message) {
-  if (Status status = check(message, bond_.place()); !status.ok()) return status;
+Result<engine::Parcel> Mail::make_parcel(const Message& message) {
+  if (Status status = check(message, core_.place()); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;
   const auto peer = static_cast<std::uint32_t>(message.peer);
-  for (std::uint32_t each = 0; each < bond_.place().size; ++each) {
+  for (std::uint32_t each = 0; each < core_.place().size; ++each) {
     if (!is_any && each != peer) continue;
-    if (Status status = bond_.open_mail(each); !status.ok()) {
+    if (Status status = core_.open_mail(each); !status.ok()) {
       return std::move(status).with_operation(describe(message));
     }
   }
@@ -83,7 +83,7 @@ Result<engine::Parcel> Mail::parcel(const Message& message) {
       .bytes = message.count * size_of(message.type),
       .fails_alone = message.fails_alone,
       .begun = now,
-      .deadline = bond_.deadline_of(message.options, now)};
+      .deadline = core_.deadline_of(message.options, now)};
 }
 
 Result<Received> Mail::run(const Message& message) {
@@ -94,8 +94,8 @@ Result<Received> Mail::run(const Message& message) {
   engine::Received received;
   parcel->work = &work;
   parcel->received = &received;
-  bond_.engine().start(bond_.group(), *parcel);
-  bond_.engine().wait(work);
+  core_.engine().start(core_.group(), *parcel);
+  core_.engine().wait(work);
   if (!work.status().ok()) return explain(message, work.status());
   return received_of(message, received);
 }
@@ -107,7 +107,7 @@ Status Mail::start(const Message& message, Operation& operation) {
   operation.work = parcel->work = &operation.own_work;
   operation.own_work.call_at_end(message.options.on_end, message.options.on_end_context);
   parcel->received = &operation.received;
-  bond_.engine().start_in_background(bond_.group(), *parcel);
+  core_.engine().start_in_background(core_.group(), *parcel);
   return {};
 }
 
@@ -123,19 +123,15 @@ Status Mail::explain(const Message& message, const Status& first) const noexcept
       first.code() == StatusCode::peer_lost && first.peer() >= 0 && !engine::is_told_by_peer(first);
   if (may_have_died) {
     static_cast<void>(described([&] {
-      bond_.mention(static_cast<std::uint32_t>(first.peer()), describe(message));
+      core_.mention(static_cast<std::uint32_t>(first.peer()), describe(message));
       return Status();
     }));
   }
-  const Status why = bond_.cause_of(first, may_have_died);
-  return explained(why, [&] {
-    const Place& place = bond_.place();
-    return Status(why.code(), fmt::format("{} failed on rank {} of {}", describe(message),
-                                          place.rank, place.size))
-        .with_rank(static_cast<int>(place.rank))
-        .with_peer(why.peer())
-        .with_operation(describe(message))
-        .caused_by(why);
+  // The step is of another operation.
+  const Status why = core_.cause_of(first, may_have_died).with_step(-1);
+  return core_.failure(why, [&] {
+    std::string text = describe(message);
+    return std::pair(text, text);
   });
 }
 

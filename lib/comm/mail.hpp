@@ -6,7 +6,7 @@
 #include "hocket/message.hpp"
 #include "hocket/status.hpp"
 
-#include "comm/bond.hpp"
+#include "comm/group_core.hpp"
 #include "comm/path.hpp"
 #include "engine/mailbox.hpp"
 
@@ -20,8 +20,8 @@ namespace hocket::comm {
 
 class Mail final : public Path {
  public:
-  /// Borrows the bond.
-  explicit Mail(Bond& bond) noexcept : Path(bond.engine()), bond_(bond) {}
+  /// Borrows the core.
+  explicit Mail(GroupCore& core) noexcept : Path(core.engine()), core_(core) {}
 
   [[nodiscard]] Result<Received> run(const Message& message);
   [[nodiscard]] Status start(const Message& message, Operation& operation);
@@ -33,13 +33,13 @@ class Mail final : public Path {
   void let_go(Operation& operation) noexcept override { operation.message.reset(); }
 
  private:
-  /// All that the engine needs but the work and where to say what was received. Fails when it can't
-  /// be.
+  /// Checks the message, opens its channels and describes it for the engine. The caller adds the
+  /// work and the place of the result.
   [[nodiscard]] Result<engine::Parcel> parcel_of(const Message& message);
-  [[nodiscard]] Result<engine::Parcel> parcel(const Message& message);
+  [[nodiscard]] Result<engine::Parcel> make_parcel(const Message& message);
   [[nodiscard]] Status explain(const Message& message, const Status& why) const noexcept;
 
-  Bond& bond_;
+  GroupCore& core_;
 };
 
 }  // namespace hocket::comm

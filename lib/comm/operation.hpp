@@ -32,17 +32,18 @@ struct Operation {
   Path* path = nullptr;                // of the group, which runs it
   const engine::Work* work = nullptr;  // what became of it: our own, or the device's
 
-  // Of the path, until it lets go of it.
+  // The path uses these until let_go().
   engine::Work own_work = {};
   HostCall call = {};
   std::vector<Piece> pieces = {};  // the caller's may be gone before it is over
   std::optional<Message> message = {};
   engine::Received received = {};
   device::Operation* device = nullptr;
-  bool is_ordered = false;  // a stream waits for it, so that nobody else must
+  bool is_ordered = false;  // a stream waits for it, so ~Work need not
 };
 
-/// Those that are over, for the next ones, so that starting one takes no memory. Any thread.
+/// Keeps operations that have ended for reuse, so that starting one needs no memory. Any thread may
+/// call it.
 class OperationPool {
  public:
   [[nodiscard]] std::unique_ptr<Operation> take() {

@@ -10,7 +10,8 @@ Status Path::make_wait(Operation& /*operation*/, Stream /*stream*/) {
       .with_hint("wait() waits for it");
 }
 
-Repeated::Repeated(std::shared_ptr<Group> group, Path& path, const Collective& collective)
+PreparedCollective::PreparedCollective(std::shared_ptr<Group> group, Path& path,
+                                       const Collective& collective)
     : group_(std::move(group)),
       path_(path),
       pieces_(collective.pieces.begin(), collective.pieces.end()),

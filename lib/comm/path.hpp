@@ -1,5 +1,5 @@
-// The ways in which operations of a communicator are run: collectives on memory of the host
-// (HostPath) or of a device (DevicePath), and messages (Mail). Everybody else treats them alike.
+// How the operations of a communicator are run: collectives on host memory (HostPath), collectives
+// on device memory (DevicePath) and messages (Mail). Work and Group treat all three alike.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@
 
 namespace hocket::comm {
 
-/// Unless a path says otherwise, the engine moves its operations on.
+/// The engine makes progress on the operations, unless a path overrides wait() and test().
 class Path {
  public:
   explicit Path(engine::Engine& engine) noexcept : engine_(engine) {}
@@ -23,34 +23,35 @@ class Path {
   Path& operator=(const Path&) = delete;
   virtual ~Path() = default;
 
-  /// Waits until the operation is over, or the deadline passes. Returns whether it is over.
+  /// Waits until the operation has ended or the deadline passes. Returns whether it has ended.
   virtual bool wait(const Operation& operation, Deadline deadline) {
     return engine_.wait(*operation.work, deadline);
   }
-  /// Moves things on once, without waiting. Returns whether the operation is over.
+  /// Makes progress once, without waiting. Returns whether the operation has ended.
   virtual bool test(const Operation& operation) { return engine_.test(*operation.work); }
-  /// Whether its operations end without a word to the engine, so that somebody must look.
+  /// Whether operations can end without notice to the engine, so that wait_any() must poll them.
   [[nodiscard]] virtual bool ends_silently() const noexcept { return false; }
-  /// What is put into the stream from now on waits for the operation.
+  /// Makes later work in the stream wait for the operation. Does not block.
   [[nodiscard]] virtual Status make_wait(Operation& operation, Stream stream);
-  /// What the failure of an operation is to its caller.
+  /// Describes a failure for the caller: operation, rank and cause.
   [[nodiscard]] virtual Status explain(const Operation& operation,
                                        const Status& why) const noexcept = 0;
-  /// Takes back what the path has put into an operation that is over, or that a stream waits for.
+  /// Releases what the path keeps in the operation. It must have ended, or a stream must wait for
+  /// it.
   virtual void let_go(Operation& operation) noexcept = 0;
 
  private:
   engine::Engine& engine_;
 };
 
-/// A collective that was prepared, with lists of its own. The memory is still the caller's.
-class Repeated {
+/// A prepared collective. It has copies of the caller's lists (pieces, counts); buffers stay the
+/// caller's. It keeps the group alive, and the path belongs to that group.
+class PreparedCollective {
  public:
-  /// The path is the group's.
-  Repeated(std::shared_ptr<Group> group, Path& path, const Collective& collective);
-  Repeated(const Repeated&) = delete;
-  Repeated& operator=(const Repeated&) = delete;
-  virtual ~Repeated() = default;
+  PreparedCollective(std::shared_ptr<Group> group, Path& path, const Collective& collective);
+  PreparedCollective(const PreparedCollective&) = delete;
+  PreparedCollective& operator=(const PreparedCollective&) = delete;
+  virtual ~PreparedCollective() = default;
 
   [[nodiscard]] virtual Status run() = 0;
   [[nodiscard]] virtual Status start(Operation& operation) = 0;
@@ -65,23 +66,22 @@ class Repeated {
   const std::vector<Piece> pieces_;
   const std::vector<std::size_t> counts_;
   const std::vector<std::size_t> counts_from_;
-  Collective collective_;  // of those
+  Collective collective_;  // refers to the copies above
 };
 
-/// Collectives on one kind of memory. `device`: on which it is; -1 for the host.
+/// Collectives on one kind of memory. `device` is the number of the device, -1 on the host.
 class CollectivePath : public Path {
  public:
   using Path::Path;
 
-  /// Until it is over; or of one with a stream, until it is in the stream.
+  /// Runs the collective to its end; with a stream, returns once it is in the stream.
   [[nodiscard]] virtual Status run(const Collective& collective, int device) = 0;
-  /// Throws without memory before it has begun.
+  /// Starts it in the background. Throws std::bad_alloc if memory runs out; then nothing has begun.
   [[nodiscard]] virtual Status start(const Collective& collective, int device,
                                      Operation& operation) = 0;
-  /// Throws without memory.
-  [[nodiscard]] virtual Result<std::unique_ptr<Repeated>> prepare(std::shared_ptr<Group> group,
-                                                                  const Collective& collective,
-                                                                  int device) = 0;
+  /// Throws std::bad_alloc if memory runs out.
+  [[nodiscard]] virtual Result<std::unique_ptr<PreparedCollective>> prepare(
+      std::shared_ptr<Group> group, const Collective& collective, int device) = 0;
 };
 
 }  // namespace hocket::comm

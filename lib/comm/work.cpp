@@ -21,31 +21,32 @@ bool wait_for_end(const comm::Operation& operation, Deadline deadline = {}) {
   return operation.path->wait(operation, deadline);
 }
 
-/// Of an operation that is over.
+/// How the operation ended; it must have ended.
 Status status_of(const comm::Operation& operation) {
   const Status& status = operation.work->status();
   return status.ok() ? Status() : operation.path->explain(operation, status);
 }
 
-/// Of an operation that is over, or that a stream waits for; the group may go with it.
+/// Returns an operation to its pool. It must have ended, or a stream must wait for it. This may
+/// destroy the group.
 void give_back(std::unique_ptr<comm::Operation> operation) {
   const auto group = std::exchange(operation->group, nullptr);
   operation->path->let_go(*operation);
-  group->operations().give_back(std::move(operation));
+  group->operation_pool().give_back(std::move(operation));
 }
 
-/// begin() starts it on the path. Throws where that fails or throws, and then nothing is under way.
+/// Starts an operation by begin(). Throws if that fails; then nothing is in flight.
 template <class Name, class Begin>
 Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, const Name& name,
                 const Begin& begin) {
   std::unique_ptr<comm::Operation> operation;
-  Status status = group->bond().guarded(name, [&] {
-    operation = group->operations().take();
+  Status status = group->core().guarded(name, [&] {
+    operation = group->operation_pool().take();
     operation->path = &path;
     return begin(*operation);
   });
   if (!status.ok()) {
-    if (operation != nullptr) group->operations().give_back(std::move(operation));
+    if (operation != nullptr) group->operation_pool().give_back(std::move(operation));
     throw_error(std::move(status));
   }
   operation->group = group;
@@ -150,7 +151,7 @@ void wait_all(std::span<Work> works) {
   if (!failure.ok()) throw_error(std::move(failure));
 }
 
-Prepared::Prepared(std::unique_ptr<comm::Repeated> operation) noexcept
+Prepared::Prepared(std::unique_ptr<comm::PreparedCollective> operation) noexcept
     : operation_(std::move(operation)) {}
 Prepared::Prepared(Prepared&& other) noexcept = default;
 Prepared& Prepared::operator=(Prepared&& other) noexcept {
@@ -197,9 +198,9 @@ Prepared Communicator::prepare(const Collective& collective) {
   return comm::as_errors([&] {
     const auto route = group_->route_of(collective);
     if (!route.ok()) throw_error(route.status());
-    auto repeated = route->path.prepare(group_, collective, route->device);
-    if (!repeated.ok()) throw_error(repeated.status());
-    return Prepared(std::move(*repeated));
+    auto prepared = route->path.prepare(group_, collective, route->device);
+    if (!prepared.ok()) throw_error(prepared.status());
+    return Prepared(std::move(*prepared));
   });
 }
 

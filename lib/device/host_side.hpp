@@ -24,8 +24,8 @@ class HostSide {
 
   /// Begins a collective on memory of the host, behind those that were begun before; or, if its
   /// options say so, on memory of the device that is registered. The caller waits for its work and
-  /// moves the engine. `place`: a small number that no other one under way has.
-  [[nodiscard]] virtual Status start(const Collective& collective, std::size_t place,
+  /// moves the engine. `slot`: the index of the staging slot; no other collective in flight has it.
+  [[nodiscard]] virtual Status start(const Collective& collective, std::size_t slot,
                                      engine::Work& work, Deadline deadline) = 0;
 
   /// With the adapters by which the other ranks are reached, if there are; see Transport.

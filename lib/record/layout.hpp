@@ -19,7 +19,7 @@ inline constexpr std::uint32_t nobody = UINT32_MAX;
 
 /// A communicator is identified by its id in the upper 32 bits and by the world rank of its first
 /// member in the lower ones, because all parts of a split have the same id. This bit marks a
-/// communicator for device memory (comm/device.cpp).
+/// communicator for device memory (comm/device_path.hpp).
 inline constexpr std::uint64_t device_bit = std::uint64_t{1} << 63;
 
 /// What an operation is: a value of plan::Operation, or one of these.

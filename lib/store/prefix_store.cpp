@@ -26,6 +26,10 @@ Reply PrefixStore::perform(Request request) {
   Reply reply = whole_->perform(std::move(request));
   if (lists_keys) {
     for (Value& key : reply.values) {
+      if (!key->starts_with(prefix_)) {
+        return {
+            .status = {StatusCode::protocol_error, "a key without the prefix that was asked for"}};
+      }
       key = std::make_shared<const std::string>(key->substr(prefix_.size()));
     }
   }

@@ -63,12 +63,14 @@ Reply Store::ask(Request request, std::optional<Duration> timeout) {
 
 Status Store::ping() { return ask({.kind = Kind::ping}).status; }
 
-Status Store::set(std::string_view key, std::string_view value) {
-  return multi_set({std::string(key)}, {std::string(value)});
+Status Store::set(std::string_view key, std::string_view value, std::optional<Duration> timeout) {
+  return multi_set({std::string(key)}, {std::string(value)}, timeout);
 }
 
-Status Store::multi_set(std::vector<std::string> keys, std::vector<std::string> values) {
-  return ask({.kind = Kind::set, .keys = std::move(keys), .values = std::move(values)}).status;
+Status Store::multi_set(std::vector<std::string> keys, std::vector<std::string> values,
+                        std::optional<Duration> timeout) {
+  return ask({.kind = Kind::set, .keys = std::move(keys), .values = std::move(values)}, timeout)
+      .status;
 }
 
 Result<std::string> Store::get(std::string_view key, std::optional<Duration> timeout) {
@@ -84,8 +86,8 @@ Status Store::wait(std::vector<std::string> keys, std::optional<Duration> timeou
   return ask({.kind = Kind::wait, .keys = std::move(keys)}, timeout).status;
 }
 
-Result<bool> Store::check(std::vector<std::string> keys) {
-  return yes_or_no(ask({.kind = Kind::check, .keys = std::move(keys)}));
+Result<bool> Store::check(std::vector<std::string> keys, std::optional<Duration> timeout) {
+  return yes_or_no(ask({.kind = Kind::check, .keys = std::move(keys)}, timeout));
 }
 
 Result<std::int64_t> Store::add(std::string_view key, std::int64_t amount,
@@ -115,16 +117,19 @@ Result<bool> Store::delete_key(std::string_view key, std::optional<Duration> tim
   return yes_or_no(ask({.kind = Kind::delete_key, .keys = {std::string(key)}}, timeout));
 }
 
-Result<std::int64_t> Store::num_keys() {
-  return number(ask({.kind = Kind::num_keys, .keys = {std::string()}}));
+Result<std::int64_t> Store::num_keys(std::optional<Duration> timeout) {
+  return number(ask({.kind = Kind::num_keys, .keys = {std::string()}}, timeout));
 }
 
-Result<std::vector<std::string>> Store::keys(std::string_view prefix) {
-  return all_texts(ask({.kind = Kind::keys, .keys = {std::string(prefix)}}));
+Result<std::vector<std::string>> Store::keys(std::string_view prefix,
+                                             std::optional<Duration> timeout) {
+  return all_texts(ask({.kind = Kind::keys, .keys = {std::string(prefix)}}, timeout));
 }
 
-Status Store::queue_push(std::string_view key, std::string_view value) {
-  return ask({.kind = Kind::queue_push, .keys = {std::string(key)}, .values = {std::string(value)}})
+Status Store::queue_push(std::string_view key, std::string_view value,
+                         std::optional<Duration> timeout) {
+  return ask({.kind = Kind::queue_push, .keys = {std::string(key)}, .values = {std::string(value)}},
+             timeout)
       .status;
 }
 
@@ -132,8 +137,8 @@ Result<std::string> Store::queue_pop(std::string_view key, std::optional<Duratio
   return only_text(ask({.kind = Kind::queue_pop, .keys = {std::string(key)}}, timeout));
 }
 
-Result<std::int64_t> Store::queue_len(std::string_view key) {
-  return number(ask({.kind = Kind::queue_len, .keys = {std::string(key)}}));
+Result<std::int64_t> Store::queue_len(std::string_view key, std::optional<Duration> timeout) {
+  return number(ask({.kind = Kind::queue_len, .keys = {std::string(key)}}, timeout));
 }
 
 Status Store::barrier(std::string_view name, std::int64_t size, std::optional<Duration> timeout) {

@@ -11,17 +11,12 @@
 #include <vector>
 
 #include "hocket/status.hpp"
+#include "hocket/store.hpp"
 
 #include "base/clock.hpp"
 #include "store/message.hpp"
 
 namespace hocket::store {
-
-/// What compare_set found.
-struct Swap {
-  bool is_set = false;  // the key held what was expected, and holds the new value now
-  std::optional<std::string> value = {};  // what the key holds now; nothing when there is none
-};
 
 /// Keys and values are any bytes. Any thread, several at once: a call that waits holds up no other.
 ///
@@ -40,9 +35,10 @@ class Store {
   /// One trip there and back.
   Status ping();
 
-  Status set(std::string_view key, std::string_view value);
+  Status set(std::string_view key, std::string_view value, std::optional<Duration> timeout = {});
   /// All at once: nobody sees some of them without the others.
-  Status multi_set(std::vector<std::string> keys, std::vector<std::string> values);
+  Status multi_set(std::vector<std::string> keys, std::vector<std::string> values,
+                   std::optional<Duration> timeout = {});
 
   /// Waits until the key is there.
   Result<std::string> get(std::string_view key, std::optional<Duration> timeout = {});
@@ -52,7 +48,7 @@ class Store {
   /// Waits until all keys are there.
   Status wait(std::vector<std::string> keys, std::optional<Duration> timeout = {});
   /// Whether all keys are there now.
-  Result<bool> check(std::vector<std::string> keys);
+  Result<bool> check(std::vector<std::string> keys, std::optional<Duration> timeout = {});
 
   /// Adds to a number kept as decimal text, 0 where there was none, and gives the sum.
   Result<std::int64_t> add(std::string_view key, std::int64_t amount,
@@ -64,16 +60,18 @@ class Store {
                            std::string_view desired, std::optional<Duration> timeout = {});
   /// Whether there was one.
   Result<bool> delete_key(std::string_view key, std::optional<Duration> timeout = {});
-  Result<std::int64_t> num_keys();
+  Result<std::int64_t> num_keys(std::optional<Duration> timeout = {});
   /// The keys that begin with `prefix`, sorted.
-  Result<std::vector<std::string>> keys(std::string_view prefix = {});
+  Result<std::vector<std::string>> keys(std::string_view prefix = {},
+                                        std::optional<Duration> timeout = {});
 
   // Queues are apart from values: a key may name one of each. First in, first out; who waited
   // longest is served first.
-  Status queue_push(std::string_view key, std::string_view value);
+  Status queue_push(std::string_view key, std::string_view value,
+                    std::optional<Duration> timeout = {});
   /// Waits until there is one.
   Result<std::string> queue_pop(std::string_view key, std::optional<Duration> timeout = {});
-  Result<std::int64_t> queue_len(std::string_view key);
+  Result<std::int64_t> queue_len(std::string_view key, std::optional<Duration> timeout = {});
 
   /// Waits until `size` calls have come to the barrier of this name, which can then be used anew.
   /// Who gives up, or dies, has not come.

@@ -25,6 +25,8 @@ struct TlsOptions {
   std::string certificate_file = {};  // ours, with what stands between it and the authority
   std::string key_file = {};          // its key, without a passphrase
   std::string ca_file = {};           // the authorities that the other side's may come from
+
+  friend bool operator==(const TlsOptions&, const TlsOptions&) = default;
 };
 
 /// One end of one connection. After a failure there may still be output to send: the alert by which

@@ -37,7 +37,8 @@ Status duplicate_fault(const Entry& who, std::string_view first) {
                             first, who.process))
       .with_peer(who.rank)
       .with_hint(
-          "give each process a RANK of its own; is an earlier run, or its file, still there?");
+          "give each process a RANK of its own; does the store, or its file, still hold an earlier "
+          "run? Give each run HOCKET_ATTEMPT or a name of its own then");
 }
 
 Status loopback_fault(std::string_view lonely) {
@@ -114,22 +115,20 @@ Status Porch::leave_will() {
 Status Porch::claim_rank() {
   const std::string opinion =
       fmt::format("{} for rank {} ({})", who_.size, who_.rank, who_.process);
-  Result<store::Swap> size = store_.compare_set(key("size"), "", opinion);
+  Result<Swap> size = store_.compare_set(key("size"), "", opinion);
   if (!size.ok()) return size.status();
   const std::string first = size->value.value_or("");
   if (!first.starts_with(fmt::format("{} ", who_.size))) return blame(size_fault(who_, first));
 
-  Result<store::Swap> rank =
-      store_.compare_set(rank_key(who_.world, who_.rank), "", claim_of(who_.process));
+  Result<Swap> rank = store_.compare_set(rank_key(who_.world, who_.rank), "", who_.process);
   if (!rank.ok()) return rank.status();
-  if (!rank->is_set) return blame(duplicate_fault(who_, process_of(rank->value.value_or(""))));
-  note_claim(store_, who_.world, who_.rank);
+  if (!rank->is_set) return blame(duplicate_fault(who_, rank->value.value_or("")));
   return who_.fault.ok() ? Status() : blame(wire::fault_of(who_.rank, who_.process, who_.fault));
 }
 
 Status Porch::take_seat() {
   if (who_.is_loopback) {
-    Result<store::Swap> set =
+    Result<Swap> set =
         store_.compare_set(key("loopback"), "",
                            fmt::format("rank {} ({}, {})", who_.rank, who_.process, who_.address));
     if (!set.ok()) return set.status();
@@ -160,7 +159,7 @@ Result<std::optional<Seat>> Porch::announce_arrival() {
 }
 
 Result<std::string> Porch::propose(const std::string& verdict) {
-  Result<store::Swap> swap = store_.compare_set(key("verdict"), "", verdict);
+  Result<Swap> swap = store_.compare_set(key("verdict"), "", verdict);
   if (!swap.ok()) return swap.status();
   return swap->value.value_or("");
 }
@@ -246,6 +245,23 @@ Result<Seat> Porch::enter(Deadline deadline) {
   return seat;
 }
 
+/// Adds the missing of these ranks. For stores that can't list keys: one request where none is
+/// missing, and a few for each that is.
+Status add_missing(store::Store& store, const Entry& who, int first, int end,
+                   std::vector<int>& ranks) {
+  std::vector<std::string> keys;
+  for (int rank = first; rank < end; ++rank) keys.push_back(rank_key(who.world, rank));
+  const Result<bool> are_there = store.check(std::move(keys));
+  if (!are_there.ok() || *are_there) return are_there.status();
+  if (end - first == 1) {
+    ranks.push_back(first);
+    return {};
+  }
+  const int middle = first + (end - first) / 2;
+  Status status = add_missing(store, who, first, middle, ranks);
+  return status.ok() ? add_missing(store, who, middle, end, ranks) : status;
+}
+
 /// Gives a store another timeout for as long as it lives.
 class TimeoutScope {
  public:
@@ -316,6 +332,11 @@ Status report_end(store::Store& store, int attempt, int rank, std::string_view w
 
 Result<std::vector<int>> missing_ranks(store::Store& store, const Entry& who) {
   Result<std::vector<std::string>> keys = store.keys(key_of(who, "rank/"));
+  if (keys.status().code() == StatusCode::unsupported) {
+    std::vector<int> ranks;
+    Status status = add_missing(store, who, 0, who.size, ranks);
+    return status.ok() ? Result<std::vector<int>>(std::move(ranks)) : status;
+  }
   if (!keys.ok()) return keys.status();
   std::vector<bool> is_there(static_cast<std::size_t>(who.size));
   for (const std::string& each : *keys) {

@@ -17,17 +17,9 @@
 namespace hocket::world {
 namespace {
 
-constexpr std::string_view mark = " #";  // between the process and what tells it apart
-
-struct Count {
-  int next = 0;
-  int claimed = -1;  // the last world in whose entry this rank is
-};
-
 struct Counts {
-  const std::string token = random_hex(8);
   std::mutex mutex = {};
-  std::map<std::string, Count> of = {};
+  std::map<std::string, int> next = {};
 };
 
 /// A child made by fork() counts anew, and is another process to the others.
@@ -36,8 +28,12 @@ Counts& counts() {
   return all.get();
 }
 
-std::string place_of(const store::Store& store, const WorldId& id, int rank) {
-  return fmt::format("{} {} {} {}", rank, id.attempt, id.name, store.describe());
+/// Tells a store from all others, by whatever handle, address or prefix it is reached. A store that
+/// is served anew has another identity.
+Result<std::string> identity_of(store::Store& store) {
+  Result<Swap> swap = store.compare_set("entry/identity", "", random_hex(8));
+  if (!swap.ok()) return swap.status();
+  return swap->value.value_or("");
 }
 
 }  // namespace
@@ -85,37 +81,12 @@ std::string rank_key(const WorldId& id, int rank) {
   return fmt::format("entry/{}/rank/{}", scope_of(id), rank);
 }
 
-std::string claim_of(std::string_view process) {
-  return fmt::format("{}{}{}", process, mark, counts().token);
-}
-
-std::string_view process_of(std::string_view claim) { return claim.substr(0, claim.rfind(mark)); }
-
-Result<int> next_number(store::Store& store, const WorldId& id, int rank,
-                        std::string_view process) {
-  Counts& all = counts();
-  const std::string place = place_of(store, id, rank);
-  WorldId last = id;
-  {
-    const std::lock_guard lock(all.mutex);
-    Count& count = all.of[place];
-    if (count.claimed < 0) return count.next++;
-    last.number = count.claimed;
-  }
-  // A store that was served anew since then does not know us.
-  const Result<std::string> found = store.get(rank_key(last, rank), Duration::zero());
-  const bool is_known = found.ok() && *found == claim_of(process);
-  if (!found.ok() && found.status().code() != StatusCode::timeout) return found.status();
-  const std::lock_guard lock(all.mutex);
-  Count& count = all.of[place];
-  if (!is_known && count.claimed == last.number) count = {};
-  return count.next++;
-}
-
-void note_claim(store::Store& store, const WorldId& id, int rank) {
+Result<int> next_number(store::Store& store, const WorldId& id, int rank) {
+  const Result<std::string> identity = identity_of(store);
+  if (!identity.ok()) return identity.status();
   Counts& all = counts();
   const std::lock_guard lock(all.mutex);
-  all.of[place_of(store, id, rank)].claimed = id.number;
+  return all.next[fmt::format("{} {} {} {}", rank, id.attempt, id.name, *identity)]++;
 }
 
 }  // namespace hocket::world

@@ -32,16 +32,9 @@ struct WorldId {
 
 /// The key by which a rank shows that it came.
 [[nodiscard]] std::string rank_key(const WorldId& id, int rank);
-/// What it says there: the process, as messages name it, and what tells it from all others.
-[[nodiscard]] std::string claim_of(std::string_view process);
-/// The process alone.
-[[nodiscard]] std::string_view process_of(std::string_view claim);
 
-/// The number of the next world of that name for this rank: one more than the last time, or 0 if
-/// the store is another one by now. Any thread.
-[[nodiscard]] Result<int> next_number(store::Store& store, const WorldId& id, int rank,
-                                      std::string_view process);
-/// The rank has shown in this world that it came.
-void note_claim(store::Store& store, const WorldId& id, int rank);
+/// Returns the number of this rank's next world of that name in this store: 0 at first, then one
+/// more each time. Any thread may call it.
+[[nodiscard]] Result<int> next_number(store::Store& store, const WorldId& id, int rank);
 
 }  // namespace hocket::world

@@ -44,29 +44,40 @@ Result<Place> ask_launcher(const Environment& environment) {
   return std::move(detection->place);
 }
 
-Result<Place> find_place(const std::optional<RendezvousUrl>& url, const Environment& environment,
-                         const Config& config) {
+/// The place of a rank that the program or the URL gives, without a launcher.
+Place place_of(std::string_view who, int rank, int size, const Config& config) {
+  const auto attempt = std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX);
+  return {.launcher = who,
+          .rank = rank,
+          .size = size,
+          .job = config.get(variables::job),
+          .attempt = static_cast<int>(attempt)};
+}
+
+Result<Place> read_place(const RendezvousOptions& options, const std::optional<RendezvousUrl>& url,
+                         const Environment& environment, const Config& config) {
+  if (options.rank >= 0) {
+    const bool has_place =
+        options.store != nullptr || (url && url->scheme != RendezvousUrl::Scheme::env);
+    if (has_place) return place_of("the program", options.rank, options.size, config);
+    return Status(StatusCode::invalid_argument,
+                  "the program gave a rank and a size, but not where the ranks meet")
+        .with_hint("give a store, or a tcp:// or file:// URL");
+  }
   if (url && url->scheme == RendezvousUrl::Scheme::env) return read_env(environment);
   if (!url || url->rank < 0) return ask_launcher(environment);
-  return Place{
-      .launcher = "the URL",
-      .rank = url->rank,
-      .size = url->size,
-      .job = config.get(variables::job),
-      .attempt =
-          static_cast<int>(std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX)),
-  };
+  return place_of("the URL", url->rank, url->size, config);
 }
 
 Result<Place> find_place(const RendezvousOptions& options, std::optional<RendezvousUrl>& url,
                          const Environment& environment, const Config& config) {
   const std::string text = options.url.empty() ? config.get(variables::rendezvous) : options.url;
-  if (!text.empty()) {
+  if (!text.empty() && options.store == nullptr) {
     Result<RendezvousUrl> parsed = parse_rendezvous_url(text);
     if (!parsed.ok()) return parsed.status();
     url = *std::move(parsed);
   }
-  Result<Place> place = find_place(url, environment, config);
+  Result<Place> place = read_place(options, url, environment, config);
   if (!place.ok()) return place;
   if (url && url->scheme == RendezvousUrl::Scheme::tcp) {
     place->master = url->endpoint;
@@ -144,8 +155,9 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
 /// What is known before the ranks meet.
 struct Terms {
   Place place = {};
-  std::string name = {};  // of the world
-  std::string file = {};  // that holds the store; empty where one is served
+  std::string name = {};                     // of the world
+  std::string file = {};                     // that holds the store; empty where one is served
+  std::unique_ptr<store::Store> store = {};  // that is there already
   wire::Credentials credentials = {};
   wire::TlsOptions tls = {};
   Duration timeout = {};
@@ -174,6 +186,7 @@ class Meeting {
   [[nodiscard]] Duration left() const { return deadline_.remaining(monotonic_clock().now()); }
   Status open_store();
   Status open_file();
+  Status use_store();
   Status share_secret();
   Status open_meeting();
   Status serve(const net::Endpoint& at, LeaseOptions lease);
@@ -318,16 +331,24 @@ Status Meeting::open_file() {
   return std::move(status).caused_by(store.status());
 }
 
-/// Ranks that nobody gave a secret agree on one in a file that only their user may read.
+/// Uses the program's store, under a prefix because it may hold other keys.
+Status Meeting::use_store() {
+  store_ = std::make_unique<store::PrefixStore>(std::move(terms_.store), "hocket");
+  store_->set_timeout(terms_.timeout);
+  return credentials_.secret.empty() ? share_secret() : Status();
+}
+
+/// Without a secret, the ranks agree on one in the store. Whoever can read the store can join.
 Status Meeting::share_secret() {
   const std::string key = fmt::format("secret/{}", place_.attempt);
-  Result<store::Swap> swap = store_->compare_set(key, "", random_hex(32));
+  Result<Swap> swap = store_->compare_set(key, "", random_hex(32));
   if (!swap.ok()) return swap.status();
   credentials_.secret = swap->value.value_or("");
   return {};
 }
 
 Status Meeting::open_store() {
+  if (terms_.store != nullptr) return use_store();
   if (!terms_.file.empty()) return open_file();
   if (!place_.master) return open_meeting();
   if (place_.master_is_served) return connect(*place_.master, left());
@@ -379,7 +400,7 @@ Result<World> Meeting::hold() {
   entry.rank = place_.rank;
   entry.size = place_.size;
   entry.world = {.attempt = place_.attempt, .name = terms_.name};
-  const Result<int> number = next_number(*store_, entry.world, entry.rank, entry.process);
+  const Result<int> number = next_number(*store_, entry.world, entry.rank);
   if (!number.ok()) return number.status();
   entry.world.number = *number;
   const Result<net::Interface> chosen = choose_address();
@@ -410,7 +431,7 @@ Result<World> Meeting::hold() {
 
 }  // namespace
 
-Result<World> rendezvous(const RendezvousOptions& options, const Environment& environment,
+Result<World> rendezvous(RendezvousOptions options, const Environment& environment,
                          const Config& config) {
   if (Status status = check_world_name(options.name); !status.ok()) {
     return std::move(status).with_operation("rendezvous");
@@ -432,6 +453,7 @@ Result<World> rendezvous(const RendezvousOptions& options, const Environment& en
       .place = *std::move(place),
       .name = options.name,
       .file = url ? url->path : "",
+      .store = std::move(options.store),
       .credentials = std::move(credentials),
       .tls = *std::move(tls),
       .timeout = options.timeout.value_or(url ? url->timeout.value_or(configured) : configured),

@@ -35,6 +35,11 @@ struct World {
 };
 
 struct RendezvousOptions {
+  /// A store of the program to meet in. Null: the URL or the launcher says where.
+  std::unique_ptr<store::Store> store = {};
+  /// -1: the URL or the launcher says it.
+  int rank = -1;
+  int size = -1;
   /// How to meet (rendezvous_url.hpp); empty for HOCKET_RENDEZVOUS, else the launcher is asked.
   std::string url = {};
   /// Of the world: those of different names don't meet. Those of one name are numbered by each rank
@@ -47,10 +52,11 @@ struct RendezvousOptions {
   std::optional<Duration> timeout = {};
 };
 
-/// Returns when all ranks of the world are there. A failure names the ranks that are missing or
-/// wrong, and comes within the timeout. The launcher is found in the environment.
-[[nodiscard]] Result<World> rendezvous(const RendezvousOptions& options,
-                                       const Environment& environment, const Config& config);
+/// Returns when all ranks are there; otherwise fails within the timeout and names the ranks that
+/// are missing or wrong. `environment` is where launchers are recognised, `config` has the HOCKET_*
+/// variables.
+[[nodiscard]] Result<World> rendezvous(RendezvousOptions options, const Environment& environment,
+                                       const Config& config);
 
 /// Behind what all ranks, just joined, still fetch by the store, once: who serves it waits for the
 /// others, so that it can't end and take the store from them; but no longer than `patience`.

@@ -24,7 +24,7 @@ constexpr auto end_patience = 5ms;
 struct Served {
   std::string place;
   std::unique_ptr<store::Server> server;
-  wire::TlsMode tls = wire::TlsMode::off;
+  wire::TlsOptions tls = {};
   int leases = 0;
 };
 
@@ -58,9 +58,8 @@ void sweep(std::vector<Served>& servers) {
 bool fits(const Served& served, const LeaseOptions& wanted) {
   const wire::Credentials& has = served.server->credentials();
   const wire::Credentials& wants = wanted.server.credentials;
-  return !wanted.place.empty() && served.place == wanted.place &&
-         served.tls == wanted.server.tls.mode && has.job == wants.job &&
-         (wanted.takes_any_secret || has.secret == wants.secret);
+  return !wanted.place.empty() && served.place == wanted.place && served.tls == wanted.server.tls &&
+         has.job == wants.job && (wanted.takes_any_secret || has.secret == wants.secret);
 }
 
 }  // namespace
@@ -80,7 +79,7 @@ Result<ServerLease> lease_server(const LeaseOptions& options) {
   if (!server.ok()) return server.status();
   all.servers.push_back({.place = options.place,
                          .server = *std::move(server),
-                         .tls = options.server.tls.mode,
+                         .tls = options.server.tls,
                          .leases = 1});
   return ServerLease(all.servers.back().server.get());
 }

@@ -44,8 +44,12 @@ struct Tcp {
 struct Tls {
   static Subject make();
 };
+/// A program's own, which hands all on to one of ours.
+struct Program {
+  static Subject make();
+};
 
-#define STORE_KINDS Hash, Prefix, PrefixInPrefix, File, Tcp, Tls
+#define STORE_KINDS Hash, Prefix, PrefixInPrefix, File, Tcp, Tls, Program
 
 /// The store at a Subject's address, from any process.
 std::unique_ptr<store::Store> reach(const std::string& address);

@@ -1,6 +1,9 @@
 #include <mutex>
 #include <utility>
 
+#include "hocket/store.hpp"
+
+#include "comm/program_store.hpp"
 #include "conformance/store_conformance.hpp"
 #include "store/file_store.hpp"
 #include "store/hash_store.hpp"
@@ -66,6 +69,10 @@ Subject Tls::make() {
       require(store::Server::start({.credentials = tls_credentials, .tls = by_secret}));
   const std::string address = "tls " + server->endpoint().to_string();
   return {.resources = std::move(server), .store = reach(address), .address = address};
+}
+
+Subject Program::make() {
+  return {.store = std::make_unique<comm::ProgramStore>(make_local_store())};
 }
 
 std::unique_ptr<store::Store> reach(const std::string& address) {

@@ -12,8 +12,8 @@ namespace hocket::testing {
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
+using hocket::Swap;
 using store::Store;
-using store::Swap;
 using Strings = std::vector<std::string>;
 
 namespace {

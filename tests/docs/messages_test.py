@@ -29,6 +29,8 @@ NAMES = {
     "PyTorch's TCPStore": "a protocol",
     "all joined": "a key of the store",
     "the URL": "what says which rank this is",
+    "the program": "what says which rank this is",
+    "the program's store": "a store, before what went wrong with it",
     "… and … more": "the rest of a list",
     "(it was in no operation)": "the rest of a sentence",
     "… of …, driver for CUDA ….…, runtime ….…": "a device, for `hocket info`",

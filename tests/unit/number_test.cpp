@@ -13,28 +13,18 @@
 using hocket::StatusCode;
 using hocket::store::HashStore;
 using hocket::store::PrefixStore;
-using hocket::store::Store;
 using hocket::testing::Child;
 using hocket::world::check_world_name;
-using hocket::world::claim_of;
 using hocket::world::describe;
 using hocket::world::epoch_of;
 using hocket::world::next_number;
-using hocket::world::note_claim;
-using hocket::world::rank_key;
 using hocket::world::scope_of;
 using hocket::world::WorldId;
 
 namespace {
 
-constexpr const char* process = "pid 1 on here";
-
-/// As a rank does that joins. The number of its world.
-int come(Store& store, WorldId id, int rank = 0) {
-  id.number = next_number(store, id, rank, process).value();
-  REQUIRE(store.compare_set(rank_key(id, rank), "", claim_of(process)).value().is_set);
-  note_claim(store, id, rank);
-  return id.number;
+int next(hocket::store::Store& store, const WorldId& id, int rank = 0) {
+  return next_number(store, id, rank).value();
 }
 
 }  // namespace
@@ -79,25 +69,35 @@ TEST_CASE("a rank counts the worlds of each name") {
   HashStore all;
   PrefixStore store(all.clone().value(), "counts");
   for (int number = 0; number < 3; ++number) {
-    REQUIRE(come(store, {}) == number);
-    REQUIRE(come(store, {.name = "a"}) == number);
-    REQUIRE(come(store, {.attempt = 1}) == number);
-    REQUIRE(come(store, {}, 1) == number);
+    REQUIRE(next(store, {}) == number);
+    REQUIRE(next(store, {.name = "a"}) == number);
+    REQUIRE(next(store, {.attempt = 1}) == number);
+    REQUIRE(next(store, {}, 1) == number);
   }
 }
 
-TEST_CASE("in a store that was served anew a rank begins again") {
-  for (int round = 0; round < 3; ++round) {
-    HashStore all;
-    PrefixStore store(all.clone().value(), "anew");
-    REQUIRE(come(store, {}) == 0);
-    REQUIRE(come(store, {}) == 1);
+TEST_CASE("in another store a rank begins again") {
+  HashStore first;
+  HashStore second;
+  REQUIRE(next(first, {}) == 0);
+  REQUIRE(next(second, {}) == 0);
+  REQUIRE(next(first, {}) == 1);
+  REQUIRE(next(second, {}) == 1);
+}
+
+TEST_CASE("a store is the same by whatever handle it is reached, and its parts are others") {
+  HashStore all;
+  for (int number = 0; number < 3; ++number) {
+    const auto handle = all.clone().value();
+    REQUIRE(next(*handle, {}) == number);
+    PrefixStore part(all.clone().value(), "part");
+    REQUIRE(next(part, {}) == number);
   }
 }
 
-TEST_CASE("to the others a child is not the process that its parent is") {
-  const std::string ours = claim_of(process);
-  REQUIRE(hocket::world::process_of(ours) == process);
-  Child child([&] { return claim_of(process) != ours; });
+TEST_CASE("a child counts anew") {
+  HashStore all;
+  REQUIRE(next(all, {}) == 0);
+  Child child([&] { return next(all, {}) == 0; });
   REQUIRE(child.ended_well());
 }

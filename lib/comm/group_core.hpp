@@ -1,5 +1,5 @@
-// What holds the ranks of a communicator together: their channels in the engine, and the monitor,
-// which finds out why they fail.
+// What all operations of a communicator share: its membership, its channels in the engine, its
+// timeout, and the monitor, which finds out why ranks fail.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,16 @@
 
 namespace hocket::comm {
 
-/// One thread at a time, except where a function says otherwise. Only the constructor throws, and
-/// functions that say so: where memory or threads run out, the communicator fails.
-class Bond final : private engine::GroupObserver {
+/// One thread at a time may call it, except where a function says otherwise. The constructor,
+/// open() and open_mail() throw std::bad_alloc if memory runs out; other functions do not throw.
+class GroupCore final : private engine::GroupObserver {
  public:
-  /// `timeout`: of operations that set none.
-  Bond(std::shared_ptr<Context> context, Membership members, Duration timeout);
-  Bond(const Bond&) = delete;
-  Bond& operator=(const Bond&) = delete;
-  /// Its operations are over.
-  ~Bond() override;
+  /// `timeout` is for operations that set none.
+  GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout);
+  GroupCore(const GroupCore&) = delete;
+  GroupCore& operator=(const GroupCore&) = delete;
+  /// All operations of the communicator must have ended.
+  ~GroupCore() override;
 
   [[nodiscard]] const Membership& members() const noexcept { return members_; }
   [[nodiscard]] const Place& place() const noexcept { return members_.place(); }
@@ -56,24 +56,39 @@ class Bond final : private engine::GroupObserver {
     }
   }
 
-  // These two throw without memory.
-  /// Opens a channel at the first call for a port, and remembers it.
+  /// Returns the channel of a port, and opens it at the first call.
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
 
-  /// So that the engine knows when other ranks are gone: all of a few, some of many.
+  /// Opens channels to other ranks, so that the engine notices when one is gone: to all ranks in
+  /// small communicators, else to those at distances 1, 2, 4, …
   [[nodiscard]] Status open_watch();
 
-  /// Why the communicator failed, as all its ranks are told. Returns `why` if that is this rank's
-  /// own affair, if the cause is not found out in a moment, or if the communicator has not failed.
+  /// Returns why the communicator failed, the same on all its ranks. Returns `why` itself if the
+  /// failure concerns this rank alone, if no cause is found in time, or if the communicator has not
+  /// failed.
   [[nodiscard]] Status cause_of(const Status& why, bool expects_failure = false) const noexcept;
-  /// That rank may have died during this operation: if it has, the story should name it.
+  /// Names the operation in which that rank may have died, for the monitor's report.
   void mention(std::uint32_t peer, std::string operation) const noexcept;
 
-  /// Any thread, also while others are at work here.
+  /// Builds the error that the caller gets: "WHAT failed on rank R of N", with its operation and
+  /// its cause. Returns `why` itself if there is no memory for that.
+  template <class Describe>
+  [[nodiscard]] Status failure(const Status& why, const Describe& describe) const noexcept {
+    try {
+      const auto [what, operation] = describe();
+      return failure(why, what, operation);
+    } catch (...) {
+      return why;
+    }
+  }
+
+  /// Any thread may call it, also while other threads use this object.
   void abort(std::string_view reason) noexcept;
 
  private:
+  [[nodiscard]] Status failure(const Status& why, std::string_view what,
+                               std::string_view operation) const;
   void on_failure(const engine::Failure& failure) noexcept override;
   void on_stall(const engine::Stall& stall) noexcept override;
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
@@ -93,15 +108,5 @@ class Bond final : private engine::GroupObserver {
   std::unique_ptr<health::WatchedGroup> watched_;          // of the monitor, if there is one
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane
 };
-
-/// A failure as explain() has it, or without memory for that `why` itself.
-template <class Explain>
-[[nodiscard]] Status explained(const Status& why, const Explain& explain) noexcept {
-  try {
-    return explain();
-  } catch (...) {
-    return why;
-  }
-}
 
 }  // namespace hocket::comm

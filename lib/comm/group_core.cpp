@@ -1,4 +1,4 @@
-#include "comm/bond.hpp"
+#include "comm/group_core.hpp"
 
 #include <chrono>
 #include <utility>
@@ -17,7 +17,7 @@ constexpr std::uint64_t payload_lane = 255;
 
 }  // namespace
 
-Bond::Bond(std::shared_ptr<Context> context, Membership members, Duration timeout)
+GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout)
     : context_(std::move(context)), members_(std::move(members)), timeout_(timeout) {
   group_.lanes = Membership::lanes_of(members_.id());
   group_.record_id = members_.record_id();
@@ -34,23 +34,36 @@ Bond::Bond(std::shared_ptr<Context> context, Membership members, Duration timeou
   context_->monitor->add(*watched_);
 }
 
-Bond::~Bond() {
+GroupCore::~GroupCore() {
   if (watched_ != nullptr) context_->monitor->remove(*watched_);
   engine().close(group_);
   if (context_->recorder != nullptr) context_->recorder->remove_group(group_.record_id);
 }
 
-Status Bond::fail_by_exception(std::string_view operation) noexcept {
+Status GroupCore::fail_by_exception(std::string_view operation) noexcept {
   const Status why = status_of_exception();
   engine().fail(group_, why);
-  return explained(why, [&] {
+  try {
     return Status(why)
         .with_rank(static_cast<int>(place().rank))
         .with_operation(std::string(operation));
-  });
+  } catch (...) {
+    return why;
+  }
 }
 
-Result<ChannelId> Bond::open(const engine::Port& port) {
+Status GroupCore::failure(const Status& why, std::string_view what,
+                          std::string_view operation) const {
+  return Status(why.code(),
+                fmt::format("{} failed on rank {} of {}", what, place().rank, place().size))
+      .with_rank(static_cast<int>(place().rank))
+      .with_peer(why.peer())
+      .with_step(why.step())
+      .with_operation(std::string(operation))
+      .caused_by(why);
+}
+
+Result<ChannelId> GroupCore::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
   auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(port.lane));
@@ -58,7 +71,7 @@ Result<ChannelId> Bond::open(const engine::Port& port) {
   return channel;
 }
 
-Status Bond::open_mail(std::uint32_t peer) {
+Status GroupCore::open_mail(std::uint32_t peer) {
   if (mailbox_ == nullptr) {
     auto mailbox = std::make_unique<engine::Mailbox>(place().rank, place().size);
     engine().attach(group_, *mailbox);
@@ -69,7 +82,7 @@ Status Bond::open_mail(std::uint32_t peer) {
                             members_.lane(payload_lane));
 }
 
-Status Bond::open_watch() {
+Status GroupCore::open_watch() {
   constexpr std::uint32_t few = 64;
   return guarded("watch", [&]() -> Status {
     for (std::uint32_t distance = 1; distance < place().size;) {
@@ -84,7 +97,7 @@ Status Bond::open_watch() {
 }
 
 /// Under the engine's lock.
-void Bond::on_failure(const engine::Failure& failure) noexcept {
+void GroupCore::on_failure(const engine::Failure& failure) noexcept {
   std::string operation;
   Status why = failure.why;
   static_cast<void>(described([&] {
@@ -104,8 +117,8 @@ void Bond::on_failure(const engine::Failure& failure) noexcept {
                                         .is_second_hand = failure.is_second_hand});
 }
 
-/// The engine's words name ranks of the group, a transport's those of the world.
-Status Bond::in_world(const engine::Failure& failure) const {
+/// Texts of the engine name ranks of the group, those of a transport name ranks of the world.
+Status GroupCore::in_world(const engine::Failure& failure) const {
   Status why = group_.in_world(failure.why);
   const bool is_of_engine = !failure.is_second_hand && (why.code() == StatusCode::mismatch ||
                                                         why.code() == StatusCode::timeout);
@@ -118,7 +131,7 @@ Status Bond::in_world(const engine::Failure& failure) const {
 }
 
 /// Under the engine's lock.
-void Bond::on_stall(const engine::Stall& stall) noexcept {
+void GroupCore::on_stall(const engine::Stall& stall) noexcept {
   context_->monitor->ask({.to = members_.in_world(stall.awaited),
                           .communicator = members_.id(),
                           .index = stall.index,
@@ -138,16 +151,16 @@ void Bond::on_stall(const engine::Stall& stall) noexcept {
   }));
 }
 
-/// On the monitor's thread. Ranks that only wait for each other find out so that they called
-/// different operations: no message between them tells.
-void Bond::compare(const health::Question& question) {
+/// Called on the monitor's thread. Two ranks that called different operations may wait for each
+/// other without exchanging a message: this is how they find out.
+void GroupCore::compare(const health::Question& question) {
   const auto ours = group_.calls.at(question.index);
   const auto peer = members_.rank_of(question.from);
   if (!ours || *ours == question.tag || !peer) return;
   engine().abort(group_, engine::disagreement(*ours, question.tag, place().rank, *peer));
 }
 
-Status Bond::cause_of(const Status& why, bool expects_failure) const noexcept {
+Status GroupCore::cause_of(const Status& why, bool expects_failure) const noexcept {
   Status cause = why;
   if (watched_ != nullptr && !health::is_local_failure(why.code())) {
     Status found = context_->monitor->cause_of(*watched_, expects_failure);
@@ -160,12 +173,12 @@ Status Bond::cause_of(const Status& why, bool expects_failure) const noexcept {
   return cause;
 }
 
-void Bond::mention(std::uint32_t peer, std::string operation) const noexcept {
+void GroupCore::mention(std::uint32_t peer, std::string operation) const noexcept {
   if (watched_ == nullptr) return;
   context_->monitor->mention(members_.in_world(peer), std::move(operation));
 }
 
-void Bond::abort(std::string_view reason) noexcept {
+void GroupCore::abort(std::string_view reason) noexcept {
   const Status why = described([&] {
     return Status(StatusCode::aborted,
                   reason.empty() ? "the communicator was aborted"

@@ -1,0 +1,77 @@
+// The functions that make stores, and the server of one.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hocket/store.hpp"
+
+#include "base/config.hpp"
+#include "comm/built_in_store.hpp"
+#include "comm/guard.hpp"
+#include "comm/program_store.hpp"
+#include "store/hash_store.hpp"
+#include "store/prefix_store.hpp"
+#include "store/server.hpp"
+#include "world/open_store.hpp"
+#include "world/tls_settings.hpp"
+
+namespace hocket::inline v0 {
+namespace {
+
+template <class T>
+T value_of(Result<T> result, std::string_view operation) {
+  if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
+  return std::move(*result);
+}
+
+std::shared_ptr<Store> share(std::unique_ptr<store::Store> store) {
+  return std::make_shared<comm::BuiltInStore>(std::move(store));
+}
+
+Config config_of(const std::vector<Setting>& settings) {
+  return process_config().with(settings).value();
+}
+
+}  // namespace
+
+std::shared_ptr<Store> open_store(const StoreOptions& options) {
+  return comm::as_errors([&] {
+    return share(
+        value_of(world::open_store(options.url, config_of(options.settings), options.timeout),
+                 "open_store"));
+  });
+}
+
+std::shared_ptr<Store> make_local_store() {
+  return comm::as_errors([] { return share(std::make_unique<store::HashStore>()); });
+}
+
+std::shared_ptr<Store> make_prefix_store(std::shared_ptr<Store> whole, std::string_view prefix) {
+  return comm::as_errors([&] {
+    if (whole == nullptr) {
+      throw_error(Status(StatusCode::invalid_argument, "make_prefix_store: the store is null"));
+    }
+    return share(std::make_unique<store::PrefixStore>(
+        value_of(comm::handle_of(std::move(whole)), "make_prefix_store"), prefix));
+  });
+}
+
+StoreServer::StoreServer(const StoreServerOptions& options) {
+  comm::as_errors([&] {
+    const Config config = config_of(options.settings);
+    server_ = value_of(store::Server::start(
+                           {.listen = {.host = options.host, .port = options.port},
+                            .credentials = value_of(world::read_credentials(config), "StoreServer"),
+                            .tls = value_of(world::read_tls_settings(config), "StoreServer"),
+                            .allow_without_secret = config.get(variables::allow_without_secret)}),
+                       "StoreServer");
+  });
+}
+
+StoreServer::StoreServer(StoreServer&&) noexcept = default;
+StoreServer& StoreServer::operator=(StoreServer&&) noexcept = default;
+StoreServer::~StoreServer() = default;
+
+std::uint16_t StoreServer::port() const noexcept { return server_->endpoint().port; }
+
+}  // namespace hocket::inline v0
