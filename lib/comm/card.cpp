@@ -203,14 +203,36 @@ std::uint32_t shared_processors(std::span<const Card> cards) {
   return has_hosts && count < cards.size() ? count : 0;
 }
 
-std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept {
-  const auto size = static_cast<std::uint32_t>(cards.size());
-  const std::uint32_t all = std::max(cards.front().local_size, 1U);
-  for (std::uint32_t rank = 0; rank < size; ++rank) {
-    const std::uint32_t here = std::min(all, size - rank / all * all);
-    if (cards[rank].local_rank != rank % all || cards[rank].local_size != here) return 1;
+std::vector<std::uint32_t> hosts_of(std::span<const Card> cards) {
+  const auto follows = [&](std::uint32_t rank) {
+    return rank > 0 && cards[rank].local_rank == cards[rank - 1].local_rank + 1 &&
+           cards[rank].local_size == cards[rank - 1].local_size;
+  };
+  std::vector<std::uint32_t> hosts(cards.size());
+  bool are_consecutive = true;
+  for (std::uint32_t rank = 0; rank < cards.size(); ++rank) {
+    are_consecutive = are_consecutive && (cards[rank].local_rank == 0 || follows(rank));
+    hosts[rank] = rank - cards[rank].local_rank;
   }
-  return all;
+  if (are_consecutive) return hosts;
+  std::map<std::string_view, std::uint32_t> first_ranks;
+  for (std::uint32_t rank = 0; rank < cards.size(); ++rank) {
+    hosts[rank] = first_ranks.try_emplace(cards[rank].host, rank).first->second;
+  }
+  return hosts;
+}
+
+std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts) {
+  const auto size = static_cast<std::uint32_t>(hosts.size());
+  std::uint32_t all = 1;
+  while (all < size && hosts[all] == hosts[0]) ++all;
+  for (std::uint32_t rank = all; rank < size; ++rank) {
+    if (rank % all != 0 && hosts[rank] != hosts[rank - 1]) return 1;
+  }
+  std::vector<std::uint32_t> distinct(hosts.begin(), hosts.end());
+  std::ranges::sort(distinct);
+  const auto count = distinct.size() - std::ranges::unique(distinct).size();
+  return count == (size - 1) / all + 1 ? all : 1;  // else a host has several of these blocks
 }
 
 }  // namespace hocket::comm

@@ -55,8 +55,12 @@ struct Card {
 /// 0.
 [[nodiscard]] std::uint32_t shared_processors(std::span<const Card> cards);
 
-/// How many ranks each host has, where they have numbers in a row and only the last host may have
-/// fewer; else 1.
-[[nodiscard]] std::uint32_t ranks_per_host(std::span<const Card> cards) noexcept;
+/// The host of each rank, as a number that only ranks of one host share. If the ranks of each host
+/// have consecutive numbers, the launcher's local ranks say it, else the names of the hosts.
+[[nodiscard]] std::vector<std::uint32_t> hosts_of(std::span<const Card> cards);
+
+/// How many ranks each host has, of ranks in the order of their numbers, if those of a host are
+/// consecutive and only the last host has fewer; else 1.
+[[nodiscard]] std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts);
 
 }  // namespace hocket::comm

@@ -215,21 +215,20 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
       {.executor = {.segment_bytes = ours.segment_bytes, .recorder = recorder.get()},
        .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
-  const std::uint32_t per_host = ranks_per_host(*cards);
+  std::vector<std::uint32_t> hosts = hosts_of(*cards);
   if (tuning->network == *network) {  // nobody has measured it
     tuning->network.processors = shared_processors(*cards);
     if (tuning->network.processors == 0) {
       tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
     }
   }
-  tuning->network.ranks_per_host = per_host;
   if (*monitor != nullptr) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }
   auto context = std::make_shared<Context>(
       config, std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
-      std::move(processes), per_host, sim::Selector(tuning->network, std::move(tuning->rules)),
-      std::move(*engine));
+      std::move(processes), std::move(hosts),
+      sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   context->stall_warning = config.get(variables::stall_warning);
   return context;

@@ -24,7 +24,7 @@ namespace hocket::comm {
 struct Context {
   Context(Config its_config, world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
           std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
-          std::vector<std::string> its_processes, std::uint32_t per_host,
+          std::vector<std::string> its_processes, std::vector<std::uint32_t> its_hosts,
           sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
       : config(std::move(its_config)),
         world(std::move(its_world)),
@@ -32,7 +32,7 @@ struct Context {
         monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
         processes(std::move(its_processes)),
-        ranks_per_host(per_host),
+        hosts(std::move(its_hosts)),
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
 
@@ -42,7 +42,7 @@ struct Context {
   std::unique_ptr<health::Monitor> monitor;    // null where there is nobody else
   std::string transport;                       // its name, or several
   std::vector<std::string> processes;          // of all ranks, for people: "pid 7 on node1"
-  std::uint32_t ranks_per_host;                // 1 where hosts are not alike
+  std::vector<std::uint32_t> hosts;            // of all ranks, as numbers (card.hpp)
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices

@@ -7,14 +7,17 @@
 #include <fmt/format.h>
 
 #include "comm/arguments.hpp"
+#include "comm/card.hpp"
 
 namespace hocket::comm {
 namespace {
 
-/// Plans use hosts only in the world's communicator, where the ranks of a host are consecutive.
-std::uint32_t ranks_per_host(const Context& context, std::size_t members) {
-  const bool is_world = members == static_cast<std::size_t>(context.world.size);
-  return is_world ? context.ranks_per_host : 1;
+/// Of the members, in their order.
+std::uint32_t ranks_per_host(const Context& context, const Membership& members) {
+  std::vector<std::uint32_t> hosts;
+  hosts.reserve(members.members().size());
+  for (const std::uint32_t each : members.members()) hosts.push_back(context.hosts[each]);
+  return comm::ranks_per_host(hosts);
 }
 
 /// Keeps its memory registered.
@@ -55,7 +58,7 @@ class PreparedOnHost final : public PreparedCollective {
 HostPath::HostPath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
-      planner_(core.place(), ranks_per_host(*core.context(), core.place().size),
+      planner_(core.place(), ranks_per_host(*core.context(), core.members()),
                core.context()->selector,
                [&core](const engine::Port& port) { return core.open(port); }) {}
 

@@ -29,7 +29,10 @@ std::uint64_t common_count(const Signature& signature) noexcept {
 
 Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
                  OpenChannel open)
-    : place_(place), ranks_per_host_(ranks_per_host), selector_(selector), open_(std::move(open)) {}
+    : place_(place),
+      ranks_per_host_(ranks_per_host),
+      selector_(selector.with_ranks_per_host(ranks_per_host)),
+      open_(std::move(open)) {}
 
 Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collective) {
   write_signature(collective, wanted_);

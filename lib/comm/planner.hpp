@@ -31,7 +31,6 @@ using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port)>;
 
 class Planner {
  public:
-  /// Borrows the selector.
   Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
           OpenChannel open);
 
@@ -46,7 +45,7 @@ class Planner {
 
   Place place_;
   std::uint32_t ranks_per_host_;
-  const sim::Selector& selector_;
+  sim::Selector selector_;
   OpenChannel open_;
   Signature wanted_;                                   // of the operation at hand
   std::list<std::shared_ptr<const BoundPlan>> plans_;  // those used last come first

@@ -22,6 +22,12 @@ bool may_do(const Algorithm& algorithm, const Problem& problem, const Needs& nee
 Selector::Selector(const Network& network, std::vector<Rule> rules)
     : network_(network), rules_(std::move(rules)) {}
 
+Selector Selector::with_ranks_per_host(std::uint32_t ranks) const {
+  Selector copy = *this;
+  copy.network_.ranks_per_host = ranks;
+  return copy;
+}
+
 Choice Selector::priced(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
                         std::uint32_t pieces) const {
   const auto size = static_cast<double>(bytes);

@@ -28,6 +28,8 @@ struct Needs {
 class Selector {
  public:
   Selector(const Network& network, std::vector<Rule> rules);
+  /// The same for ranks that are laid out on hosts in another way.
+  [[nodiscard]] Selector with_ranks_per_host(std::uint32_t ranks) const;
 
   /// The first rule that fits, else what should cost least, of the algorithms that can do it; no
   /// algorithm where none can. `problem` without its pieces; `bytes` of the vector.

@@ -32,13 +32,43 @@ std::vector<Card> cards_of(const std::vector<std::uint32_t>& hosts, std::uint32_
 }  // namespace
 
 TEST_CASE("hosts have as many ranks each as all but the last have") {
-  CHECK(ranks_per_host(cards_of({4}, 2)) == 4);
-  CHECK(ranks_per_host(cards_of({4, 4, 3}, 2)) == 4);
-  CHECK(ranks_per_host(cards_of({1, 1, 1}, 2)) == 1);
-  CHECK(ranks_per_host(cards_of({3, 4}, 2)) == 1);
+  const auto in_world = [](const std::vector<Card>& cards) {
+    return ranks_per_host(hosts_of(cards));
+  };
+  CHECK(in_world(cards_of({4}, 2)) == 4);
+  CHECK(in_world(cards_of({4, 4, 3}, 2)) == 4);
+  CHECK(in_world(cards_of({1, 1, 1}, 2)) == 1);
+  CHECK(in_world(cards_of({3, 4}, 2)) == 1);
+  CHECK(in_world(cards_of({2, 2, 1, 2}, 2)) == 1);
   std::vector<Card> swapped = cards_of({2, 2}, 2);
   std::swap(swapped[1], swapped[2]);
-  CHECK(ranks_per_host(swapped) == 1);
+  CHECK(in_world(swapped) == 1);
+}
+
+TEST_CASE("groups have the hosts of their members") {
+  const std::vector<std::uint32_t> hosts = hosts_of(cards_of({3, 2, 2}, 2));
+  const auto of = [&](const std::vector<std::uint32_t>& members) {
+    std::vector<std::uint32_t> theirs;
+    for (const std::uint32_t each : members) theirs.push_back(hosts[each]);
+    return ranks_per_host(theirs);
+  };
+  CHECK(of({0}) == 1);
+  CHECK(of({0, 1, 3, 4, 5, 6}) == 2);
+  CHECK(of({5, 6, 3, 4, 2}) == 2);
+  CHECK(of({0, 1, 2}) == 3);
+  CHECK(of({0, 1, 2, 3, 4}) == 3);
+  CHECK(of({0, 3, 5}) == 1);
+  CHECK(of({0, 3, 1, 4}) == 1);
+  CHECK(of({0, 1, 3, 4, 2}) == 1);  // of two hosts, one begins again
+}
+
+TEST_CASE("hosts are told by the launcher where ranks are consecutive, else by their names") {
+  auto cards = cards_of({2, 2}, 2);
+  for (Card& each : cards) each.host = "one";  // as with several hosts that a test plays on one
+  CHECK(ranks_per_host(hosts_of(cards)) == 2);
+  CHECK(hosts_of(cards)[0] != hosts_of(cards)[2]);
+  std::swap(cards[1], cards[2]);
+  CHECK(hosts_of(cards)[0] == hosts_of(cards)[3]);
 }
 
 TEST_CASE("ranks share the processors that they all may run on") {

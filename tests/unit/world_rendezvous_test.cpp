@@ -2,6 +2,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <sys/stat.h>
@@ -36,7 +37,7 @@ Result<World> meet(const std::vector<std::string>& variables, RendezvousOptions 
   for (const std::string& each : variables) entries.push_back(each.c_str());
   entries.push_back(nullptr);
   if (!options.timeout) options.timeout = 30s;
-  return rendezvous(options, Environment(entries.data()), Config(entries.data()));
+  return rendezvous(std::move(options), Environment(entries.data()), Config(entries.data()));
 }
 
 /// Each rank in a thread; `variables_of` gives its environment. Checked by the caller's thread.
