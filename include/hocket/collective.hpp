@@ -53,9 +53,11 @@ struct Options {
   /// If it expires, the operation and its communicator fail. Not set: the communicator's
   /// (JoinOptions::operation_timeout). Zero: only what can be done at once. Below zero is an error.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  /// Called once, when an operation that has begun is over, before those who wait for it go on. By
-  /// any thread, inside the library: it must not wait or call Hocket. What it throws is logged, and
-  /// has no other effect.
+  /// Called once when the operation has ended, unless it could not begin. After run() of an
+  /// operation without a stream: on the calling thread, before run() returns. Else on a thread of
+  /// the library, soon after the end; wait() does not wait for it, and its context must live until
+  /// then. It may wait and call Hocket. Exceptions that it throws are logged and have no other
+  /// effect.
   void (*on_end)(void* context, StatusCode status) = nullptr;
   void* on_end_context = nullptr;
   /// Of the memory of a collective, when you know: saves asking, which takes longer than starting a

@@ -11,6 +11,7 @@
 #include "hocket/status.hpp"
 
 #include "base/config.hpp"
+#include "comm/callbacks.hpp"
 #include "device/runtime.hpp"
 #include "engine/engine.hpp"
 #include "health/monitor.hpp"
@@ -47,6 +48,7 @@ struct Context {
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices
   Duration stall_warning = {};               // HOCKET_STALL_WARNING
+  Callbacks callbacks = {};
 };
 
 /// Meets the others, and tells them how to reach this rank.

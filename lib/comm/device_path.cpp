@@ -122,9 +122,14 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
     }
     if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
     const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
-    auto started = devices_.start(collective, device, deadline, order, is_awaited);
-    if (!started.ok()) return refused(started.status());
-    return started;
+    const Callbacks::Note note = core_.context()->callbacks.note_for(collective.options);
+    Collective noting = collective;
+    noting.options.on_end = note.function;
+    noting.options.on_end_context = note.context;
+    auto started = devices_.start(noting, device, deadline, order, is_awaited);
+    if (started.ok()) return started;
+    Callbacks::drop(note);
+    return refused(started.status());
   });
 }
 

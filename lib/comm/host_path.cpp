@@ -109,12 +109,12 @@ Status HostPath::run(const Collective& collective, int /*device*/) {
 
 Status HostPath::run(const Collective& collective, HostCall& call) {
   engine::Work work;
-  work.call_at_end(collective.options.on_end, collective.options.on_end_context);
   number(call, work);
   call.task.deadline = core_.deadline_of(collective.options, call.task.begun);
   core_.engine().start(call.task);
   core_.engine().wait(work);
   call.task.work = nullptr;  // it ends with this call
+  Callbacks::call(collective.options, work.status().code());
   return work.status().ok() ? Status() : explain(call, work.status());
 }
 
@@ -129,7 +129,8 @@ void HostPath::start(const Collective& collective, const HostCall& call, Operati
   operation.pieces.assign(collective.pieces.begin(), collective.pieces.end());
   operation.call = call;
   operation.work = &operation.own_work;
-  operation.own_work.call_at_end(collective.options.on_end, collective.options.on_end_context);
+  const Callbacks::Note note = core_.context()->callbacks.note_for(collective.options);
+  operation.own_work.call_at_end(note.function, note.context);
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;
   task.deadline = core_.deadline_of(collective.options, task.begun);

@@ -90,12 +90,12 @@ Result<Received> Mail::run(const Message& message) {
   auto parcel = parcel_of(message);
   if (!parcel.ok()) return parcel.status();
   engine::Work work;
-  work.call_at_end(message.options.on_end, message.options.on_end_context);
   engine::Received received;
   parcel->work = &work;
   parcel->received = &received;
   core_.engine().start(core_.group(), *parcel);
   core_.engine().wait(work);
+  Callbacks::call(message.options, work.status().code());
   if (!work.status().ok()) return explain(message, work.status());
   return received_of(message, received);
 }
@@ -105,7 +105,8 @@ Status Mail::start(const Message& message, Operation& operation) {
   if (!parcel.ok()) return parcel.status();
   operation.message = message;
   operation.work = parcel->work = &operation.own_work;
-  operation.own_work.call_at_end(message.options.on_end, message.options.on_end_context);
+  const Callbacks::Note note = core_.context()->callbacks.note_for(message.options);
+  operation.own_work.call_at_end(note.function, note.context);
   parcel->received = &operation.received;
   core_.engine().start_in_background(core_.group(), *parcel);
   return {};

@@ -72,6 +72,7 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
   if (!status.ok()) {
     fail(status);
     drive_until(lock, [&] { return has_let_go(); });
+    (*operation)->work.call_at_end(nullptr, nullptr);  // it has never begun
     (*operation)->work.finish(status);
     recycle(**operation);
     return status;

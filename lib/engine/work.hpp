@@ -14,7 +14,8 @@ class Work {
   /// Once it is over.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
-  /// Before it begins: what finish() calls. If that throws, the exception is logged and dropped.
+  /// Before it begins: what finish() calls, under a lock. So it waits for nothing and does not
+  /// throw.
   void call_at_end(void (*function)(void* context, StatusCode status), void* context) noexcept {
     at_end_ = function;
     context_ = context;
@@ -27,13 +28,11 @@ class Work {
   }
   void finish(Status status) noexcept {
     status_ = std::move(status);
-    if (at_end_ != nullptr) call_end();
+    if (at_end_ != nullptr) at_end_(context_, status_.code());
     over_.store(true, std::memory_order_release);
   }
 
  private:
-  void call_end() const noexcept;
-
   std::atomic<bool> over_ = true;
   Status status_;
   void (*at_end_)(void* context, StatusCode status) = nullptr;

@@ -184,21 +184,26 @@ void beside_collectives(Communicator& world) {
 
 /// What operations say when they are over.
 struct Ends {
-  int count = 0;
-  hocket::StatusCode last = hocket::StatusCode::ok;
+  std::atomic<int> count = 0;
+  std::atomic<hocket::StatusCode> last = hocket::StatusCode::ok;
 
   [[nodiscard]] hocket::Options options(std::optional<std::chrono::nanoseconds> timeout = {}) {
     return {.timeout = timeout,
             .on_end =
                 [](void* ends, hocket::StatusCode status) {
                   auto& self = *static_cast<Ends*>(ends);
-                  ++self.count;
                   self.last = status;
+                  ++self.count;
                 },
             .on_end_context = this};
   }
   [[nodiscard]] bool are(int wanted, hocket::StatusCode status) const {
     return count == wanted && last == status;
+  }
+  /// The same, soon.
+  [[nodiscard]] bool will_be(int wanted, hocket::StatusCode status) const {
+    for (int i = 0; i < 20'000 && count < wanted; ++i) std::this_thread::sleep_for(1ms);
+    return are(wanted, status);
   }
 };
 
@@ -213,16 +218,52 @@ void calls_at_the_end(Communicator& world) {
   Work work = world.start(sum);
   work.wait();
   work.wait();
-  expect(ends.are(2, StatusCode::ok), "one call of one that was started");
+  expect(ends.will_be(2, StatusCode::ok), "one call of one that was started");
   world.start(hocket::Collective::barrier()).wait();
   expect(ends.are(2, StatusCode::ok), "no call of one that asks for none");
   world.sendrecv(Message::send<std::uint32_t>(values, world.rank(), 1, ends.options()),
                  Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options()));
-  expect(ends.are(4, StatusCode::ok), "calls at the ends of messages");
+  expect(ends.will_be(4, StatusCode::ok), "calls at the ends of messages");
   Communicator late = world.dup();
   Work never = late.start(Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options(50ms)));
   while (!never.is_over()) std::this_thread::sleep_for(1ms);
-  expect(ends.are(5, StatusCode::timeout), "a call at the end of one that fails");
+  expect(ends.will_be(5, StatusCode::timeout), "a call at the end of one that fails");
+}
+
+/// Each function waits until all have been called, as futures do that wait for others.
+void calls_that_wait_for_each_other(Communicator& world) {
+  constexpr int many = 5;
+  static std::atomic<int> called = 0;
+  static std::atomic<int> ended = 0;
+  called = ended = 0;
+  const hocket::Options options = {.on_end = [](void*, hocket::StatusCode) {
+    ++called;
+    for (int i = 0; i < 20'000 && called < many; ++i) std::this_thread::sleep_for(1ms);
+    ++ended;
+  }};
+  for (int i = 0; i < many; ++i) world.start(hocket::Collective::barrier(options)).wait();
+  for (int i = 0; i < 20'000 && ended < many; ++i) std::this_thread::sleep_for(1ms);
+  expect(called == many && ended == many, "calls that wait for each other");
+}
+
+/// What is called runs operations itself, and waits for them.
+void calls_that_call_hocket(Communicator& world) {
+  struct Sum {
+    Communicator group;
+    std::atomic<std::uint32_t> value = 0;
+  };
+  Sum sum{.group = world.dup()};
+  const hocket::Options options = {.on_end =
+                                       [](void* context, hocket::StatusCode) {
+                                         auto& self = *static_cast<Sum*>(context);
+                                         Values one(1, 1);
+                                         self.group.all_reduce(std::span(one));
+                                         self.value = one[0];
+                                       },
+                                   .on_end_context = &sum};
+  const Work work = world.start(hocket::Collective::barrier(options));
+  for (int i = 0; i < 20'000 && sum.value == 0; ++i) std::this_thread::sleep_for(1ms);
+  expect(sum.value == static_cast<unsigned>(world.size()), "a call that runs an operation");
 }
 
 void says_how_it_ended(Communicator& world) {
@@ -369,6 +410,8 @@ int main() {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) at_random(world, seed);
     beside_collectives(world);
     calls_at_the_end(world);
+    calls_that_wait_for_each_other(world);
+    calls_that_call_hocket(world);
     says_how_it_ended(world);
     refused_timeouts();
     failing_alone(world);
