@@ -17,6 +17,8 @@
 
 namespace hocket::inline v0 {
 
+class CompletionQueue;
+
 enum class CollectiveKind : std::int32_t {
   all_reduce,
   reduce_scatter,
@@ -60,6 +62,11 @@ struct Options {
   /// effect.
   void (*on_end)(void* context, StatusCode status) = nullptr;
   void* on_end_context = nullptr;
+  /// Where an operation that is started reports its end, in place of on_end (queue.hpp). Its Work
+  /// then need not be kept: ~Work does not wait, and the memory is borrowed until
+  /// CompletionQueue::next() has returned the completion.
+  CompletionQueue* queue = nullptr;
+  std::uint64_t queue_tag = 0;  // comes back with the completion
   /// Of the memory of a collective, when you know: saves asking, which takes longer than starting a
   /// small operation. With device memory, this thread's device is the one. All ranks of an
   /// operation have memory of the host (host, pinned), or all of a device (device, managed).

@@ -356,6 +356,22 @@ typedef struct hocket_piece {
   size_t count; /* elements */
 } hocket_piece;
 
+/* ---- Completion queues: docs in hocket/queue.hpp ---- */
+
+typedef struct hocket_queue hocket_queue;
+typedef struct hocket_completion hocket_completion;
+
+HOCKET_API hocket_status hocket_queue_create(hocket_queue** queue);
+/* Readable while a completion can be taken. It belongs to the queue: only watch it. */
+HOCKET_API int hocket_queue_fd(const hocket_queue* queue);
+/* Takes the completion of an operation that has ended, the oldest first. Waits for one, at most
+ * timeout_ns; 0: for ever. HOCKET_OK: completion says which operation it was and how it ended; if
+ * it failed, hocket_last_error() says why. HOCKET_IN_PROGRESS: none has ended in time. */
+HOCKET_API hocket_status hocket_queue_next(hocket_queue* queue, int64_t timeout_ns,
+                                           hocket_completion* completion);
+/* Waits until all operations that report there have ended. */
+HOCKET_API void hocket_queue_free(hocket_queue* queue);
+
 typedef struct hocket_collective {
   size_t struct_size;
   hocket_kind kind;
@@ -379,6 +395,9 @@ typedef struct hocket_collective {
   hocket_memory memory; /* of what kind it is, when you know */
   int32_t has_stream;   /* nonzero: it begins behind what `stream` has */
   void* stream;         /* a cudaStream_t, not cudaStreamPerThread; NULL: the legacy default */
+  hocket_queue* queue;  /* where it reports its end, if it is started; or NULL. Then its work may be
+                         * freed at once, and its memory is borrowed until it has been reported */
+  uint64_t queue_tag;   /* comes back with the completion */
 } hocket_collective;
 
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
@@ -424,6 +443,8 @@ typedef struct hocket_message {
   void* on_end_context;
   int32_t fails_alone; /* of a receive, nonzero: if its timeout expires before a message for it has
                         * arrived, comm goes on, and only this call fails */
+  hocket_queue* queue; /* as in hocket_collective */
+  uint64_t queue_tag;  /* comes back with the completion */
 } hocket_message;
 
 typedef struct hocket_received {
@@ -431,6 +452,14 @@ typedef struct hocket_received {
   int32_t tag;
   size_t count;
 } hocket_received;
+
+struct hocket_completion {
+  size_t struct_size;
+  uint64_t tag; /* the operation's queue_tag */
+  hocket_status status;
+  int32_t is_received;      /* nonzero: of a receive that went well */
+  hocket_received received; /* then what it got */
+};
 
 /* received may be NULL. */
 HOCKET_API hocket_status hocket_run_message(hocket_comm* comm, const hocket_message* message,

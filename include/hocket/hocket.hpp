@@ -13,6 +13,7 @@
 #include "hocket/communicator.hpp"
 #include "hocket/device.hpp"
 #include "hocket/export.h"
+#include "hocket/queue.hpp"
 #include "hocket/status.hpp"
 #include "hocket/store.hpp"
 #include "hocket/types.hpp"

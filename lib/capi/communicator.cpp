@@ -14,6 +14,7 @@
 
 #include "capi/arguments.hpp"
 #include "capi/guard.hpp"
+#include "capi/queue.hpp"
 #include "capi/store.hpp"
 
 struct hocket_comm {
@@ -42,6 +43,8 @@ hocket::Options options_of(const Struct& c) {
   // Both are called alike: an enumeration travels as its int32_t.
   options.on_end = reinterpret_cast<decltype(options.on_end)>(c.on_end);
   options.on_end_context = c.on_end_context;
+  if (c.queue != nullptr) options.queue = &c.queue->queue;
+  options.queue_tag = c.queue_tag;
   return options;
 }
 

@@ -154,6 +154,9 @@ Status check(const Collective& c, const Place& place) {
 }
 
 Status check(const Options& options) {
+  if (options.queue != nullptr && options.on_end != nullptr) {
+    return wrong("the options have both on_end and a queue").with_hint("give one of them");
+  }
   if (options.timeout && options.timeout->count() < 0)
     return below_zero("timeout", *options.timeout);
   if (options.memory < MemoryKind::detect || options.memory > MemoryKind::managed) {

@@ -56,19 +56,6 @@ int Communicator::size() const { return static_cast<int>(group_->place().size); 
 
 std::string_view Communicator::transport() const { return group_->context().transport; }
 
-void Communicator::run(const Collective& collective) {
-  group_->check_process();
-  Status status = group_->run(collective);
-  if (!status.ok()) throw_error(std::move(status));
-}
-
-Received Communicator::run(const Message& message) {
-  group_->check_process();
-  auto received = group_->mail().run(message);
-  if (!received.ok()) throw_error(received.status());
-  return *received;
-}
-
 Received Communicator::sendrecv(const Message& sent, const Message& received) {
   Work receiving = start(received);
   run(sent);

@@ -14,6 +14,7 @@
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
 #include "comm/kinds.hpp"
+#include "comm/reports.hpp"
 #include "device/offload.hpp"
 #include "world/entry.hpp"
 
@@ -109,7 +110,7 @@ void DevicePath::fail(const Status& why) {
 }
 
 Result<device::Operation*> DevicePath::begin(const Collective& collective, int device,
-                                             device::Group::Order order, bool is_awaited) {
+                                             device::Group::Order order, Operation* operation) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
@@ -122,20 +123,24 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
     }
     if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
     const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
-    const Callbacks::Note note = core_.context()->callbacks.note_for(collective.options);
+    const Options& options = collective.options;
+    Context& context = *core_.context();
+    const Callbacks::Note note = operation != nullptr ? note_of(context, *operation, options)
+                                                      : context.callbacks.note_for(options);
+    const bool is_awaited = operation == nullptr && !options.stream;
     Collective noting = collective;
     noting.options.on_end = note.function;
     noting.options.on_end_context = note.context;
     auto started = devices_.start(noting, device, deadline, order, is_awaited);
     if (started.ok()) return started;
-    Callbacks::drop(note);
+    if (options.queue == nullptr) Callbacks::drop(note);
     return refused(started.status());
   });
 }
 
 Status DevicePath::run(const Collective& collective, int device) {
   const std::optional<Stream>& stream = collective.options.stream;
-  const auto started = begin(collective, device, device::Group::Order::in_stream, !stream);
+  const auto started = begin(collective, device, device::Group::Order::in_stream, nullptr);
   if (!started.ok()) return started.status();
   device::Operation& operation = **started;
   Status status;
@@ -151,7 +156,7 @@ Status DevicePath::run(const Collective& collective, int device) {
 }
 
 Status DevicePath::start(const Collective& collective, int device, Operation& operation) {
-  const auto started = begin(collective, device, device::Group::Order::beside, false);
+  const auto started = begin(collective, device, device::Group::Order::beside, &operation);
   if (!started.ok()) return started.status();
   operation.device = *started;
   operation.work = &operation.device->work;

@@ -46,7 +46,7 @@ class DevicePath final : public CollectivePath, private device::HostSide {
 
  private:
   [[nodiscard]] Result<device::Operation*> begin(const Collective& collective, int device,
-                                                 device::Group::Order order, bool is_awaited);
+                                                 device::Group::Order order, Operation* operation);
   [[nodiscard]] Status explain(const device::Operation& operation,
                                const Status& why) const noexcept;
 

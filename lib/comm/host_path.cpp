@@ -8,6 +8,7 @@
 
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
+#include "comm/reports.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -129,7 +130,7 @@ void HostPath::start(const Collective& collective, const HostCall& call, Operati
   operation.pieces.assign(collective.pieces.begin(), collective.pieces.end());
   operation.call = call;
   operation.work = &operation.own_work;
-  const Callbacks::Note note = core_.context()->callbacks.note_for(collective.options);
+  const Callbacks::Note note = note_of(*core_.context(), operation, collective.options);
   operation.own_work.call_at_end(note.function, note.context);
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;

@@ -6,6 +6,7 @@
 
 #include "comm/arguments.hpp"
 #include "comm/find_device.hpp"
+#include "comm/reports.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -105,7 +106,7 @@ Status Mail::start(const Message& message, Operation& operation) {
   if (!parcel.ok()) return parcel.status();
   operation.message = message;
   operation.work = parcel->work = &operation.own_work;
-  const Callbacks::Note note = core_.context()->callbacks.note_for(message.options);
+  const Callbacks::Note note = note_of(*core_.context(), operation, message.options);
   operation.own_work.call_at_end(note.function, note.context);
   parcel->received = &operation.received;
   core_.engine().start_in_background(core_.group(), *parcel);

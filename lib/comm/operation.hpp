@@ -1,7 +1,9 @@
 // An operation in the background, from its start until its Work lets go of it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -20,6 +22,7 @@ namespace hocket::comm {
 
 class Group;
 class Path;
+class Reports;
 
 /// A collective as the engine gets it.
 struct HostCall {
@@ -31,6 +34,13 @@ struct Operation {
   std::shared_ptr<Group> group = {};
   Path* path = nullptr;                // of the group, which runs it
   const engine::Work* work = nullptr;  // what became of it: our own, or the device's
+  std::atomic<int> holders = 0;        // the Work, and the queue that it reports to
+
+  // If it reports to a queue.
+  Reports* reports = nullptr;
+  std::uint64_t tag = 0;
+  std::atomic<int> until_reported = 0;  // it must have begun, and ended
+  Operation* next = nullptr;            // in the queue
 
   // The path uses these until let_go().
   engine::Work own_work = {};

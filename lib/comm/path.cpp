@@ -2,12 +2,26 @@
 
 #include <utility>
 
+#include "comm/group.hpp"
+
 namespace hocket::comm {
 
 Status Path::make_wait(Operation& /*operation*/, Stream /*stream*/) {
   return Status(StatusCode::invalid_argument,
                 "wait: a stream can't wait for an operation on memory of the host")
       .with_hint("wait() waits for it");
+}
+
+Status status_of(const Operation& operation) {
+  const Status& status = operation.work->status();
+  return status.ok() ? Status() : operation.path->explain(operation, status);
+}
+
+void let_go(Operation* operation) noexcept {
+  if (operation->holders.fetch_sub(1) > 1) return;
+  const auto group = std::exchange(operation->group, nullptr);
+  operation->path->let_go(*operation);
+  group->operation_pool().give_back(std::unique_ptr<Operation>(operation));
 }
 
 PreparedCollective::PreparedCollective(std::shared_ptr<Group> group, Path& path,

@@ -44,6 +44,13 @@ class Path {
   engine::Engine& engine_;
 };
 
+/// How the operation ended; it must have ended.
+[[nodiscard]] Status status_of(const Operation& operation);
+
+/// Ends one hold of an operation. The last one returns it to its pool; it must have ended then, or
+/// a stream must wait for it. This may destroy the group.
+void let_go(Operation* operation) noexcept;
+
 /// A prepared collective. It has copies of the caller's lists (pieces, counts); buffers stay the
 /// caller's. It keeps the group alive, and the path belongs to that group.
 class PreparedCollective {

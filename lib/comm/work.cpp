@@ -1,4 +1,4 @@
-// Operations in the background, and prepared ones.
+// Operations of a communicator: at once, in the background, and prepared ones.
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -10,6 +10,7 @@
 #include "comm/guard.hpp"
 #include "comm/operation.hpp"
 #include "comm/path.hpp"
+#include "comm/reports.hpp"
 
 namespace hocket::inline v0 {
 namespace {
@@ -21,36 +22,43 @@ bool wait_for_end(const comm::Operation& operation, Deadline deadline = {}) {
   return operation.path->wait(operation, deadline);
 }
 
-/// How the operation ended; it must have ended.
-Status status_of(const comm::Operation& operation) {
-  const Status& status = operation.work->status();
-  return status.ok() ? Status() : operation.path->explain(operation, status);
-}
-
-/// Returns an operation to its pool. It must have ended, or a stream must wait for it. This may
-/// destroy the group.
-void give_back(std::unique_ptr<comm::Operation> operation) {
-  const auto group = std::exchange(operation->group, nullptr);
-  operation->path->let_go(*operation);
-  group->operation_pool().give_back(std::move(operation));
-}
-
 /// Starts an operation by begin(). Throws if that fails; then nothing is in flight.
 template <class Name, class Begin>
 Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, const Name& name,
-                const Begin& begin) {
+                const Options& options, const Begin& begin) {
   std::unique_ptr<comm::Operation> operation;
-  Status status = group->core().guarded(name, [&] {
+  comm::Reports* const reports =
+      options.queue == nullptr ? nullptr : &comm::Reports::of(*options.queue);
+  bool is_expected = false;
+  Status status = group->core().guarded(name, [&]() -> Status {
     operation = group->operation_pool().take();
     operation->path = &path;
+    operation->reports = reports;
+    operation->tag = options.queue_tag;
+    operation->holders = reports == nullptr ? 1 : 2;
+    operation->until_reported = 2;
+    if (reports != nullptr) {
+      if (reports->is_inherited()) return comm::Reports::inherited();
+      reports->expect(group->core().context(), path.ends_silently());
+      is_expected = true;
+    }
     return begin(*operation);
   });
   if (!status.ok()) {
+    if (is_expected) reports->expect_no_more();
     if (operation != nullptr) group->operation_pool().give_back(std::move(operation));
     throw_error(std::move(status));
   }
   operation->group = group;
+  if (reports != nullptr) comm::Reports::publish(*operation);
   return Work(std::move(operation));
+}
+
+/// For those that return at the end of the operation.
+void refuse_queue(const Options& options) {
+  if (options.queue == nullptr) return;
+  throw_error(Status(StatusCode::invalid_argument, "run: only what is started reports to a queue")
+                  .with_hint("start it, or leave out the queue"));
 }
 
 }  // namespace
@@ -71,8 +79,9 @@ Work::~Work() {
     abandon(operation_);
     return;
   }
-  if (!operation_->is_ordered) wait_for_end(*operation_);
-  give_back(std::move(operation_));
+  const bool may_go_on = operation_->is_ordered || operation_->reports != nullptr;
+  if (!may_go_on) wait_for_end(*operation_);
+  comm::let_go(operation_.release());
 }
 
 void Work::wait() {
@@ -107,7 +116,7 @@ bool Work::is_over() {
 Status Work::status() const {
   if (operation_ == nullptr) return {};
   if (operation_->group->is_inherited()) return comm::Group::inherited();
-  if (operation_->work->is_over()) return status_of(*operation_);
+  if (operation_->work->is_over()) return comm::status_of(*operation_);
   return Status(StatusCode::in_progress, "the operation has not ended yet")
       .with_hint("wait() waits for its end");
 }
@@ -166,6 +175,7 @@ Prepared::~Prepared() {
 
 void Prepared::run() {
   operation_->group()->check_process();
+  refuse_queue(operation_->collective().options);
   Status status = operation_->run();
   if (!status.ok()) throw_error(std::move(status));
 }
@@ -173,23 +183,40 @@ void Prepared::run() {
 Work Prepared::start() {
   const std::shared_ptr<comm::Group>& group = operation_->group();
   group->check_process();
-  return begin_work(group, operation_->path(), operation_->collective().kind,
+  const Collective& collective = operation_->collective();
+  return begin_work(group, operation_->path(), collective.kind, collective.options,
                     [&](comm::Operation& operation) { return operation_->start(operation); });
+}
+
+void Communicator::run(const Collective& collective) {
+  group_->check_process();
+  refuse_queue(collective.options);
+  Status status = group_->run(collective);
+  if (!status.ok()) throw_error(std::move(status));
+}
+
+Received Communicator::run(const Message& message) {
+  group_->check_process();
+  refuse_queue(message.options);
+  auto received = group_->mail().run(message);
+  if (!received.ok()) throw_error(received.status());
+  return *received;
 }
 
 Work Communicator::start(const Collective& collective) {
   group_->check_process();
   const auto route = group_->route_of(collective);
   if (!route.ok()) throw_error(route.status());
-  return begin_work(group_, route->path, collective.kind, [&](comm::Operation& operation) {
-    return route->path.start(collective, route->device, operation);
-  });
+  return begin_work(group_, route->path, collective.kind, collective.options,
+                    [&](comm::Operation& operation) {
+                      return route->path.start(collective, route->device, operation);
+                    });
 }
 
 Work Communicator::start(const Message& message) {
   group_->check_process();
   return begin_work(
-      group_, group_->mail(), message.is_sent ? "send" : "recv",
+      group_, group_->mail(), message.is_sent ? "send" : "recv", message.options,
       [&](comm::Operation& operation) { return group_->mail().start(message, operation); });
 }
 

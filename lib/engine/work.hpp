@@ -28,8 +28,11 @@ class Work {
   }
   void finish(Status status) noexcept {
     status_ = std::move(status);
-    if (at_end_ != nullptr) at_end_(context_, status_.code());
+    const auto at_end = at_end_;
+    void* const context = context_;
+    const StatusCode code = status_.code();
     over_.store(true, std::memory_order_release);
+    if (at_end != nullptr) at_end(context, code);
   }
 
  private:

@@ -284,6 +284,47 @@ static void worlds(hocket_comm* world) {
   expect(strstr(hocket_last_error(), "can't be the name of a world") != NULL, "why");
 }
 
+static void queues(hocket_comm* world) {
+  hocket_queue* queue = NULL;
+  expect(hocket_queue_create(&queue) == HOCKET_OK, "a queue");
+  expect(hocket_queue_fd(queue) >= 0, "its descriptor");
+  hocket_completion end = {.struct_size = sizeof end};
+  expect(hocket_queue_next(queue, HOCKET_NO_WAIT, &end) == HOCKET_IN_PROGRESS, "nothing is there");
+  int32_t value = 1;
+  const hocket_collective sum = {.struct_size = sizeof sum,
+                                 .kind = HOCKET_ALL_REDUCE,
+                                 .dtype = HOCKET_I32,
+                                 .in = &value,
+                                 .out = &value,
+                                 .count = 1,
+                                 .op = HOCKET_SUM,
+                                 .queue = queue,
+                                 .queue_tag = 77};
+  hocket_work* work = NULL;
+  expect(hocket_start(world, &sum, &work) == HOCKET_OK, "start one that reports");
+  hocket_work_free(work);
+  expect(hocket_queue_next(queue, 0, &end) == HOCKET_OK, "its completion");
+  expect(end.tag == 77 && end.status == HOCKET_OK && !end.is_received, "which one it is");
+  expect(value == hocket_comm_size(world), "its sum");
+  hocket_message receive = {.struct_size = sizeof receive,
+                            .dtype = HOCKET_I32,
+                            .data = &value,
+                            .count = 1,
+                            .peer = hocket_comm_rank(world),
+                            .tag = 6,
+                            .timeout_ns = 1000000,
+                            .fails_alone = 1,
+                            .queue = queue,
+                            .queue_tag = 78};
+  expect(hocket_start_message(world, &receive, &work) == HOCKET_OK, "start a receive that fails");
+  hocket_work_free(work);
+  expect(hocket_queue_next(queue, 0, &end) == HOCKET_OK, "the completion of one that failed");
+  expect(end.tag == 78 && end.status == HOCKET_TIMEOUT, "which one failed");
+  expect(strstr(hocket_last_error(), "recv from") != NULL, "its text");
+  expect(hocket_run_message(world, &receive, NULL) == HOCKET_INVALID_ARGUMENT, "a blocking call");
+  hocket_queue_free(queue);
+}
+
 static void local_store(void) {
   hocket_store* store = NULL;
   hocket_store* part = NULL;
@@ -476,6 +517,7 @@ int main(void) {
   timeouts(world);
   refused(world);
   worlds(world);
+  queues(world);
   local_store();
   served_store();
   own_store(world);
