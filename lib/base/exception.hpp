@@ -19,4 +19,17 @@ template <class Describe>
   }
 }
 
+/// Calls work(). What it throws that is no Error becomes one: without memory LimitExceeded. For the
+/// functions of the C++ API.
+template <class Work>
+decltype(auto) as_errors(const Work& work) {
+  try {
+    return work();
+  } catch (const Error&) {
+    throw;
+  } catch (...) {
+    throw_error(status_of_exception());
+  }
+}
+
 }  // namespace hocket

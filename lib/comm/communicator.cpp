@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
 #include "comm/context.hpp"
 #include "comm/group.hpp"
-#include "comm/guard.hpp"
 #include "comm/kinds.hpp"
 
 namespace hocket::inline v0 {
@@ -93,7 +93,7 @@ Communicator Communicator::dup() {
 }
 
 Communicator join(const JoinOptions& options) {
-  return comm::as_errors([&] {
+  return as_errors([&] {
     const auto context = value_of(comm::make_context(options), "join");
     const world::World& world = context->world;
     return Communicator(

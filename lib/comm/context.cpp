@@ -15,9 +15,9 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "bridge/program_store.hpp"
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
-#include "comm/program_store.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
@@ -186,7 +186,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (options.store != nullptr) {
     const Duration limit = options.timeout.value_or(config.get(variables::store_timeout));
     const Deadline deadline = Deadline::after(monotonic_clock(), limit);
-    auto store = handle_of(options.store, limit);
+    auto store = bridge::handle_of(options.store, limit);
     if (!store.ok()) return store.status();
     meeting.store = std::move(*store);
     meeting.timeout = deadline.remaining(monotonic_clock().now());

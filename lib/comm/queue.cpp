@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "comm/guard.hpp"
+#include "base/exception.hpp"
 #include "comm/mail.hpp"
 #include "comm/path.hpp"
 #include "comm/reports.hpp"
@@ -10,7 +10,7 @@
 namespace hocket::inline v0 {
 
 CompletionQueue::CompletionQueue() {
-  comm::as_errors([&] {
+  as_errors([&] {
     auto reports = comm::Reports::make();
     if (!reports.ok()) throw_error(reports.status());
     reports_ = std::move(*reports);

@@ -6,8 +6,8 @@
 
 #include "hocket/communicator.hpp"
 
+#include "base/exception.hpp"
 #include "comm/group.hpp"
-#include "comm/guard.hpp"
 #include "comm/operation.hpp"
 #include "comm/path.hpp"
 #include "comm/reports.hpp"
@@ -134,7 +134,7 @@ Received Work::received() const {
 std::size_t wait_any(std::span<Work> works) {
   if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
   thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
-  comm::as_errors([&] { waiting.reserve(works.size()); });
+  as_errors([&] { waiting.reserve(works.size()); });
   while (true) {
     const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
     if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
@@ -222,7 +222,7 @@ Work Communicator::start(const Message& message) {
 
 Prepared Communicator::prepare(const Collective& collective) {
   group_->check_process();
-  return comm::as_errors([&] {
+  return as_errors([&] {
     const auto route = group_->route_of(collective);
     if (!route.ok()) throw_error(route.status());
     auto prepared = route->path.prepare(group_, collective, route->device);

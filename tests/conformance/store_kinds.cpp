@@ -3,7 +3,7 @@
 
 #include "hocket/store.hpp"
 
-#include "comm/program_store.hpp"
+#include "bridge/program_store.hpp"
 #include "conformance/store_conformance.hpp"
 #include "store/file_store.hpp"
 #include "store/hash_store.hpp"
@@ -72,7 +72,7 @@ Subject Tls::make() {
 }
 
 Subject Program::make() {
-  return {.store = std::make_unique<comm::ProgramStore>(make_local_store())};
+  return {.store = std::make_unique<bridge::ProgramStore>(make_local_store())};
 }
 
 std::unique_ptr<store::Store> reach(const std::string& address) {

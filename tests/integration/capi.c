@@ -1,8 +1,8 @@
 /* The C ABI as a C11 program uses it: a world, collectives, messages, works, what is refused. */
+#define _POSIX_C_SOURCE 200809L  // nanosleep
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -443,15 +443,21 @@ static hocket_status own_delete_key(void* context, const char* key, int64_t time
 }
 static void own_release(void* context) { hocket_store_free(context); }
 
-/* Ranks that meet in a store of the program: here that of the launcher. */
+/* Ranks that meet in a store of the program: here one that rank 0 serves, at a port that was free.
+ */
 static void own_store(hocket_comm* world) {
-  char url[256];
-  snprintf(url, sizeof url, "tcp://%s", getenv("HOCKET_STORE"));
+  const int is_server = hocket_comm_rank(world) == 0;
+  hocket_store_server* server = NULL;
+  if (is_server) expect(hocket_store_server_start(NULL, &server) == HOCKET_OK, "a server");
+  int32_t port = hocket_store_server_port(server);
+  expect(hocket_broadcast(world, &port, 1, HOCKET_I32, 0) == HOCKET_OK, "tell its port");
+  char url[64];
+  snprintf(url, sizeof url, "tcp://127.0.0.1:%d", port);
   const hocket_store_options options = {.struct_size = sizeof options, .url = url};
-  hocket_store* launchers = NULL;
-  expect(hocket_store_open(&options, &launchers) == HOCKET_OK, "the launcher's store");
+  hocket_store* served = NULL;
+  expect(hocket_store_open(&options, &served) == HOCKET_OK, "its client");
   hocket_store_functions functions = {.struct_size = sizeof functions,
-                                      .context = launchers,
+                                      .context = served,
                                       .release = own_release,
                                       .set = own_set,
                                       .get = own_get,
@@ -471,7 +477,7 @@ static void own_store(hocket_comm* world) {
   hocket_comm* other = NULL;
   expect(hocket_join(&join, &other) == HOCKET_OK, "a world that meets in it");
   hocket_values* met = NULL;
-  expect(hocket_store_keys(launchers, "hocket/", 0, &met) == HOCKET_OK, "the keys of the world");
+  expect(hocket_store_keys(served, "hocket/", 0, &met) == HOCKET_OK, "the keys of the world");
   expect(hocket_values_count(met) > 0 && compare_sets > 0, "the ranks met in the program's store");
   hocket_values_free(met);
   hocket_comm* none = NULL;
@@ -483,6 +489,8 @@ static void own_store(hocket_comm* world) {
   expect(hocket_barrier(other) == HOCKET_OK, "its barrier");
   expect(hocket_monitored_barrier(other, 0) == HOCKET_OK, "its barrier over the store");
   hocket_comm_free(other);
+  hocket_barrier(world);  // nobody needs the server any more
+  hocket_store_server_free(server);
 }
 
 static void aborted(hocket_comm* world) {

@@ -12,7 +12,7 @@
 
 #include "hocket/hocket.hpp"
 
-#include "comm/program_store.hpp"
+#include "bridge/program_store.hpp"
 #include "support/catch.hpp"
 #include "support/child.hpp"
 #include "support/require.hpp"
@@ -255,7 +255,7 @@ TEST_CASE("what a program's store throws is the failure of the call") {
     std::vector<std::string> keys(std::string_view, TimeLimit) override { return {"p"}; }
     std::string describe() const override { return "the broken store"; }
   };
-  const auto store = require(hocket::comm::handle_of(std::make_shared<Broken>()));
+  const auto store = require(hocket::bridge::handle_of(std::make_shared<Broken>()));
   const Status full = store->set("k", "v");
   REQUIRE(full.what().find("the broken store: set \"k\"") != std::string_view::npos);
   REQUIRE(full.what().find("the disk is full") != std::string_view::npos);

@@ -19,12 +19,12 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire link store world health record reduce plan sim engine device comm capi"
+LIB = "base net wire link store world bridge health record reduce plan sim engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
     "include/hocket": "hocket/*",
-    "base": f"{COMMON} hocket/hocket.h",
+    "base": f"{COMMON} hocket/hocket.h hocket/setting.hpp",
     "wire": f"{COMMON} base",
     "reduce": f"{COMMON} base",
     "plan": f"{COMMON} base",
@@ -32,16 +32,18 @@ ARROWS = {
     "net": f"{COMMON} base",
     # A connection until it is through its handshake, and the thread on which it is watched.
     "link": f"{COMMON} base net wire",
-    "store": f"{COMMON} base net wire link",
+    "store": f"{COMMON} hocket/store.hpp base net wire link",
     "world": f"{COMMON} base net wire store",
+    # Between the stores of the C++ API and those inside.
+    "bridge": f"{COMMON} hocket/setting.hpp hocket/store.hpp base net wire store world",
     # Who is alive, and the one story of what happened; told to whoever asks to be.
     "health": f"{COMMON} base net wire link",
     # What a rank does, for others to look at.
     "record": f"{COMMON} base",
     "engine": f"{COMMON} base plan record reduce hocket/transport.hpp",
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
-    "comm": "hocket/* base net wire link store world health record reduce plan sim engine device",
-    "capi": "hocket/* base net wire store world reduce plan engine device comm",
+    "comm": "hocket/* base net wire link store world bridge health record reduce plan sim engine device",
+    "capi": "hocket/* base net wire store world bridge reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
     "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/tcp",

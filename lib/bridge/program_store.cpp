@@ -1,12 +1,12 @@
-#include "comm/program_store.hpp"
+#include "bridge/program_store.hpp"
 
 #include <vector>
 
 #include "base/exception.hpp"
 #include "base/limits.hpp"
-#include "comm/built_in_store.hpp"
+#include "bridge/built_in_store.hpp"
 
-namespace hocket::comm {
+namespace hocket::bridge {
 namespace {
 
 using store::Kind;
@@ -143,4 +143,4 @@ Reply ProgramStore::perform(Request request) {
   }
 }
 
-}  // namespace hocket::comm
+}  // namespace hocket::bridge

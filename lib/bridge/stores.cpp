@@ -6,9 +6,9 @@
 #include "hocket/store.hpp"
 
 #include "base/config.hpp"
-#include "comm/built_in_store.hpp"
-#include "comm/guard.hpp"
-#include "comm/program_store.hpp"
+#include "base/exception.hpp"
+#include "bridge/built_in_store.hpp"
+#include "bridge/program_store.hpp"
 #include "store/hash_store.hpp"
 #include "store/prefix_store.hpp"
 #include "store/server.hpp"
@@ -25,7 +25,7 @@ T value_of(Result<T> result, std::string_view operation) {
 }
 
 std::shared_ptr<Store> share(std::unique_ptr<store::Store> store) {
-  return std::make_shared<comm::BuiltInStore>(std::move(store));
+  return std::make_shared<bridge::BuiltInStore>(std::move(store));
 }
 
 Config config_of(const std::vector<Setting>& settings) {
@@ -35,7 +35,7 @@ Config config_of(const std::vector<Setting>& settings) {
 }  // namespace
 
 std::shared_ptr<Store> open_store(const StoreOptions& options) {
-  return comm::as_errors([&] {
+  return as_errors([&] {
     return share(
         value_of(world::open_store(options.url, config_of(options.settings), options.timeout),
                  "open_store"));
@@ -43,21 +43,21 @@ std::shared_ptr<Store> open_store(const StoreOptions& options) {
 }
 
 std::shared_ptr<Store> make_local_store() {
-  return comm::as_errors([] { return share(std::make_unique<store::HashStore>()); });
+  return as_errors([] { return share(std::make_unique<store::HashStore>()); });
 }
 
 std::shared_ptr<Store> make_prefix_store(std::shared_ptr<Store> whole, std::string_view prefix) {
-  return comm::as_errors([&] {
+  return as_errors([&] {
     if (whole == nullptr) {
       throw_error(Status(StatusCode::invalid_argument, "make_prefix_store: the store is null"));
     }
     return share(std::make_unique<store::PrefixStore>(
-        value_of(comm::handle_of(std::move(whole)), "make_prefix_store"), prefix));
+        value_of(bridge::handle_of(std::move(whole)), "make_prefix_store"), prefix));
   });
 }
 
 StoreServer::StoreServer(const StoreServerOptions& options) {
-  comm::as_errors([&] {
+  as_errors([&] {
     const Config config = config_of(options.settings);
     server_ = value_of(store::Server::start(
                            {.listen = {.host = options.host, .port = options.port},

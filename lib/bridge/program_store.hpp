@@ -12,7 +12,7 @@
 #include "base/clock.hpp"
 #include "store/store.hpp"
 
-namespace hocket::comm {
+namespace hocket::bridge {
 
 /// Exceptions of the program's functions become the Status of the call. The timeout is passed on to
 /// the function, which must keep it; nothing here interrupts it.
@@ -35,4 +35,4 @@ class ProgramStore final : public store::Store {
 [[nodiscard]] Result<std::unique_ptr<store::Store>> handle_of(std::shared_ptr<hocket::Store> store,
                                                               std::optional<Duration> timeout = {});
 
-}  // namespace hocket::comm
+}  // namespace hocket::bridge

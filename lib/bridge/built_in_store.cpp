@@ -1,11 +1,11 @@
-#include "comm/built_in_store.hpp"
+#include "bridge/built_in_store.hpp"
 
 #include <type_traits>
 #include <utility>
 
-#include "comm/guard.hpp"
+#include "base/exception.hpp"
 
-namespace hocket::comm {
+namespace hocket::bridge {
 namespace {
 
 std::vector<std::string> list(std::span<const std::string> texts) {
@@ -109,4 +109,4 @@ std::int64_t BuiltInStore::queue_length(std::string_view key, TimeLimit timeout)
   return perform([&] { return store_->queue_len(key, limit(timeout)); });
 }
 
-}  // namespace hocket::comm
+}  // namespace hocket::bridge

@@ -13,7 +13,7 @@
 #include "base/fd.hpp"
 #include "store/store.hpp"
 
-namespace hocket::comm {
+namespace hocket::bridge {
 
 class BuiltInStore final : public hocket::Store {
  public:
@@ -52,4 +52,4 @@ class BuiltInStore final : public hocket::Store {
   const std::unique_ptr<store::Store> store_;
 };
 
-}  // namespace hocket::comm
+}  // namespace hocket::bridge
