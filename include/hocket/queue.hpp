@@ -25,19 +25,23 @@ struct Completion {
 };
 
 /// Operations report here when they have ended (Options::queue), of any communicators. Any thread
-/// may call any function.
+/// may call any function. The queue must outlive what is prepared with it.
 class HOCKET_API CompletionQueue {
  public:
   /// Throws if the system has no descriptor or memory for it.
   CompletionQueue();
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
-  /// Waits until all operations that report here have ended.
+  /// Waits until all operations that report here have ended. No other thread may be in next().
   ~CompletionQueue();
 
   /// Returns the completion of an operation that has ended, the oldest first. Waits for one, at
-  /// most so long; no value: for ever; zero or less: not at all. The thread that waits moves the
-  /// operations on. Returns nothing if the time is over.
+  /// most so long; no value: for ever; zero or less: not at all. Returns nothing if the time is
+  /// over.
+  ///
+  /// The thread that waits moves operations on host memory on. Those on device memory are moved on
+  /// by threads of the library, so that their completions may come some milliseconds late. To find
+  /// out why an operation failed can take 0.2 s, also without a timeout.
   [[nodiscard]] std::optional<Completion> next(
       std::optional<std::chrono::nanoseconds> timeout = {});
 

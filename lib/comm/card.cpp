@@ -231,8 +231,9 @@ std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts) {
   }
   std::vector<std::uint32_t> distinct(hosts.begin(), hosts.end());
   std::ranges::sort(distinct);
-  const auto count = distinct.size() - std::ranges::unique(distinct).size();
-  return count == (size - 1) / all + 1 ? all : 1;  // else a host has several of these blocks
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
+  const bool is_block_a_host = distinct.size() == (size - 1) / all + 1;
+  return is_block_a_host ? all : 1;
 }
 
 }  // namespace hocket::comm

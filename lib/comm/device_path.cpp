@@ -124,18 +124,33 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
     if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
     const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
     const Options& options = collective.options;
-    Context& context = *core_.context();
-    const Callbacks::Note note = operation != nullptr ? note_of(context, *operation, options)
-                                                      : context.callbacks.note_for(options);
     const bool is_awaited = operation == nullptr && !options.stream;
+    const Callbacks::Note note = note_at_end(options, operation, is_awaited);
     Collective noting = collective;
     noting.options.on_end = note.function;
     noting.options.on_end_context = note.context;
-    auto started = devices_.start(noting, device, deadline, order, is_awaited);
-    if (started.ok()) return started;
-    if (options.queue == nullptr) Callbacks::drop(note);
-    return refused(started.status());
+    const auto drop = [&] {
+      if (options.queue == nullptr) Callbacks::drop(note);
+    };
+    try {
+      auto started = devices_.start(noting, device, deadline, order, is_awaited);
+      if (started.ok()) return started;
+      drop();
+      return refused(started.status());
+    } catch (...) {
+      drop();
+      throw;
+    }
   });
+}
+
+/// Of one that is awaited nothing: its caller's thread calls on_end.
+Callbacks::Note DevicePath::note_at_end(const Options& options, Operation* operation,
+                                        bool is_awaited) {
+  if (is_awaited) return {};
+  Context& context = *core_.context();
+  return operation != nullptr ? note_of(context, *operation, options)
+                              : context.callbacks.note_for(options);
 }
 
 Status DevicePath::run(const Collective& collective, int device) {
@@ -149,6 +164,7 @@ Status DevicePath::run(const Collective& collective, int device) {
   } else {
     devices_.wait(operation);
     status = operation.work.status();
+    Callbacks::call(collective.options, status.code());
     if (!status.ok()) status = explain(operation, status);
   }
   devices_.release(operation);

@@ -27,17 +27,19 @@ CompletionQueue::~CompletionQueue() {
 
 std::optional<Completion> CompletionQueue::next(std::optional<std::chrono::nanoseconds> timeout) {
   if (reports_->is_inherited()) throw_error(comm::Reports::inherited());
-  const Deadline deadline =
-      timeout ? Deadline::after(monotonic_clock(), *timeout) : Deadline::never();
-  comm::Operation* const operation = reports_->take(deadline);
-  if (operation == nullptr) return std::nullopt;
-  Completion completion = {.tag = operation->tag, .status = comm::status_of(*operation)};
-  const std::optional<Message>& message = operation->message;
-  if (message && !message->is_sent && completion.status.ok()) {
-    completion.received = comm::received_of(*message, operation->received);
-  }
-  comm::let_go(operation);
-  return completion;
+  return as_errors([&]() -> std::optional<Completion> {
+    const Deadline deadline =
+        timeout ? Deadline::after(monotonic_clock(), *timeout) : Deadline::never();
+    comm::Operation* const operation = reports_->take(deadline);
+    if (operation == nullptr) return std::nullopt;
+    Completion completion = {.tag = operation->tag, .status = comm::status_of(*operation)};
+    const std::optional<Message>& message = operation->message;
+    if (message && !message->is_sent && completion.status.ok()) {
+      completion.received = comm::received_of(*message, operation->received);
+    }
+    comm::let_go(operation);
+    return completion;
+  });
 }
 
 int CompletionQueue::fd() const noexcept { return reports_->fd(); }

@@ -25,60 +25,99 @@ Result<std::unique_ptr<Reports>> Reports::make() {
       .with_system_error(errno);
 }
 
+int Reports::fd() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(is_watched_, true) && first_ != nullptr) announce();
+  return event_.get();
+}
+
+void Reports::announce() const noexcept {
+  const std::uint64_t one = 1;
+  (void)!::write(event_.get(), &one, sizeof one);
+}
+
+/// What has to happen without the mutex: those that wait in the engine of a world which this queue
+/// does not lead any more are woken, and the world may end.
+struct Reports::Former {
+  std::shared_ptr<Context> world = {};
+  bool must_wake = false;
+
+  Former() = default;
+  Former(const Former&) = delete;
+  Former& operator=(const Former&) = delete;
+  ~Former() {
+    if (must_wake) world->engine->wake();
+  }
+};
+
+/// With the mutex, which `former` outlives.
+void Reports::lead(std::shared_ptr<Context> world, Former& former) noexcept {
+  former.must_wake = world_ != nullptr && !bells_.empty();
+  ring();
+  former.world = std::exchange(world_, std::move(world));
+}
+
+void Reports::ring() noexcept {
+  for (engine::Work* const each : bells_) each->finish({});
+  bells_.clear();
+}
+
 void Reports::expect(const std::shared_ptr<Context>& world, bool ends_silently) {
+  Former former;
   const std::lock_guard lock(mutex_);
   bells_.reserve(bells_.size() + 1);
-  must_look_ = ends_silently || (world_ != nullptr && (must_look_ || world_ != world));
-  world_ = world;
+  const bool must_look = ends_silently || (world_ != nullptr && (must_look_ || world_ != world));
+  if (world_ != world || must_look != must_look_) lead(world, former);
+  must_look_ = must_look;
   ++expected_;
   changed_.notify_all();
 }
 
 void Reports::expect_no_more() noexcept {
+  Former former;
   const std::lock_guard lock(mutex_);
-  if (--expected_ == 0) world_ = nullptr;  // whose operation the caller still has
+  if (--expected_ == 0) lead(nullptr, former);
   changed_.notify_all();
 }
 
 void Reports::note(void* operation, StatusCode /*status*/) noexcept {
-  publish(*static_cast<Operation*>(operation));
+  static_cast<void>(publish(*static_cast<Operation*>(operation)));
 }
 
-void Reports::publish(Operation& operation) noexcept {
-  if (operation.until_reported.fetch_sub(1) == 1) operation.reports->push(operation);
+bool Reports::publish(Operation& operation) noexcept {
+  if (operation.until_reported.fetch_sub(1) > 1) return false;
+  operation.reports->push(operation);
+  return true;
 }
 
 /// Perhaps under an engine's lock: it waits for nobody.
 void Reports::push(Operation& operation) noexcept {
   const std::lock_guard lock(mutex_);
   operation.next = nullptr;
-  if (first_ == nullptr) {
-    const std::uint64_t one = 1;
-    (void)!::write(event_.get(), &one, sizeof one);
-  }
+  if (first_ == nullptr && is_watched_) announce();
   *(last_ == nullptr ? &first_ : &last_->next) = &operation;
   last_ = &operation;
-  for (engine::Work* const each : bells_) each->finish({});
-  bells_.clear();
+  ring();
   changed_.notify_one();
 }
 
-Operation* Reports::pop() noexcept {
+Operation* Reports::pop(Former& former) noexcept {
   Operation* const operation = first_;
   if (operation == nullptr) return nullptr;
   first_ = operation->next;
-  if (--expected_ == 0) world_ = nullptr;  // which the operation holds
+  if (--expected_ == 0) lead(nullptr, former);
   if (first_ != nullptr) return operation;
   last_ = nullptr;
   std::uint64_t count = 0;
-  (void)!::read(event_.get(), &count, sizeof count);
+  if (is_watched_) (void)!::read(event_.get(), &count, sizeof count);
   return operation;
 }
 
 Operation* Reports::take(Deadline deadline) {
+  Former former;
   std::unique_lock lock(mutex_);
   for (bool has_looked = false;; has_looked = true) {
-    if (Operation* const operation = pop()) return operation;
+    if (Operation* const operation = pop(former)) return operation;
     const bool may_look = !has_looked && expected_ > 0;  // also without time, things move on
     if (!may_look && deadline.passed(monotonic_clock().now())) return nullptr;
     wait(lock, deadline);

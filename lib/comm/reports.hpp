@@ -32,7 +32,8 @@ class Reports {
 
   [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
   [[nodiscard]] static Status inherited() { return inherited_status("a completion queue"); }
-  [[nodiscard]] int fd() const noexcept { return event_.get(); }
+  /// From the first call on it is kept readable while the list is not empty.
+  [[nodiscard]] int fd() noexcept;
 
   /// An operation of this world is going to report here; or it could not begin. If it ends silently
   /// (Path), those who wait must look for it. Throws if memory runs out.
@@ -40,8 +41,9 @@ class Reports {
   void expect_no_more() noexcept;
   /// What is called at its end; its context is the operation.
   static void note(void* operation, StatusCode status) noexcept;
-  /// It has begun, and may be taken from here once it has ended.
-  static void publish(Operation& operation) noexcept;
+  /// It has begun, and may be taken from here once it has ended. Returns whether it has: then those
+  /// that wait must be woken (Engine::wake).
+  [[nodiscard]] static bool publish(Operation& operation) noexcept;
 
   /// Of the operation that ended first. Its hold becomes the caller's. Null if the time is over.
   [[nodiscard]] Operation* take(Deadline deadline);
@@ -50,14 +52,19 @@ class Reports {
 
  private:
   explicit Reports(Fd event) noexcept : event_(std::move(event)) {}
+  struct Former;
+  void announce() const noexcept;
+  void lead(std::shared_ptr<Context> world, Former& former) noexcept;
+  void ring() noexcept;
   void push(Operation& operation) noexcept;
-  [[nodiscard]] Operation* pop() noexcept;
+  [[nodiscard]] Operation* pop(Former& former) noexcept;
   void wait(std::unique_lock<std::mutex>& lock, Deadline deadline);
 
   const Origin origin_;
-  const Fd event_;  // an eventfd: readable while the list is not empty
+  const Fd event_;  // an eventfd
   std::mutex mutex_;
   std::condition_variable changed_;
+  bool is_watched_ = false;  // somebody has the descriptor
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;
   std::size_t expected_ = 0;          // that have not been taken

@@ -50,7 +50,7 @@ Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, con
     throw_error(std::move(status));
   }
   operation->group = group;
-  if (reports != nullptr) comm::Reports::publish(*operation);
+  if (reports != nullptr && comm::Reports::publish(*operation)) group->engine().wake();
   return Work(std::move(operation));
 }
 

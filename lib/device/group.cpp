@@ -67,17 +67,24 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
     fail(operation.status());
     return operation;
   }
-  const bool is_offloaded = way_.offload != nullptr && way_.offload->can((*operation)->collective);
-  Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
-  if (!status.ok()) {
-    fail(status);
-    drive_until(lock, [&] { return has_let_go(); });
-    (*operation)->work.call_at_end(nullptr, nullptr);  // it has never begun
-    (*operation)->work.finish(status);
-    recycle(**operation);
-    return status;
+  try {
+    const bool is_offloaded =
+        way_.offload != nullptr && way_.offload->can((*operation)->collective);
+    Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
+    if (!status.ok()) {
+      fail(status);
+      drive_until(lock, [&] { return has_let_go(); });
+      (*operation)->work.call_at_end(nullptr, nullptr);  // it has never begun
+      (*operation)->work.finish(status);
+      recycle(**operation);
+      return status;
+    }
+    if (!is_awaited) ring(is_offloaded ? Urgency::none : Urgency::soon);
+  } catch (...) {  // it may be under way, but the caller will not ask for it
+    (*operation)->work.call_at_end(nullptr, nullptr);
+    (*operation)->is_released = true;
+    throw;
   }
-  if (!is_awaited) ring(is_offloaded ? Urgency::none : Urgency::soon);
   return *operation;
 }
 
@@ -277,7 +284,7 @@ bool Group::test(Operation& operation) {
   Lock lock(mutex_, std::try_to_lock);
   if (lock && !is_driven_) {
     const OnDevice here(runtime_, device_);
-    progress();
+    if (progress()) host_.engine().wake();
   }
   return operation.work.is_over();
 }

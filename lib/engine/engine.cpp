@@ -234,6 +234,7 @@ Result<ChannelId> Engine::open_channel(Group& group, std::uint32_t peer, std::ui
     group.channels.push_back(*channel);
   } else if (channel.status().code() != StatusCode::unsupported) {
     executor_.fail(group, channel.status());  // half open, perhaps
+    wake_sleepers();
   }
   return channel;
 }

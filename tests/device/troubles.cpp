@@ -338,6 +338,9 @@ void second(Communicator& world, Device& device) {
     const hocket::Work work = world.start(it);
     while (!is_over) std::this_thread::sleep_for(1ms);
   }
+  is_over = false;
+  world.run(it);
+  expect(is_over, "a blocking call calls on_end before it returns");
   expect(!hocket::fake::is_begun(0), "the first device is begun, which nobody uses");
   (void)device.runtime()->set_device(0);
   Vector<float> elsewhere(device, 1000);

@@ -181,6 +181,35 @@ void from_threads(Communicator& world) {
   expect(taken == many, "each was taken once");
 }
 
+/// A thread that waits without a limit, for one world and then for another.
+void without_limit(Communicator& world) {
+  CompletionQueue queue;
+  Communicator other = hocket::join({.name = "limitless"});
+  constexpr int rounds = 100;
+  std::atomic<int> taken = 0;
+  std::thread taker([&] {
+    for (int i = 0; i < 3 * rounds; ++i) {
+      (void)queue.next();
+      ++taken;
+    }
+  });
+  Values room(1);
+  const Values sent(1);
+  for (int i = 0; i < rounds; ++i) {
+    const int before = taken;
+    // Waits for what this thread sends only after the other world has reported.
+    (void)world.start(Message::recv<std::uint32_t>(room, world.rank(), 8, {.queue = &queue}));
+    if (i % 2 == 0) std::this_thread::sleep_for(1ms);  // so that the taker sleeps
+    start(other, Collective::barrier({.queue = &queue}));
+    for (int k = 0; k < 60'000 && taken == before; ++k) std::this_thread::sleep_for(1ms);
+    expect(taken > before, "the other world reports");
+    (void)world.start(Message::send<std::uint32_t>(sent, world.rank(), 8, {.queue = &queue}));
+    for (int k = 0; k < 60'000 && taken < before + 3; ++k) std::this_thread::sleep_for(1ms);
+  }
+  taker.join();
+  expect(taken == 3 * rounds, "all are taken");
+}
+
 /// The queue goes, the communicator too, while operations are under way.
 void left_behind(Communicator& world) {
   Values sums(100'000, 1);
@@ -222,6 +251,7 @@ int main() {
     failing(world);
     refused(world);
     from_threads(world);
+    without_limit(world);
     left_behind(world);
     of_worlds(world);
     world.barrier();
