@@ -25,21 +25,21 @@ forks_while_threads_allocate = unittest.skipIf(
 
 
 class Forks(unittest.TestCase):
-    def start(self, what: str) -> list[subprocess.Popen[str]]:
+    def start(self, what: str, **variables: str) -> list[subprocess.Popen[str]]:
         port = free_port()
         ranks = []
         for rank in range(2):
             ranks.append(subprocess.Popen(
                 [FORKS, what], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                 env=environment(RANK=rank, WORLD_SIZE=2, MASTER_ADDR="127.0.0.1", MASTER_PORT=port,
-                                HOCKET_STORE_TIMEOUT="60s")))
+                                HOCKET_STORE_TIMEOUT="60s", **variables)))
             self.addCleanup(ranks[-1].stdout.close)
             self.addCleanup(ranks[-1].wait)
             self.addCleanup(ranks[-1].kill)
         return ranks
 
-    def check(self, what: str) -> None:
-        for each in self.start(what):
+    def check(self, what: str, **variables: str) -> None:
+        for each in self.start(what, **variables):
             text, _ = each.communicate(timeout=PATIENCE_S)
             self.assertEqual(each.returncode, 0, text)
 
@@ -62,7 +62,10 @@ class Forks(unittest.TestCase):
         self.check("calls")
 
     def test_a_child_that_ends_leaves_its_parent_at_work(self) -> None:
-        self.check("end")
+        # What Asio keeps for a thread is on that thread's stack, which a child does not have. The
+        # sanitizer would call it a leak.
+        options = os.environ.get("ASAN_OPTIONS", "")
+        self.check("end", ASAN_OPTIONS=f"{options}:detect_leaks=0")
 
     def test_another_program_gets_no_descriptor(self) -> None:
         self.check("exec")
