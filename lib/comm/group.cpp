@@ -68,9 +68,11 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
     status = described([&] { return meet(number, timeout.value_or(core_.timeout())); });
   if (status.ok()) return status;
   // What other ranks did is the communicator's cause, if it has failed.
-  const Status why = core_.cause_of(status, status.code() == StatusCode::peer_lost).with_step(-1);
-  return core_.failure(
-      why, [&] { return std::pair(std::string(name), fmt::format("{} #{}", name, number)); });
+  const Status why = core_.cause_of(status, status.code() == StatusCode::peer_lost);
+  return core_
+      .failure(why,
+               [&] { return std::pair(std::string(name), fmt::format("{} #{}", name, number)); })
+      .with_step(-1);  // that of the cause is of another operation
 }
 
 Status Group::meet(std::uint64_t number, Duration timeout) {

@@ -129,12 +129,14 @@ Status Mail::explain(const Message& message, const Status& first) const noexcept
       return Status();
     }));
   }
-  // The step is of another operation.
-  const Status why = core_.cause_of(first, may_have_died).with_step(-1);
-  return core_.failure(why, [&] {
-    std::string text = describe(message);
-    return std::pair(text, text);
-  });
+  const Status why = core_.cause_of(first, may_have_died);
+  return core_
+      .failure(why,
+               [&] {
+                 std::string text = describe(message);
+                 return std::pair(text, text);
+               })
+      .with_step(-1);  // that of the cause is of another operation
 }
 
 }  // namespace hocket::comm
