@@ -55,15 +55,14 @@ struct Options {
   /// If it expires, the operation and its communicator fail. Not set: the communicator's
   /// (JoinOptions::operation_timeout). Zero: only what can be done at once. Below zero is an error.
   std::optional<std::chrono::nanoseconds> timeout = {};
-  /// Called once when the operation has ended, unless it could not begin. After run() of an
-  /// operation without a stream: on the calling thread, before run() returns. Else on a thread of
-  /// the library, soon after the end; wait() does not wait for it, and its context must live until
-  /// then. It may wait and call Hocket. Exceptions that it throws are logged and have no other
-  /// effect.
+  /// Called once when the operation has ended; not if it could not begin. run() without a stream
+  /// calls it on the calling thread before it returns. Otherwise a thread of the library calls it
+  /// soon after the end. wait() does not wait for that call, so the context must live until then.
+  /// The function may wait and call Hocket. Its exceptions are logged and have no other effect.
   void (*on_end)(void* context, StatusCode status) = nullptr;
   void* on_end_context = nullptr;
-  /// Where an operation that is started reports its end, in place of on_end (queue.hpp). Its Work
-  /// then need not be kept: ~Work does not wait, and the memory is borrowed until
+  /// An operation that is started reports its end to this queue instead of calling on_end
+  /// (queue.hpp). You need not keep its Work: ~Work does not wait, and the memory is borrowed until
   /// CompletionQueue::next() has returned the completion.
   CompletionQueue* queue = nullptr;
   std::uint64_t queue_tag = 0;  // comes back with the completion

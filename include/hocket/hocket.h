@@ -343,11 +343,11 @@ HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* k
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
 
-/* Called once when the operation has ended, unless it could not begin. After hocket_run and
- * hocket_prepared_run of an operation without a stream, and after hocket_run_message: on the
- * calling thread, before they return. Else on a thread of the library, soon after the end;
- * hocket_work_wait and hocket_work_free do not wait for it, and its context must live until then.
- * It may wait and call Hocket. */
+/* Called once when the operation has ended; not if it could not begin. hocket_run and
+ * hocket_prepared_run without a stream, and hocket_run_message, call it on the calling thread
+ * before they return. Otherwise a thread of the library calls it soon after the end.
+ * hocket_work_wait and hocket_work_free do not wait for that call, so the context must live until
+ * then. The function may wait and call Hocket. */
 typedef void (*hocket_end_function)(void* context, hocket_status status);
 
 /* One of many vectors that one operation takes, each in place: they are copied into one. */

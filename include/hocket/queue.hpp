@@ -24,8 +24,9 @@ struct Completion {
   std::optional<Received> received = {};  // what a receive got that went well
 };
 
-/// Operations report here when they have ended (Options::queue), of any communicators. Any thread
-/// may call any function. The queue must outlive what is prepared with it.
+/// A queue to which operations report when they have ended (Options::queue). They may belong to any
+/// communicators. Any thread may call any function. The queue must outlive operations that were
+/// prepared with it. A child made by fork() can't use it.
 class HOCKET_API CompletionQueue {
  public:
   /// Throws if the system has no descriptor or memory for it.
@@ -35,19 +36,19 @@ class HOCKET_API CompletionQueue {
   /// Waits until all operations that report here have ended. No other thread may be in next().
   ~CompletionQueue();
 
-  /// Returns the completion of an operation that has ended, the oldest first. Waits for one, at
-  /// most so long; no value: for ever; zero or less: not at all. Returns nothing if the time is
-  /// over.
+  /// Returns the completion of an operation that has ended, the oldest first. Waits at most
+  /// `timeout` for one; no value means for ever, and zero or less means not at all. Returns nothing
+  /// if the time is over.
   ///
-  /// The thread that waits moves operations on host memory on. Those on device memory are moved on
-  /// by threads of the library, so that their completions may come some milliseconds late. To find
-  /// out why an operation failed can take 0.2 s, also without a timeout.
+  /// The waiting thread makes progress on operations on host memory. Threads of the library do so
+  /// for device memory, and those completions may come some milliseconds late. If an operation has
+  /// failed, the call may take up to 0.2 s to find out why, whatever the timeout.
   [[nodiscard]] std::optional<Completion> next(
       std::optional<std::chrono::nanoseconds> timeout = {});
 
-  /// A descriptor that is readable while a completion can be taken, for poll(), epoll or an event
-  /// loop. It belongs to the queue: only watch it. Then call next() with zero until it returns
-  /// nothing.
+  /// A descriptor for poll(), epoll or an event loop. It is readable while a completion can be
+  /// taken; then call next() with zero until it returns nothing. The queue owns it: do not read,
+  /// write or close it.
   [[nodiscard]] int fd() const noexcept;
 
  private:

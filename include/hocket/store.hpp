@@ -66,7 +66,7 @@ class HOCKET_API Store {
   /// Returns whether there was such a key.
   virtual bool delete_key(std::string_view key, TimeLimit timeout = {}) = 0;
 
-  // By default made of the functions above.
+  // By default, these call the functions above.
   /// Appends to the value. A missing key counts as empty.
   virtual void append(std::string_view key, std::string_view more, TimeLimit timeout = {});
   /// As many values as keys. Stores of Hocket set all keys at once, so that nobody sees some of
@@ -83,7 +83,7 @@ class HOCKET_API Store {
 
   // By default these throw Unsupported.
   [[nodiscard]] virtual std::int64_t num_keys(TimeLimit timeout = {});
-  /// Those that begin with `prefix`, sorted.
+  /// Returns the keys that begin with `prefix`, sorted.
   [[nodiscard]] virtual std::vector<std::string> keys(std::string_view prefix = {},
                                                       TimeLimit timeout = {});
   // Queues are apart from values: a key may name one of each. First in, first out.

@@ -1,6 +1,10 @@
 // What an exception means to those who get a Status.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <utility>
+
 #include "hocket/status.hpp"
 
 namespace hocket {
@@ -19,8 +23,8 @@ template <class Describe>
   }
 }
 
-/// Calls work(). What it throws that is no Error becomes one: without memory LimitExceeded. For the
-/// functions of the C++ API.
+/// For the functions of the C++ API: calls work(), and turns any exception that is not an Error
+/// into one. If memory runs out, that is LimitExceeded.
 template <class Work>
 decltype(auto) as_errors(const Work& work) {
   try {
@@ -30,6 +34,13 @@ decltype(auto) as_errors(const Work& work) {
   } catch (...) {
     throw_error(status_of_exception());
   }
+}
+
+/// Returns the value, or throws the failure with the name of the operation.
+template <class T>
+[[nodiscard]] T value_of(Result<T> result, std::string_view operation) {
+  if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
+  return std::move(*result);
 }
 
 }  // namespace hocket

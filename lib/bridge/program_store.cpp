@@ -23,7 +23,7 @@ Reply to_reply(std::vector<std::string> texts) {
   return reply;
 }
 
-/// What the key holds now must fit to what was done.
+/// Fails if the value that was returned contradicts the call.
 Reply to_reply(Swap swap, const std::string& expected, const std::string& desired) {
   const bool holds_desired = !swap.value || *swap.value == desired;
   const bool is_possible = swap.is_set ? holds_desired : swap.value || !expected.empty();

@@ -1,4 +1,4 @@
-// What a program's store can do that does not override all functions.
+// The functions of Store that a program's store need not override.
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto append_pause = std::chrono::microseconds(100);
 
-/// What is left of a call's timeout.
+/// Counts down a call's timeout.
 class TimeLeft {
  public:
   explicit TimeLeft(Duration timeout) : deadline_(Deadline::after(monotonic_clock(), timeout)) {}

@@ -18,12 +18,6 @@
 namespace hocket::inline v0 {
 namespace {
 
-template <class T>
-T value_of(Result<T> result, std::string_view operation) {
-  if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
-  return std::move(*result);
-}
-
 std::shared_ptr<Store> share(std::unique_ptr<store::Store> store) {
   return std::make_shared<bridge::BuiltInStore>(std::move(store));
 }

@@ -1,4 +1,4 @@
-// What the functions of the C ABI make of their arguments. All of it throws for what is wrong.
+// Converts the arguments of the C ABI. Every function here throws if an argument is wrong.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@ T& given(T* pointer) {
   return *pointer;
 }
 
-/// A struct as this library knows it: what the caller's does not have is zero, and what it has
-/// besides must be.
+/// Copies a caller's struct into the version of this library. Members that the caller's header does
+/// not have are zero; members that this library does not know must be zero.
 template <class Struct>
 Struct read(const Struct* from) {
   const std::size_t size = given(from).struct_size;
@@ -42,7 +42,7 @@ Struct read(const Struct* from) {
   return known;
 }
 
-/// As convention 9 of hocket.h has it; nothing for the default.
+/// Converts a timeout (convention 9 of hocket.h). No value means the default.
 inline std::optional<std::chrono::nanoseconds> timeout(std::int64_t nanoseconds) {
   if (nanoseconds == 0) return std::nullopt;
   if (nanoseconds == HOCKET_NO_WAIT) return std::chrono::nanoseconds(0);

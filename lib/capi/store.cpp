@@ -60,7 +60,7 @@ hocket_status make(hocket_store** store, const Make& make) {
   });
 }
 
-/// A program's functions.
+/// A store of a program's functions.
 class CustomStore final : public hocket::Store {
  public:
   explicit CustomStore(const hocket_store_functions& functions) : functions_(functions) {}
@@ -125,13 +125,13 @@ class CustomStore final : public hocket::Store {
 
  private:
   [[nodiscard]] void* context() const noexcept { return functions_.context; }
-  /// As convention 9 of hocket.h has it, but never the default.
+  /// Converts a timeout for the functions (convention 9 of hocket.h); it is never the default.
   [[nodiscard]] std::int64_t left(TimeLimit limit) const noexcept {
     const std::int64_t time = limit.value_or(Store::timeout()).count();
     return time > 0 ? time : HOCKET_NO_WAIT;
   }
 
-  /// Terminated by a NUL.
+  /// Adds a terminating NUL.
   static std::string copy(std::string_view key) { return std::string(key); }
   static std::vector<const char*> pointers(std::span<const std::string> keys) {
     std::vector<const char*> pointers;

@@ -11,13 +11,13 @@
 namespace hocket::comm {
 namespace {
 
-/// More functions than that wait for each other only by mistake.
+/// If more functions than this wait for each other, that is a mistake of the program.
 constexpr std::size_t threads_max = 64;
 
 }  // namespace
 
-/// A function that waits for what another one does needs a second thread, and so on. So there is
-/// always one that is idle.
+/// A function may wait for something that another function does, which then needs a thread as well.
+/// So one thread is always kept idle.
 class Callbacks::Threads : public std::enable_shared_from_this<Threads> {
  public:
   struct Entry {
@@ -27,13 +27,13 @@ class Callbacks::Threads : public std::enable_shared_from_this<Threads> {
     Entry* next = nullptr;
   };
 
-  /// Throws if there can be none.
+  /// Starts the first thread, if there is none yet. Throws if that fails.
   void have_one() {
     const std::lock_guard lock(mutex_);
     if (count_ == 0) add();
   }
 
-  /// Called under the engine's lock: it waits for nobody.
+  /// Called under the engine's lock, so it waits for nobody.
   void push(Entry& entry) noexcept {
     const std::lock_guard lock(mutex_);
     *(last_ == nullptr ? &first_ : &last_->next) = &entry;

@@ -1,5 +1,5 @@
-// Calls the program's functions when operations have ended (Options::on_end), on threads of its
-// own: they may wait, and they may call Hocket.
+// Calls the program's on_end functions when operations have ended. It has threads of its own, so
+// these functions may wait and call Hocket.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace hocket::comm {
 
-/// Any thread may call anything.
+/// Any thread may call any function.
 class Callbacks {
  public:
   Callbacks();
   Callbacks(const Callbacks&) = delete;
   Callbacks& operator=(const Callbacks&) = delete;
-  /// Returns at once; what has been noted is still called.
+  /// Returns at once. Functions of operations that have ended are still called.
   ~Callbacks();
 
-  /// What the engine calls in place of on_end: it only notes that the function is to be called.
-  /// Must be called once, or its context given to drop(). Throws if memory or threads run out.
-  /// Without an on_end there is nothing to call.
+  /// What the engine calls at the end of an operation, under its lock: it only queues on_end. Empty
+  /// if there is no on_end. The engine must call it once, or drop() must be called.
   struct Note {
     void (*function)(void* context, StatusCode status) = nullptr;
     void* context = nullptr;
   };
+  /// Throws if memory or threads run out.
   [[nodiscard]] Note note_for(const Options& options);
   static void drop(const Note& note) noexcept;
 

@@ -55,12 +55,14 @@ struct Card {
 /// 0.
 [[nodiscard]] std::uint32_t shared_processors(std::span<const Card> cards);
 
-/// The host of each rank, as a number that only ranks of one host share. If the ranks of each host
-/// have consecutive numbers, the launcher's local ranks say it, else the names of the hosts.
+/// Returns the host of each rank, as a number that ranks share if they are on one host. If the
+/// ranks of each host are consecutive, this follows from the launcher's local ranks, else from host
+/// names.
 [[nodiscard]] std::vector<std::uint32_t> hosts_of(std::span<const Card> cards);
 
-/// How many ranks each host has, of ranks in the order of their numbers, if those of a host are
-/// consecutive and only the last host has fewer; else 1.
+/// Returns how many ranks each host has, if the ranks of each host are consecutive and only the
+/// last host has fewer; else 1. `hosts` has one number for each rank of a communicator, in their
+/// order.
 [[nodiscard]] std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts);
 
 }  // namespace hocket::comm

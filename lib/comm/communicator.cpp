@@ -13,12 +13,6 @@
 namespace hocket::inline v0 {
 namespace {
 
-template <class T>
-T value_of(Result<T> result, std::string_view operation) {
-  if (!result.ok()) throw_error(result.status().with_operation(std::string(operation)));
-  return std::move(*result);
-}
-
 /// The place of a rank among these, which are of so many; -1: it is none of them.
 Result<int> place_among(std::span<const int> ranks, int own_rank, std::size_t size) {
   int place = -1;

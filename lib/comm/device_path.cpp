@@ -125,7 +125,8 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
     const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
     const Options& options = collective.options;
     const bool is_awaited = operation == nullptr && !options.stream;
-    const Callbacks::Note note = note_at_end(options, operation, is_awaited);
+    const Callbacks::Note note =
+        is_awaited ? Callbacks::Note() : note_of(*core_.context(), operation, options);
     Collective noting = collective;
     noting.options.on_end = note.function;
     noting.options.on_end_context = note.context;
@@ -142,15 +143,6 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
       throw;
     }
   });
-}
-
-/// Of one that is awaited nothing: its caller's thread calls on_end.
-Callbacks::Note DevicePath::note_at_end(const Options& options, Operation* operation,
-                                        bool is_awaited) {
-  if (is_awaited) return {};
-  Context& context = *core_.context();
-  return operation != nullptr ? note_of(context, *operation, options)
-                              : context.callbacks.note_for(options);
 }
 
 Status DevicePath::run(const Collective& collective, int device) {

@@ -47,8 +47,6 @@ class DevicePath final : public CollectivePath, private device::HostSide {
  private:
   [[nodiscard]] Result<device::Operation*> begin(const Collective& collective, int device,
                                                  device::Group::Order order, Operation* operation);
-  [[nodiscard]] Callbacks::Note note_at_end(const Options& options, Operation* operation,
-                                            bool is_awaited);
   [[nodiscard]] Status explain(const device::Operation& operation,
                                const Status& why) const noexcept;
 

@@ -13,8 +13,8 @@ namespace hocket::comm {
   return kind == MemoryKind::device || kind == MemoryKind::managed;
 }
 
-/// The device that a collective's memory and stream are of; -1 for the host's own. Fails when they
-/// don't go together.
+/// Returns the device of a collective's memory and stream, or -1 for host memory. Fails if they do
+/// not belong together.
 [[nodiscard]] Result<int> find_device(const device::Runtime& runtime, const Collective& collective);
 
 }  // namespace hocket::comm

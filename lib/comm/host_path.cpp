@@ -13,7 +13,7 @@
 namespace hocket::comm {
 namespace {
 
-/// Of the members, in their order.
+/// How many ranks of the communicator each host has (card.hpp).
 std::uint32_t ranks_per_host(const Context& context, const Membership& members) {
   std::vector<std::uint32_t> hosts;
   hosts.reserve(members.members().size());
@@ -21,7 +21,7 @@ std::uint32_t ranks_per_host(const Context& context, const Membership& members) 
   return comm::ranks_per_host(hosts);
 }
 
-/// Keeps its memory registered.
+/// Registers the buffers for as long as it lives.
 class PreparedOnHost final : public PreparedCollective {
  public:
   PreparedOnHost(HostPath& path, GroupCore& core, std::shared_ptr<Group> group,
@@ -95,7 +95,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   return {};
 }
 
-/// Counts it.
+/// Gives the operation its number, its start time and its work.
 void HostPath::number(HostCall& call, engine::Work& work) {
   call.task.number = ++begun_;
   call.task.begun = monotonic_clock().now();
@@ -130,7 +130,7 @@ void HostPath::start(const Collective& collective, const HostCall& call, Operati
   operation.pieces.assign(collective.pieces.begin(), collective.pieces.end());
   operation.call = call;
   operation.work = &operation.own_work;
-  const Callbacks::Note note = note_of(*core_.context(), operation, collective.options);
+  const Callbacks::Note note = note_of(*core_.context(), &operation, collective.options);
   operation.own_work.call_at_end(note.function, note.context);
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;

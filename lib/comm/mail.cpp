@@ -105,7 +105,7 @@ Status Mail::start(const Message& message, Operation& operation) {
   auto parcel = parcel_of(message);
   if (!parcel.ok()) return parcel.status();
   operation.work = parcel->work = &operation.own_work;
-  const Callbacks::Note note = note_of(*core_.context(), operation, message.options);
+  const Callbacks::Note note = note_of(*core_.context(), &operation, message.options);
   operation.own_work.call_at_end(note.function, note.context);
   operation.message = message;
   parcel->received = &operation.received;

@@ -24,7 +24,7 @@ class Group;
 class Path;
 class Reports;
 
-/// A collective as the engine gets it.
+/// A collective in the form that the engine runs, with the plan that it needs.
 struct HostCall {
   engine::Task task = {};
   std::shared_ptr<const BoundPlan> plan = {};  // which the task borrows

@@ -44,7 +44,7 @@ class Path {
   engine::Engine& engine_;
 };
 
-/// How the operation ended; it must have ended.
+/// Returns how the operation ended, with its cause; it must have ended.
 [[nodiscard]] Status status_of(const Operation& operation);
 
 /// Ends one hold of an operation. The last one returns it to its pool; it must have ended then, or

@@ -36,8 +36,8 @@ void Reports::announce() const noexcept {
   (void)!::write(event_.get(), &one, sizeof one);
 }
 
-/// What has to happen without the mutex: those that wait in the engine of a world which this queue
-/// does not lead any more are woken, and the world may end.
+/// The world that waiting threads no longer lead. It is destroyed after the mutex is released,
+/// because waking those threads takes the engine's lock, and the world may end here.
 struct Reports::Former {
   std::shared_ptr<Context> world = {};
   bool must_wake = false;
@@ -50,7 +50,7 @@ struct Reports::Former {
   }
 };
 
-/// With the mutex, which `former` outlives.
+/// Call it with the mutex held; `former` must outlive that lock.
 void Reports::lead(std::shared_ptr<Context> world, Former& former) noexcept {
   former.must_wake = world_ != nullptr && !bells_.empty();
   ring();
@@ -90,7 +90,7 @@ bool Reports::publish(Operation& operation) noexcept {
   return true;
 }
 
-/// Perhaps under an engine's lock: it waits for nobody.
+/// May be called under an engine's lock, so it waits for nobody.
 void Reports::push(Operation& operation) noexcept {
   const std::lock_guard lock(mutex_);
   operation.next = nullptr;
@@ -124,7 +124,7 @@ Operation* Reports::take(Deadline deadline) {
   }
 }
 
-/// Leads the engine, if there is something to wait for.
+/// Waits in the engine if an operation is expected, else for one to be announced.
 void Reports::wait(std::unique_lock<std::mutex>& lock, Deadline deadline) {
   if (expected_ == 0) {
     if (deadline.is_never()) {
@@ -154,8 +154,8 @@ bool Reports::expects_any() {
   return expected_ > 0;
 }
 
-Callbacks::Note note_of(Context& context, Operation& operation, const Options& options) {
-  if (options.queue != nullptr) return {.function = Reports::note, .context = &operation};
+Callbacks::Note note_of(Context& context, Operation* operation, const Options& options) {
+  if (options.queue != nullptr) return {.function = Reports::note, .context = operation};
   return context.callbacks.note_for(options);
 }
 

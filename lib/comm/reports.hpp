@@ -21,7 +21,7 @@ namespace hocket::comm {
 
 struct Context;
 
-/// Any thread may call anything.
+/// Any thread may call any function.
 class Reports {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Reports>> make();
@@ -32,22 +32,24 @@ class Reports {
 
   [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
   [[nodiscard]] static Status inherited() { return inherited_status("a completion queue"); }
-  /// From the first call on it is kept readable while the list is not empty.
+  /// After the first call, the descriptor is readable while the list is not empty.
   [[nodiscard]] int fd() noexcept;
 
-  /// An operation of this world is going to report here; or it could not begin. If it ends silently
-  /// (Path), those who wait must look for it. Throws if memory runs out.
+  /// Announces an operation of this world, which will report here. If it ends silently (path.hpp),
+  /// waiting threads must look for it. Throws if memory runs out.
   void expect(const std::shared_ptr<Context>& world, bool ends_silently);
+  /// Takes that back, because the operation could not begin.
   void expect_no_more() noexcept;
-  /// What is called at its end; its context is the operation.
+  /// The engine calls it when the operation, its context, has ended.
   static void note(void* operation, StatusCode status) noexcept;
-  /// It has begun, and may be taken from here once it has ended. Returns whether it has: then those
-  /// that wait must be woken (Engine::wake).
+  /// Says that the operation has begun, so it can be taken once it has ended. Returns whether it
+  /// has ended already; then the caller must wake waiting threads (Engine::wake).
   [[nodiscard]] static bool publish(Operation& operation) noexcept;
 
-  /// Of the operation that ended first. Its hold becomes the caller's. Null if the time is over.
+  /// Returns the operation that ended first, or null if the deadline passes. The caller takes over
+  /// the hold on it (let_go() in path.hpp).
   [[nodiscard]] Operation* take(Deadline deadline);
-  /// Whether there is, or will be, something to take.
+  /// Returns whether an operation has ended or is in flight that was not taken yet.
   [[nodiscard]] bool expects_any();
 
  private:
@@ -67,15 +69,15 @@ class Reports {
   bool is_watched_ = false;  // somebody has the descriptor
   Operation* first_ = nullptr;
   Operation* last_ = nullptr;
-  std::size_t expected_ = 0;          // that have not been taken
-  std::shared_ptr<Context> world_;    // of the last one; null if there is none
-  bool must_look_ = false;            // some are of another world, or end silently
-  std::vector<engine::Work*> bells_;  // of threads that wait
+  std::size_t expected_ = 0;          // operations that have not been taken
+  std::shared_ptr<Context> world_;    // of the operation announced last; null if none is expected
+  bool must_look_ = false;            // some operations are of another world, or end silently
+  std::vector<engine::Work*> bells_;  // of waiting threads
 };
 
-/// What is called at the end of an operation in the background, as its options say. Throws if
-/// memory or threads run out.
-[[nodiscard]] Callbacks::Note note_of(Context& context, Operation& operation,
+/// Returns what the engine calls at the end of an operation in the background: for its queue, or
+/// for its on_end. Without an operation there is no queue. Throws if memory or threads run out.
+[[nodiscard]] Callbacks::Note note_of(Context& context, Operation* operation,
                                       const Options& options);
 
 }  // namespace hocket::comm

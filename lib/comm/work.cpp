@@ -54,7 +54,7 @@ Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, con
   return Work(std::move(operation));
 }
 
-/// For those that return at the end of the operation.
+/// Blocking calls report the end by returning.
 void refuse_queue(const Options& options) {
   if (options.queue == nullptr) return;
   throw_error(Status(StatusCode::invalid_argument, "run: only what is started reports to a queue")

@@ -14,8 +14,8 @@ class Work {
   /// Once it is over.
   [[nodiscard]] const Status& status() const noexcept { return status_; }
 
-  /// Before it begins: what finish() calls, under a lock. So it waits for nothing and does not
-  /// throw.
+  /// To be called before the operation begins. finish() calls the function under a lock, so it must
+  /// not wait or throw.
   void call_at_end(void (*function)(void* context, StatusCode status), void* context) noexcept {
     at_end_ = function;
     context_ = context;

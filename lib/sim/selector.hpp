@@ -28,7 +28,7 @@ struct Needs {
 class Selector {
  public:
   Selector(const Network& network, std::vector<Rule> rules);
-  /// The same for ranks that are laid out on hosts in another way.
+  /// Returns a copy for communicators with so many ranks on each host.
   [[nodiscard]] Selector with_ranks_per_host(std::uint32_t ranks) const;
 
   /// The first rule that fits, else what should cost least, of the algorithms that can do it; no

@@ -245,8 +245,8 @@ Result<Seat> Porch::enter(Deadline deadline) {
   return seat;
 }
 
-/// Adds the missing of these ranks. For stores that can't list keys: one request where none is
-/// missing, and a few for each that is.
+/// Finds the missing ranks in [first, end), for stores that can't list keys. It halves the range,
+/// so it needs one request if no rank is missing and a few for each that is.
 Status add_missing(store::Store& store, const Entry& who, int first, int end,
                    std::vector<int>& ranks) {
   std::vector<std::string> keys;

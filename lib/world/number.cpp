@@ -28,8 +28,8 @@ Counts& counts() {
   return all.get();
 }
 
-/// Tells a store from all others, by whatever handle, address or prefix it is reached. A store that
-/// is served anew has another identity.
+/// Returns a random text that only this store has, whatever handle or address leads to it. If the
+/// store is served again later, its identity is a new one.
 Result<std::string> identity_of(store::Store& store) {
   Result<Swap> swap = store.compare_set("entry/identity", "", random_hex(8));
   if (!swap.ok()) return swap.status();

@@ -20,7 +20,7 @@ namespace hocket::world {
                                                                const Config& config,
                                                                std::optional<Duration> timeout);
 
-/// The job and the secret that processes prove to each other.
+/// Reads the job and the secret that processes prove to each other.
 [[nodiscard]] Result<wire::Credentials> read_credentials(const Config& config);
 
 }  // namespace hocket::world
