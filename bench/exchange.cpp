@@ -36,7 +36,7 @@ std::size_t Exchange::check() {
   pattern.write(static_cast<std::uint32_t>(world_.rank()), 0, sent_);
   poison(received_);
   if (has_partner()) {
-    world_.sendrecv(message(true, sent_), message(false, received(0)));
+    world_.sendrecv(message(MessageKind::send, sent_), message(MessageKind::recv, received(0)));
   }
   std::size_t wrong = count_wrong(pattern, 1);
   poison(received_);
@@ -75,8 +75,8 @@ Duration Exchange::stream(std::size_t windows) {
   for (std::size_t each = 0; has_partner() && each < windows; ++each) {
     works_.clear();
     for (std::size_t i = 0; i < window_; ++i) {
-      works_.push_back(
-          world_.start(is_first() ? message(true, sent_) : message(false, received(i))));
+      works_.push_back(world_.start(is_first() ? message(MessageKind::send, sent_)
+                                               : message(MessageKind::recv, received(i))));
     }
     wait_all(works_);
     answer();
@@ -84,18 +84,16 @@ Duration Exchange::stream(std::size_t windows) {
   return clock.now() - begin;
 }
 
-void Exchange::send() { world_.run(message(true, sent_)); }
+void Exchange::send() { world_.run(message(MessageKind::send, sent_)); }
 
-void Exchange::receive() { world_.run(message(false, received(0))); }
+void Exchange::receive() { world_.run(message(MessageKind::recv, received(0))); }
 
-void Exchange::answer() { world_.run(message(!is_first(), {})); }
+void Exchange::answer() {
+  world_.run(message(is_first() ? MessageKind::recv : MessageKind::send, {}));
+}
 
-Message Exchange::message(bool is_sent, std::span<std::byte> memory) const {
-  return {.is_sent = is_sent,
-          .data = memory.data(),
-          .count = memory.size(),
-          .peer = partner_,
-          .tag = 0};
+Message Exchange::message(MessageKind kind, std::span<std::byte> memory) const {
+  return {.kind = kind, .data = memory.data(), .count = memory.size(), .peer = partner_, .tag = 0};
 }
 
 }  // namespace hocket::bench

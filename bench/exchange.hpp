@@ -38,7 +38,7 @@ class Exchange {
   [[nodiscard]] std::span<std::byte> received(std::size_t i) noexcept {
     return std::span(received_).subspan(i * bytes_, bytes_);
   }
-  [[nodiscard]] Message message(bool is_sent, std::span<std::byte> memory) const;
+  [[nodiscard]] Message message(MessageKind kind, std::span<std::byte> memory) const;
   void send();
   void receive();
   void answer();

@@ -65,7 +65,7 @@ int processors() { return static_cast<int>(std::thread::hardware_concurrency());
 int count_different(Communicator& world, const std::string& ours) {
   const std::uint64_t hash = std::hash<std::string>()(ours);
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
-  world.all_gather<std::uint64_t>(std::span(&hash, 1), all);
+  world.all_gather(std::span(&hash, 1), all);
   return static_cast<int>(std::set(all.begin(), all.end()).size());
 }
 
@@ -114,12 +114,12 @@ int count_machines(Communicator& world) {
 }
 
 double max_over_ranks(Communicator& world, double value) {
-  world.all_reduce<double>(std::span(&value, 1), ReduceOp::max);
+  world.all_reduce(std::span(&value, 1), ReduceOp::max);
   return value;
 }
 
 std::uint64_t sum_over_ranks(Communicator& world, std::uint64_t value) {
-  world.all_reduce<std::uint64_t>(std::span(&value, 1));
+  world.all_reduce(std::span(&value, 1));
   return value;
 }
 

@@ -48,7 +48,7 @@ void take_trips(Communicator& world, Exchange& exchange, std::size_t asked_for, 
     std::ranges::sort(times);
     std::array<double, 2> found = {};
     if (!times.empty()) found = {quantile(times, 0.5), quantile(times, 0.99)};
-    world.all_reduce<double>(found, ReduceOp::max);
+    world.all_reduce(found, ReduceOp::max);
     return found;
   };
   const double half = slowest(warmups)[0];

@@ -36,7 +36,7 @@ void take_times(Communicator& world, std::vector<Duration> times, const Usage& u
   std::array<double, 5> ours = {seconds(all) / static_cast<double>(times.size()),
                                 quantile(times, 0.5), quantile(times, 0.99), used.cpu_seconds,
                                 used.wire_bytes};
-  world.all_reduce<double>(ours, ReduceOp::max);
+  world.all_reduce(ours, ReduceOp::max);
   row.mean = ours[0];
   row.p50 = ours[1];
   row.p99 = ours[2];

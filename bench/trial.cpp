@@ -26,7 +26,7 @@ bool is_rounded(DataType type) {
 
 std::vector<std::uint64_t> gather(Communicator& world, std::uint64_t ours) {
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size()));
-  world.all_gather<std::uint64_t>(std::span(&ours, 1), all);
+  world.all_gather(std::span(&ours, 1), all);
   return all;
 }
 

@@ -9,6 +9,6 @@ int main() {
   const std::vector<bfloat16> a(4, bfloat16(1.5f));
   const std::vector<bfloat16> b(4, bfloat16(0.25f));
   std::vector<bfloat16> sum(4);
-  hocket::reduce_local<bfloat16>(sum, a, b, hocket::ReduceOp::sum);
+  hocket::reduce_local(sum, a, b, hocket::ReduceOp::sum);
   std::printf("hocket %s: 1.5 + 0.25 = %g\n", hocket::version().data(), float(sum[0]));
 }

@@ -104,7 +104,7 @@ class Direct {
     std::array<double, 2> both = {
         std::accumulate(times.begin(), times.end(), 0.0) / static_cast<double>(times.size()),
         times[times.size() / 2]};
-    world_.all_reduce<double>(both, hocket::ReduceOp::max);
+    world_.all_reduce(both, hocket::ReduceOp::max);
     return {both[0], both[1]};
   }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,21 +38,23 @@ enum class CollectiveKind : std::int32_t {
 [[nodiscard]] HOCKET_API std::string_view name(CollectiveKind kind) noexcept;
 
 /// How values of several ranks become one.
-struct Reduce {
+struct Reduction {
   ReduceOp op = ReduceOp::sum;
   double factor = 1.0;  // premul_sum's; a whole number for integers
-  /// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b. It
-  /// is called from any thread. If it throws, the operation fails with code aborted and the text of
-  /// the exception, and the communicator with it: other ranks get an error, too.
+  /// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b.
+  /// All three may be unaligned for their type. It is called from any thread, but never twice at
+  /// once in one world. If it throws, the operation fails with code aborted and the text of the
+  /// exception, and the communicator with it: other ranks get an error, too.
   void (*custom)(void* context, void* out, const void* a, const void* b, std::size_t count,
                  DataType type) = nullptr;
   void* context = nullptr;
 
-  constexpr Reduce() noexcept = default;
-  constexpr Reduce(ReduceOp which) noexcept : op(which) {}
+  constexpr Reduction() noexcept = default;
+  /// So that an op stands for itself: `world.all_reduce(values, ReduceOp::max)`.
+  constexpr Reduction(ReduceOp which) noexcept : op(which) {}
 };
 
-struct Options {
+struct OperationOptions {
   /// If it expires, the operation and its communicator fail. Not set: the communicator's
   /// (JoinOptions::operation_timeout). Zero: only what can be done at once. Below zero is an error.
   std::optional<std::chrono::nanoseconds> timeout = {};
@@ -84,6 +87,14 @@ inline std::size_t part(std::size_t whole, std::size_t part, std::string_view wh
                      std::string(what) + ": the larger span is no multiple of the smaller"));
 }
 
+/// The same, of so many parts.
+inline std::size_t part_of(std::size_t whole, int parts, std::string_view what) {
+  const auto count = static_cast<std::size_t>(parts);
+  if (whole % count == 0) return whole / count;
+  throw_error(Status(StatusCode::invalid_argument,
+                     std::string(what) + ": the elements are no multiple of the ranks"));
+}
+
 inline void check_same_size(std::size_t one, std::size_t other, std::string_view what) {
   if (one == other) return;
   throw_error(
@@ -107,198 +118,232 @@ struct Collective {
   /// part for each rank. The same on all ranks, but for all_to_all.
   std::span<const std::size_t> counts = {};
   std::span<const std::size_t> counts_from = {};  // of all_to_all: of the part from each rank
-  Reduce reduction = {};
+  Reduction reduction = {};
   int root = 0;
-  Options options = {};
+  OperationOptions options = {};
   /// Of all_reduce and broadcast, in place of in and out: what lies one behind the other in the
   /// vector of `count` elements. Each is in place, and overlaps no other. They are copied there and
   /// back, so that they should be small; the list of them is needed only until the call returns.
   /// Of device memory: if one rank has pieces, all have, of the same sizes in the same order.
   std::span<const Piece> pieces = {};
+  /// Of any kind, in place of in or of out: what lies one behind the other in what this rank gives
+  /// or gets, such as a piece for each rank where ranks have parts; pieces and parts need not end
+  /// at the same elements. Pieces overlap nothing else. They are copied, unless they lie behind
+  /// each other in memory. Not of device memory.
+  std::span<const Piece> in_pieces = {};  // only read
+  std::span<const Piece> out_pieces = {};
+
+  // Below, in, out and values are vectors, arrays, spans or other contiguous ranges, of one type of
+  // element. Those with values alone are in place.
 
   /// out[i] = the values in[i] of all ranks, reduced; on every rank.
-  template <Element T>
-  [[nodiscard]] static Collective all_reduce(std::span<const T> in, std::span<T> out,
-                                             Reduce reduction = {}, Options options = {}) {
-    detail::check_same_size(in.size(), out.size(), "all_reduce");
-    Collective it = of<T>(CollectiveKind::all_reduce, in, out, options);
-    it.count = in.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective all_reduce(const In& in, Out&& out, Reduction reduction = {},
+                                             const OperationOptions& options = {}) {
+    detail::check_same_size(std::ranges::size(in), std::ranges::size(out), "all_reduce");
+    Collective it = of(CollectiveKind::all_reduce, in, out, options);
+    it.count = std::ranges::size(in);
     it.reduction = reduction;
     return it;
+  }
+  template <WritableElementRange Values>
+  [[nodiscard]] static Collective all_reduce(Values&& values, Reduction reduction = {},
+                                             const OperationOptions& options = {}) {
+    return all_reduce(values, values, reduction, options);
   }
 
   /// Many small vectors of T in one operation: sooner over than one operation for each.
   template <Element T>
-  [[nodiscard]] static Collective all_reduce(std::span<const Piece> pieces, Reduce reduction = {},
-                                             Options options = {}) {
+  [[nodiscard]] static Collective all_reduce(std::span<const Piece> pieces,
+                                             Reduction reduction = {},
+                                             const OperationOptions& options = {}) {
     Collective it = of<T>(CollectiveKind::all_reduce, pieces, options);
     it.reduction = reduction;
     return it;
   }
 
   /// Of as many parts as there are ranks, each rank gets its own, reduced.
-  template <Element T>
-  [[nodiscard]] static Collective reduce_scatter(std::span<const T> in, std::span<T> out,
-                                                 Reduce reduction = {}, Options options = {}) {
-    Collective it = of<T>(CollectiveKind::reduce_scatter, in, out, options);
-    it.count = detail::part(in.size(), out.size(), "reduce_scatter");
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective reduce_scatter(const In& in, Out&& out, Reduction reduction = {},
+                                                 const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::reduce_scatter, in, out, options);
+    it.count = detail::part(std::ranges::size(in), std::ranges::size(out), "reduce_scatter");
     it.reduction = reduction;
     return it;
   }
-  template <Element T>
-  [[nodiscard]] static Collective reduce_scatter_v(std::span<const T> in, std::span<T> out,
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective reduce_scatter_v(const In& in, Out&& out,
                                                    std::span<const std::size_t> counts,
-                                                   Reduce reduction = {}, Options options = {}) {
-    Collective it = of<T>(CollectiveKind::reduce_scatter, in, out, options);
+                                                   Reduction reduction = {},
+                                                   const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::reduce_scatter, in, out, options);
     it.counts = counts;
     it.reduction = reduction;
     return it;
   }
 
   /// The parts of all ranks, in their order, on every rank.
-  template <Element T>
-  [[nodiscard]] static Collective all_gather(std::span<const T> in, std::span<T> out,
-                                             Options options = {}) {
-    Collective it = of<T>(CollectiveKind::all_gather, in, out, options);
-    it.count = detail::part(out.size(), in.size(), "all_gather");
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective all_gather(const In& in, Out&& out,
+                                             const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::all_gather, in, out, options);
+    it.count = detail::part(std::ranges::size(out), std::ranges::size(in), "all_gather");
     return it;
   }
-  template <Element T>
-  [[nodiscard]] static Collective all_gather_v(std::span<const T> in, std::span<T> out,
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective all_gather_v(const In& in, Out&& out,
                                                std::span<const std::size_t> counts,
-                                               Options options = {}) {
-    Collective it = of<T>(CollectiveKind::all_gather, in, out, options);
+                                               const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::all_gather, in, out, options);
     it.counts = counts;
     return it;
   }
 
   /// What the root has in `values`, on every rank.
-  template <Element T>
-  [[nodiscard]] static Collective broadcast(std::span<T> values, int root = 0,
-                                            Options options = {}) {
-    Collective it = of<T>(CollectiveKind::broadcast, values, values, options);
-    it.count = values.size();
+  template <WritableElementRange Values>
+  [[nodiscard]] static Collective broadcast(Values&& values, int root = 0,
+                                            const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::broadcast, values, values, options);
+    it.count = std::ranges::size(values);
     it.root = root;
     return it;
   }
 
+  /// Many small vectors of T in one operation.
   template <Element T>
   [[nodiscard]] static Collective broadcast(std::span<const Piece> pieces, int root = 0,
-                                            Options options = {}) {
+                                            const OperationOptions& options = {}) {
     Collective it = of<T>(CollectiveKind::broadcast, pieces, options);
     it.root = root;
     return it;
   }
 
   /// out[i] = the values in[i] of all ranks, reduced; on the root. `out` is empty elsewhere.
-  template <Element T>
-  [[nodiscard]] static Collective reduce(std::span<const T> in, std::span<T> out,
-                                         Reduce reduction = {}, int root = 0,
-                                         Options options = {}) {
-    Collective it = of<T>(CollectiveKind::reduce, in, out, options);
-    it.count = in.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective reduce(const In& in, Out&& out, Reduction reduction = {},
+                                         int root = 0, const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::reduce, in, out, options);
+    it.count = std::ranges::size(in);
     it.reduction = reduction;
     it.root = root;
     return it;
   }
+  template <WritableElementRange Values>
+  [[nodiscard]] static Collective reduce(Values&& values, Reduction reduction = {}, int root = 0,
+                                         const OperationOptions& options = {}) {
+    return reduce(values, values, reduction, root, options);
+  }
 
   /// The parts of all ranks, in their order, on the root. `out` is empty elsewhere.
-  template <Element T>
-  [[nodiscard]] static Collective gather(std::span<const T> in, std::span<T> out, int root = 0,
-                                         Options options = {}) {
-    Collective it = of<T>(CollectiveKind::gather, in, out, options);
-    it.count = in.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective gather(const In& in, Out&& out, int root = 0,
+                                         const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::gather, in, out, options);
+    it.count = std::ranges::size(in);
     it.root = root;
     return it;
   }
-  template <Element T>
-  [[nodiscard]] static Collective gather_v(std::span<const T> in, std::span<T> out,
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective gather_v(const In& in, Out&& out,
                                            std::span<const std::size_t> counts, int root = 0,
-                                           Options options = {}) {
-    Collective it = of<T>(CollectiveKind::gather, in, out, options);
+                                           const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::gather, in, out, options);
     it.counts = counts;
     it.root = root;
     return it;
   }
 
   /// Each rank gets its part of what the root has. `in` is empty elsewhere.
-  template <Element T>
-  [[nodiscard]] static Collective scatter(std::span<const T> in, std::span<T> out, int root = 0,
-                                          Options options = {}) {
-    Collective it = of<T>(CollectiveKind::scatter, in, out, options);
-    it.count = out.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective scatter(const In& in, Out&& out, int root = 0,
+                                          const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::scatter, in, out, options);
+    it.count = std::ranges::size(out);
     it.root = root;
     return it;
   }
-  template <Element T>
-  [[nodiscard]] static Collective scatter_v(std::span<const T> in, std::span<T> out,
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective scatter_v(const In& in, Out&& out,
                                             std::span<const std::size_t> counts, int root = 0,
-                                            Options options = {}) {
-    Collective it = of<T>(CollectiveKind::scatter, in, out, options);
+                                            const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::scatter, in, out, options);
     it.counts = counts;
     it.root = root;
     return it;
   }
 
   /// Part i of `in` goes to rank i; part i of `out` comes from it. Never in place.
-  template <Element T>
-  [[nodiscard]] static Collective all_to_all(std::span<const T> in, std::span<T> out,
-                                             std::size_t part, Options options = {}) {
-    detail::check_same_size(in.size(), out.size(), "all_to_all");
-    Collective it = of<T>(CollectiveKind::all_to_all, in, out, options);
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective all_to_all(const In& in, Out&& out, std::size_t part,
+                                             const OperationOptions& options = {}) {
+    detail::check_same_size(std::ranges::size(in), std::ranges::size(out), "all_to_all");
+    Collective it = of(CollectiveKind::all_to_all, in, out, options);
     it.count = part;
     return it;
   }
-  template <Element T>
-  [[nodiscard]] static Collective all_to_all_v(std::span<const T> in, std::span<T> out,
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective all_to_all_v(const In& in, Out&& out,
                                                std::span<const std::size_t> counts_to,
                                                std::span<const std::size_t> counts_from,
-                                               Options options = {}) {
-    Collective it = of<T>(CollectiveKind::all_to_all, in, out, options);
+                                               const OperationOptions& options = {}) {
+    Collective it = of(CollectiveKind::all_to_all, in, out, options);
     it.counts = counts_to;
     it.counts_from = counts_from;
     return it;
   }
 
   /// Over when all ranks have begun it.
-  [[nodiscard]] static Collective barrier(Options options = {}) { return {.options = options}; }
+  [[nodiscard]] static Collective barrier(const OperationOptions& options = {}) {
+    return {.options = options};
+  }
 
   /// out[i] = the values in[i] of this rank and those below it, reduced. By any op but average.
-  template <Element T>
-  [[nodiscard]] static Collective scan(std::span<const T> in, std::span<T> out,
-                                       Reduce reduction = {}, Options options = {}) {
-    detail::check_same_size(in.size(), out.size(), "scan");
-    Collective it = of<T>(CollectiveKind::scan, in, out, options);
-    it.count = in.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective scan(const In& in, Out&& out, Reduction reduction = {},
+                                       const OperationOptions& options = {}) {
+    detail::check_same_size(std::ranges::size(in), std::ranges::size(out), "scan");
+    Collective it = of(CollectiveKind::scan, in, out, options);
+    it.count = std::ranges::size(in);
     it.reduction = reduction;
     return it;
+  }
+  template <WritableElementRange Values>
+  [[nodiscard]] static Collective scan(Values&& values, Reduction reduction = {},
+                                       const OperationOptions& options = {}) {
+    return scan(values, values, reduction, options);
   }
 
   /// out[i] = the values in[i] of the ranks below this one, reduced. By any op but average. Rank 0
   /// gets nothing: `out` may be empty there, and is left as it is.
-  template <Element T>
-  [[nodiscard]] static Collective exscan(std::span<const T> in, std::span<T> out,
-                                         Reduce reduction = {}, Options options = {}) {
-    if (!out.empty()) detail::check_same_size(in.size(), out.size(), "exscan");
-    Collective it = of<T>(CollectiveKind::exscan, in, out, options);
-    it.count = in.size();
+  template <ElementRange In, OutputFor<In> Out>
+  [[nodiscard]] static Collective exscan(const In& in, Out&& out, Reduction reduction = {},
+                                         const OperationOptions& options = {}) {
+    if (!std::ranges::empty(out))
+      detail::check_same_size(std::ranges::size(in), std::ranges::size(out), "exscan");
+    Collective it = of(CollectiveKind::exscan, in, out, options);
+    it.count = std::ranges::size(in);
     it.reduction = reduction;
     return it;
   }
+  template <WritableElementRange Values>
+  [[nodiscard]] static Collective exscan(Values&& values, Reduction reduction = {},
+                                         const OperationOptions& options = {}) {
+    return exscan(values, values, reduction, options);
+  }
 
  private:
-  template <Element T>
-  [[nodiscard]] static Collective of(CollectiveKind kind, std::span<const T> in, std::span<T> out,
-                                     const Options& options) {
+  template <class In, class Out>
+  [[nodiscard]] static Collective of(CollectiveKind kind, const In& in, Out& out,
+                                     const OperationOptions& options) {
     return {.kind = kind,
-            .in = in.data(),
-            .out = out.data(),
-            .type = data_type_of<T>,
+            .in = std::ranges::data(in),
+            .out = std::ranges::data(out),
+            .type = data_type_of<ElementOf<In>>,
             .options = options};
   }
   template <Element T>
   [[nodiscard]] static Collective of(CollectiveKind kind, std::span<const Piece> pieces,
-                                     const Options& options) {
+                                     const OperationOptions& options) {
     Collective it = {.kind = kind, .type = data_type_of<T>, .options = options, .pieces = pieces};
     for (const Piece& each : pieces) it.count += each.count;
     return it;

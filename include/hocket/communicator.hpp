@@ -3,11 +3,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "hocket/collective.hpp"
@@ -28,7 +31,11 @@ class PreparedCollective;
 
 namespace hocket::inline v0 {
 
-/// An operation under way. Its memory is borrowed until it is over, and so ~Work waits for it.
+class Memory;
+
+/// An operation under way. Its memory is borrowed until it is over, and so ~Work waits for it; so
+/// does an assignment to it. Any thread may call the functions that wait, look or attach a
+/// function.
 class HOCKET_API Work {
  public:
   Work() noexcept;  // over already
@@ -37,41 +44,59 @@ class HOCKET_API Work {
   Work& operator=(Work&& other) noexcept;
   ~Work();
 
-  /// Until it is over. Throws if it failed. What failed behind something else in a stream may touch
-  /// the memory until the stream is past it.
+  /// Waits until the operation has ended, and throws if it failed. If it was behind something else
+  /// in a stream and failed, it may touch the memory until the stream is past it.
   void wait();
-  /// Of an operation on device memory: whatever is put into the stream from now on waits for it.
+  /// For an operation on device memory: whatever is put into the stream from now on waits for it.
   /// Returns at once. From then on ~Work does not wait: the memory is borrowed until the stream is
-  /// past it. A failure does not stop the stream; it is what wait() says, and the communicator's
-  /// next operation.
+  /// past it. A failure does not stop the stream; wait() and the communicator's next operation
+  /// throw it.
   void wait(Stream stream);
   /// Waits until the operation has ended, at most `time`; zero or less only looks. Returns true if
   /// it has ended, and throws if it failed. Otherwise the operation goes on.
   [[nodiscard]] bool wait_for(std::chrono::nanoseconds time);
-  /// Whether it is over, without waiting; whether it went well is what wait() says.
-  [[nodiscard]] bool is_over();
-  /// How the operation ended, or a Status with code in_progress. Neither waits nor makes progress;
-  /// call is_over() to make progress without waiting.
+  /// Makes progress without waiting, and returns whether the operation has ended; whether it went
+  /// well is what wait() says.
+  [[nodiscard]] bool test();
+  /// How the operation ended, or a Status with code in_progress. Makes no progress. After a failure
+  /// it may take up to 0.2 s to find out why.
   [[nodiscard]] Status status() const;
-  /// Of a receive that is over and went well.
+  /// Calls the function once, soon after the operation has ended, with its status. A thread of the
+  /// library calls it, where it may wait and call Hocket; if it throws, that is logged and has no
+  /// other effect. May be called several times. Throws InvalidArgument without an operation.
+  void then(std::function<void(const Status& status)> function);
+  /// Gives the operation up: it goes on by itself. Its memory is borrowed until `release` is
+  /// called, once, as then() calls its function; null: the memory is always there. If it is over
+  /// already, `release` may be called at once. If this throws, nothing has changed.
+  void detach(std::function<void(const Status& status)> release);
+  /// Returns what a receive got that is over and went well; throws InvalidArgument otherwise.
   [[nodiscard]] Received received() const;
 
  private:
   friend std::size_t wait_any(std::span<Work> works);
+  friend std::size_t wait_any(std::span<Work* const> works);
   friend void wait_all(std::span<Work> works);
+  friend void wait_all(std::span<Work* const> works);
   std::unique_ptr<comm::Operation> operation_;  // null: over
 };
 
-/// Until one of them is over: which. Throws InvalidArgument for none.
+/// A collective or a message.
+using AnyOperation = std::variant<Collective, Message>;
+
+/// Waits until one of them is over, and returns which. Throws InvalidArgument for none.
 HOCKET_API std::size_t wait_any(std::span<Work> works);
-/// Until all are over. Throws for the first that failed, when all are over.
+HOCKET_API std::size_t wait_any(std::span<Work* const> works);
+/// Waits until all are over. Then it throws if some failed: what the first of them in the list
+/// says.
 HOCKET_API void wait_all(std::span<Work> works);
+HOCKET_API void wait_all(std::span<Work* const> works);
 
 /// An operation that is planned once and run often, on the same memory, which stays mapped as long
 /// as this or a work of it lives: adapters may know it from now on, and move it without copies.
 /// Of device memory: all ranks prepare the operation and let go of it, as they do operations, in
 /// one order; and while it lives, the memory is in other operations on all ranks or on none. So
 /// that NCCL, too, may know it, which it must on all ranks. ~Prepared waits for what is under way.
+/// One thread at a time may call it.
 class HOCKET_API Prepared {
  public:
   explicit Prepared(std::unique_ptr<comm::PreparedCollective> operation) noexcept;
@@ -79,6 +104,7 @@ class HOCKET_API Prepared {
   Prepared& operator=(Prepared&& other) noexcept;
   ~Prepared();
 
+  /// As Communicator::run and start of the operation.
   void run();
   [[nodiscard]] Work start();
 
@@ -86,8 +112,10 @@ class HOCKET_API Prepared {
   std::unique_ptr<comm::PreparedCollective> operation_;
 };
 
-/// A handle: copies are the same communicator. Its operations run one after the other, in the order
-/// in which they are begun, which must be the same on all its ranks. Operations of different
+/// A handle: copies are the same communicator. Any thread may call any function of it, also several
+/// at once; only the handle itself is not to be assigned to meanwhile. Its operations run one after
+/// the other, in the order in which they are begun, which must be the same on all its ranks: where
+/// threads begin operations that differ, the program sees to their order. Operations of different
 /// communicators never wait for each other, in however many threads they are begun. When one
 /// operation fails, so do all later ones. Where NCCL has done operations on device memory, the last
 /// copy waits for the other ranks' to go, too, which may need this rank's memory till then: at most
@@ -106,25 +134,41 @@ class HOCKET_API Communicator {
   [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The name of the one that carries its messages: "tcp".
+  /// The name of what carries its messages: "tcp".
   [[nodiscard]] std::string_view transport() const;
+  /// The name of the host on which that rank runs.
+  [[nodiscard]] std::string_view host(int rank) const;
+  /// Of the ranks of this communicator on this host, in their order: which this one is, and how
+  /// many there are.
+  [[nodiscard]] int local_rank() const;
+  [[nodiscard]] int local_size() const;
+  /// What a rank of this communicator is in another of the same world; -1 if it is none of its
+  /// ranks.
+  [[nodiscard]] int rank_in(const Communicator& other, int rank) const;
 
-  // All three throw when the operation can't be: a wrong argument, or a communicator that failed.
-  // What is started moves on by itself, from 0.1 ms on after the last start, or while anyone waits.
-  // A communicator's first operation on device memory waits in run and start, until all ranks have
-  // come to it.
-  /// Until it is over; throws if it failed. Of an operation with a stream (Options): puts it into
-  /// the stream, and returns at once. A failure does not stop the stream; it is what the
-  /// communicator's next operation throws.
+  // These throw if an argument is wrong, or if the communicator has failed. The first operation of
+  // a communicator on device memory waits, in run and start, until all ranks have come to it.
+  /// Runs the operation until it is over, and throws if it failed. If it has a stream
+  /// (OperationOptions), this puts it into the stream and returns at once; a failure does not stop
+  /// the stream, and the communicator's next operation throws it.
   void run(const Collective& operation);
-  /// Of an operation with a stream: it begins behind what the stream has. What is put into the
-  /// stream later does not wait for it, but by Work::wait(Stream).
+  /// Starts it. It moves on by itself, from 0.1 ms after the last start on, or while any thread
+  /// waits. If it has a stream, it begins behind what is in the stream now; what is put there later
+  /// waits for it only after Work::wait(Stream).
   [[nodiscard]] Work start(const Collective& operation);
+  /// Plans it, so that it can be run or started many times.
   [[nodiscard]] Prepared prepare(const Collective& operation);
+
+  /// Starts collectives and messages, of any kinds and types, in this order, as one operation: it
+  /// is over when all of them are, and fails if one does. The options are of the whole, and only
+  /// its queue and on_end count; each of the many has its own timeout. On memory of the host. If
+  /// one of them can't be, this throws, and none has begun.
+  [[nodiscard]] Work start_many(std::span<const AnyOperation> operations,
+                                const OperationOptions& options = {});
 
   // Messages from rank to rank, in any order with the operations above, and apart from those of
   // other communicators.
-  /// Of a send, what was sent.
+  /// Sends or receives it, until that is over. Returns what a receive got, or what was sent.
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
@@ -151,45 +195,172 @@ class HOCKET_API Communicator {
   /// first error. Does nothing in a child made by fork().
   void abort(std::string_view reason = {}) noexcept;
 
+  /// Makes a communicator of these ranks, in this order. Only they call it, and all with the same
+  /// ranks, order and name; on another rank it returns an empty communicator at once. Waits until
+  /// all have called it, at most the timeout (no value: the communicator's). Then it throws Timeout
+  /// and names who is missing, on all that have called it or do so later; so they all must call it
+  /// again.
+  ///
+  /// The nth call with the same ranks and name on one rank meets the nth on the others. Calls with
+  /// other ranks or another name do not wait for each other, so threads that make communicators of
+  /// the same ranks at the same time give each a name: at most 64 letters, digits, '.', '_', '-'.
+  ///
+  /// Any thread may call it, in any order with operations. It goes through the store, and shares
+  /// this communicator's threads and adapters. This communicator may have failed: those that are
+  /// left after a death may go on together, while the store is there.
+  [[nodiscard]] Communicator group(std::span<const int> ranks, std::string_view name = {},
+                                   std::optional<std::chrono::nanoseconds> timeout = {});
+
   // All ranks of this communicator call these, in the same order as its operations.
-  /// The ranks that say the same color, ordered by key and then by rank. A negative color: none.
+  /// Makes a communicator for each color, of the ranks that give it, ordered by key and then by
+  /// rank. A rank with a negative color gets none.
   [[nodiscard]] Communicator split(int color, int key = 0);
-  /// These ranks, in this order; on the others, none.
-  [[nodiscard]] Communicator subgroup(std::span<const int> ranks);
+  /// Makes another one of the same ranks, whose operations never meet those of this one.
   [[nodiscard]] Communicator dup();
 
-  // The same in one word, for one operation now.
-  template <Element T>
-  void all_reduce(std::span<T> values, Reduce reduction = {}, Options options = {}) {
-    run(Collective::all_reduce(std::span<const T>(values), values, reduction, options));
+  // The same in one word, for one operation now: collective.hpp says what each does. in, out and
+  // values are vectors, arrays, spans or other contiguous ranges. With values alone it is in place:
+  // where ranks have parts, each has its own at its place in the whole.
+  template <ElementRange In, OutputFor<In> Out>
+  void all_reduce(const In& in, Out&& out, Reduction reduction = {},
+                  const OperationOptions& options = {}) {
+    run(Collective::all_reduce(in, out, reduction, options));
   }
-  template <Element T>
-  void broadcast(std::span<T> values, int root = 0, Options options = {}) {
-    run(Collective::broadcast(values, root, options));
+  template <WritableElementRange Values>
+  void all_reduce(Values&& values, Reduction reduction = {}, const OperationOptions& options = {}) {
+    run(Collective::all_reduce(values, reduction, options));
   }
-  template <Element T>
-  void all_gather(std::span<const T> in, std::span<T> out, Options options = {}) {
+  template <ElementRange In, OutputFor<In> Out>
+  void reduce_scatter(const In& in, Out&& out, Reduction reduction = {},
+                      const OperationOptions& options = {}) {
+    run(Collective::reduce_scatter(in, out, reduction, options));
+  }
+  template <WritableElementRange Values>
+  void reduce_scatter(Values&& values, Reduction reduction = {},
+                      const OperationOptions& options = {}) {
+    run(Collective::reduce_scatter(values, own_part(values), reduction, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void reduce_scatter_v(const In& in, Out&& out, std::span<const std::size_t> counts,
+                        Reduction reduction = {}, const OperationOptions& options = {}) {
+    run(Collective::reduce_scatter_v(in, out, counts, reduction, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void all_gather(const In& in, Out&& out, const OperationOptions& options = {}) {
     run(Collective::all_gather(in, out, options));
   }
-  void barrier(Options options = {}) { run(Collective::barrier(options)); }
-  template <Element T>
-  void send(std::span<const T> values, int peer, int tag = 0, Options options = {}) {
+  template <WritableElementRange Values>
+  void all_gather(Values&& values, const OperationOptions& options = {}) {
+    run(Collective::all_gather(own_part(values), values, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void all_gather_v(const In& in, Out&& out, std::span<const std::size_t> counts,
+                    const OperationOptions& options = {}) {
+    run(Collective::all_gather_v(in, out, counts, options));
+  }
+  template <WritableElementRange Values>
+  void broadcast(Values&& values, int root = 0, const OperationOptions& options = {}) {
+    run(Collective::broadcast(values, root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void reduce(const In& in, Out&& out, Reduction reduction = {}, int root = 0,
+              const OperationOptions& options = {}) {
+    run(Collective::reduce(in, out, reduction, root, options));
+  }
+  template <WritableElementRange Values>
+  void reduce(Values&& values, Reduction reduction = {}, int root = 0,
+              const OperationOptions& options = {}) {
+    run(Collective::reduce(values, reduction, root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void gather(const In& in, Out&& out, int root = 0, const OperationOptions& options = {}) {
+    run(Collective::gather(in, out, root, options));
+  }
+  /// In place: the whole on the root, else this rank's part.
+  template <WritableElementRange Values>
+  void gather(Values&& values, int root = 0, const OperationOptions& options = {}) {
+    const auto all = std::span(values);
+    run(rank() == root ? Collective::gather(own_part(values), all, root, options)
+                       : Collective::gather(all, all.first(0), root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void gather_v(const In& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
+                const OperationOptions& options = {}) {
+    run(Collective::gather_v(in, out, counts, root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void scatter(const In& in, Out&& out, int root = 0, const OperationOptions& options = {}) {
+    run(Collective::scatter(in, out, root, options));
+  }
+  /// In place: the whole on the root, else this rank's part.
+  template <WritableElementRange Values>
+  void scatter(Values&& values, int root = 0, const OperationOptions& options = {}) {
+    const auto all = std::span(values);
+    run(rank() == root ? Collective::scatter(all, own_part(values), root, options)
+                       : Collective::scatter(all.first(0), all, root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void scatter_v(const In& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
+                 const OperationOptions& options = {}) {
+    run(Collective::scatter_v(in, out, counts, root, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void all_to_all(const In& in, Out&& out, const OperationOptions& options = {}) {
+    const std::size_t whole = std::ranges::size(in);
+    run(Collective::all_to_all(in, out, detail::part_of(whole, size(), "all_to_all"), options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void all_to_all_v(const In& in, Out&& out, std::span<const std::size_t> counts_to,
+                    std::span<const std::size_t> counts_from,
+                    const OperationOptions& options = {}) {
+    run(Collective::all_to_all_v(in, out, counts_to, counts_from, options));
+  }
+  void barrier(const OperationOptions& options = {}) { run(Collective::barrier(options)); }
+  template <ElementRange In, OutputFor<In> Out>
+  void scan(const In& in, Out&& out, Reduction reduction = {},
+            const OperationOptions& options = {}) {
+    run(Collective::scan(in, out, reduction, options));
+  }
+  template <WritableElementRange Values>
+  void scan(Values&& values, Reduction reduction = {}, const OperationOptions& options = {}) {
+    run(Collective::scan(values, reduction, options));
+  }
+  template <ElementRange In, OutputFor<In> Out>
+  void exscan(const In& in, Out&& out, Reduction reduction = {},
+              const OperationOptions& options = {}) {
+    run(Collective::exscan(in, out, reduction, options));
+  }
+  template <WritableElementRange Values>
+  void exscan(Values&& values, Reduction reduction = {}, const OperationOptions& options = {}) {
+    run(Collective::exscan(values, reduction, options));
+  }
+  template <ElementRange Values>
+  void send(const Values& values, int peer, int tag = 0, const OperationOptions& options = {}) {
     run(Message::send(values, peer, tag, options));
   }
-  template <Element T>
-  Received recv(std::span<T> values, int peer = any_rank, int tag = any_tag, Options options = {}) {
+  template <WritableElementRange Values>
+  Received recv(Values&& values, int peer = any_rank, int tag = any_tag,
+                const OperationOptions& options = {}) {
     return run(Message::recv(values, peer, tag, options));
   }
-  /// Both at once, so that ranks may send each other in a circle.
+  /// Sends one message and receives another at the same time, so ranks may send around a circle.
   Received sendrecv(const Message& sent, const Message& received);
 
  private:
+  friend Memory allocate(const Communicator& communicator, std::size_t bytes);
+  /// Of as many parts as there are ranks, this rank's.
+  template <class Values>
+  [[nodiscard]] auto own_part(Values& values) const {
+    const std::size_t part = detail::part_of(std::ranges::size(values), size(), "in place");
+    return std::span(values).subspan(static_cast<std::size_t>(rank()) * part, part);
+  }
+
   std::shared_ptr<comm::Group> group_;
 };
 
 struct JoinOptions {
   /// The store in which the ranks meet, in place of a URL; HOCKET_RENDEZVOUS is ignored then. The
-  /// world shares it until its last communicator is gone; join(), split(), subgroup(), dup() and
+  /// world shares it until its last communicator is gone; join(), group(), split(), dup() and
   /// monitored_barrier() call it. The world's keys begin with "hocket/" and stay in the store, so a
   /// store that outlives the program needs a part (make_prefix_store), a `name` or a HOCKET_ATTEMPT
   /// of its own for each run. If no secret is set, the ranks agree on one in the store: whoever can

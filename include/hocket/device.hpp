@@ -11,11 +11,11 @@
 namespace hocket::inline v0 {
 
 enum class MemoryKind : std::int32_t {
-  detect = HOCKET_DETECT,  // asked of the device's runtime
-  host = HOCKET_HOST,      // what the system gives
-  pinned = HOCKET_PINNED,  // of the host, and registered with the device
-  device = HOCKET_DEVICE,
-  managed = HOCKET_MANAGED,  // moves between both by itself
+  detect = HOCKET_MEMORY_DETECT,  // asked of the device's runtime
+  host = HOCKET_MEMORY_HOST,      // what the system gives
+  pinned = HOCKET_MEMORY_PINNED,  // of the host, and registered with the device
+  device = HOCKET_MEMORY_DEVICE,
+  managed = HOCKET_MEMORY_MANAGED,  // moves between both by itself
 };
 
 /// "host", …; "unknown" for a value that is not one of the enumerators.

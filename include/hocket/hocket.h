@@ -14,8 +14,11 @@
  *  9. A timeout is an int64_t in nanoseconds and means the same in every struct and function: 0 is
  * the default that its comment names, HOCKET_NO_WAIT is no time at all (what can be done at once is
  * done), and any other negative value is HOCKET_INVALID_ARGUMENT.
- * 10. Every function may be called from any thread, but not while another one changes the
- * environment (setenv): the HOCKET_* variables are read at the first call that needs them.
+ * 10. Every function may be called from any thread, also several at once with one handle; but none
+ * with a handle that is being freed, and one at a time those of a hocket_prepared. Ranks must begin
+ * the operations of a communicator in one order: where threads begin operations that differ, the
+ * program sees to it. No thread may change the environment (setenv) while another one calls Hocket:
+ * the HOCKET_* variables are read at the first call that needs them.
  * 11. Handles do not survive fork(): in the child every function that takes one of its parent's
  * fails at once with HOCKET_INVALID_ARGUMENT, but for those that free it or return its rank or
  * size. The child may join a world of its own. A program that is executed gets no descriptor.
@@ -70,23 +73,28 @@ enum {
   HOCKET_F64 = 13,
   HOCKET_BOOL = 14, /* one byte; anything but 0 is true, results are 0 or 1 */
   HOCKET_C64 = 15,  /* complex: two f32 */
-  HOCKET_C128 = 16  /* complex: two f64 */
+  HOCKET_C128 = 16, /* complex: two f64 */
+  HOCKET_BYTES_BASE = 0x4000
 };
+/* Elements of n bytes, whatever they are: for moving, and for HOCKET_OP_CUSTOM. n: 1 to
+ * HOCKET_BYTES_MAX. */
+#define HOCKET_BYTES_MAX 4096
+#define HOCKET_BYTES(n) (HOCKET_BYTES_BASE + (n))
 
 typedef int32_t hocket_op;
 enum {
-  HOCKET_SUM = 0,
-  HOCKET_PRODUCT = 1,
-  HOCKET_MIN = 2,
-  HOCKET_MAX = 3,
-  HOCKET_AVERAGE = 4,    /* the sum over all ranks divided by their number */
-  HOCKET_PREMUL_SUM = 5, /* every contribution times a factor, then the sum */
-  HOCKET_BIT_AND = 6,
-  HOCKET_BIT_OR = 7,
-  HOCKET_BIT_XOR = 8,
-  HOCKET_LOGICAL_AND = 9,
-  HOCKET_LOGICAL_OR = 10,
-  HOCKET_CUSTOM = 11 /* the caller's own function */
+  HOCKET_OP_SUM = 0,
+  HOCKET_OP_PRODUCT = 1,
+  HOCKET_OP_MIN = 2,
+  HOCKET_OP_MAX = 3,
+  HOCKET_OP_AVERAGE = 4,    /* the sum over all ranks divided by their number */
+  HOCKET_OP_PREMUL_SUM = 5, /* every contribution times a factor, then the sum */
+  HOCKET_OP_BIT_AND = 6,
+  HOCKET_OP_BIT_OR = 7,
+  HOCKET_OP_BIT_XOR = 8,
+  HOCKET_OP_LOGICAL_AND = 9,
+  HOCKET_OP_LOGICAL_OR = 10,
+  HOCKET_OP_CUSTOM = 11 /* the caller's own function */
 };
 
 typedef int32_t hocket_log_level;
@@ -105,8 +113,21 @@ HOCKET_API const char* hocket_status_name(hocket_status status);
  * call. */
 HOCKET_API const char* hocket_last_error(void);
 
-/* "f32", …; "unknown" for a value this library does not know. */
+/* "f32", …; "bytes" for HOCKET_BYTES; "unknown" for a value this library does not know. */
 HOCKET_API const char* hocket_dtype_name(hocket_dtype dtype);
+
+/* The numbers of that failure; -1 where one is not known. */
+typedef struct hocket_failure {
+  size_t struct_size;
+  hocket_status status;
+  int32_t rank;         /* that met it */
+  int32_t peer;         /* the other rank that it concerns */
+  int32_t step;         /* of the operation's plan */
+  int32_t system_error; /* an errno value; 0 for none */
+} hocket_failure;
+
+/* Of the last failing call on this thread; status is HOCKET_OK before any. */
+HOCKET_API hocket_status hocket_last_failure(hocket_failure* failure);
 
 /* Bytes of one element; 0 for a value this library does not know. */
 HOCKET_API size_t hocket_dtype_size(hocket_dtype dtype);
@@ -151,6 +172,7 @@ typedef struct hocket_store_options {
   size_t setting_count;
 } hocket_store_options;
 
+/* Opens a store that several processes share. */
 HOCKET_API hocket_status hocket_store_open(const hocket_store_options* options,
                                            hocket_store** store);
 /* For the threads of this process. */
@@ -270,6 +292,7 @@ HOCKET_API void hocket_store_server_free(hocket_store_server* server);
 typedef struct hocket_comm hocket_comm;
 typedef struct hocket_work hocket_work;
 typedef struct hocket_prepared hocket_prepared;
+typedef struct hocket_buffer hocket_buffer;
 
 typedef struct hocket_join_options {
   size_t struct_size;
@@ -293,6 +316,16 @@ HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_
 HOCKET_API void hocket_comm_free(hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
+/* The name of what carries its messages: "tcp". */
+HOCKET_API const char* hocket_comm_transport(const hocket_comm* comm);
+/* The name of the host on which that rank runs; NULL if there is no such rank. */
+HOCKET_API const char* hocket_comm_host(const hocket_comm* comm, int32_t rank);
+/* Of the ranks of comm on this host, in their order: which this one is, and how many there are. */
+HOCKET_API int32_t hocket_comm_local_rank(const hocket_comm* comm);
+HOCKET_API int32_t hocket_comm_local_size(const hocket_comm* comm);
+/* What a rank of comm is in other; -1 if it is none of its ranks, or other is of another world. */
+HOCKET_API int32_t hocket_comm_rank_in(const hocket_comm* comm, const hocket_comm* other,
+                                       int32_t rank);
 
 /* Ends comm: operations and messages that are in flight, and all later ones, fail with
  * HOCKET_ABORTED. On this rank the error has the reason (NULL or "": none); other ranks fail when
@@ -306,40 +339,53 @@ HOCKET_API void hocket_comm_abort(hocket_comm* comm, const char* reason);
  * communicator gets NULL. */
 HOCKET_API hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key,
                                            hocket_comm** part);
-HOCKET_API hocket_status hocket_comm_subgroup(hocket_comm* comm, const int32_t* ranks, size_t count,
-                                              hocket_comm** part);
 HOCKET_API hocket_status hocket_comm_dup(hocket_comm* comm, hocket_comm** copy);
+
+/* Makes a communicator of these ranks, in this order. Only they call it, and all with the same
+ * ranks, order and name; another rank gets NULL at once. Waits until all have called it. Else all
+ * that have called it or do so later get HOCKET_TIMEOUT, hocket_last_error() names who is missing,
+ * and they all must call it again. timeout_ns 0: comm's operation_timeout_ns; HOCKET_NO_WAIT: only
+ * looks.
+ *
+ * The nth call with the same ranks and name on one rank meets the nth on the others. Calls with
+ * other ranks or another name do not wait for each other. name: at most 64 letters, digits, '.',
+ * '_' and '-'; NULL or "": none. Any thread may call it, in any order with operations, also if comm
+ * has failed: those that are left after a death may go on together, while the store is there. */
+HOCKET_API hocket_status hocket_comm_group(hocket_comm* comm, const int32_t* ranks, size_t count,
+                                           const char* name, int64_t timeout_ns,
+                                           hocket_comm** group);
 
 typedef int32_t hocket_kind;
 enum {
-  HOCKET_ALL_REDUCE = 0,
-  HOCKET_REDUCE_SCATTER = 1,
-  HOCKET_ALL_GATHER = 2,
-  HOCKET_BROADCAST = 3,
-  HOCKET_REDUCE = 4,
-  HOCKET_GATHER = 5,
-  HOCKET_SCATTER = 6,
-  HOCKET_ALL_TO_ALL = 7,
-  HOCKET_BARRIER = 8,
-  HOCKET_SCAN = 9,   /* of the ranks up to this one; neither takes HOCKET_AVERAGE */
-  HOCKET_EXSCAN = 10 /* of those below it: rank 0 gets nothing, its out is left as it is */
+  HOCKET_KIND_ALL_REDUCE = 0,
+  HOCKET_KIND_REDUCE_SCATTER = 1,
+  HOCKET_KIND_ALL_GATHER = 2,
+  HOCKET_KIND_BROADCAST = 3,
+  HOCKET_KIND_REDUCE = 4,
+  HOCKET_KIND_GATHER = 5,
+  HOCKET_KIND_SCATTER = 6,
+  HOCKET_KIND_ALL_TO_ALL = 7,
+  HOCKET_KIND_BARRIER = 8,
+  HOCKET_KIND_SCAN = 9,   /* of the ranks up to this one; neither takes HOCKET_OP_AVERAGE */
+  HOCKET_KIND_EXSCAN = 10 /* of those below it: rank 0 gets nothing, its out is left as it is */
 };
 
 typedef int32_t hocket_memory;
 enum {
-  HOCKET_DETECT = 0, /* asked of the device's runtime */
-  HOCKET_HOST = 1,
-  HOCKET_PINNED = 2,
-  HOCKET_DEVICE = 3,
-  HOCKET_MANAGED = 4
+  HOCKET_MEMORY_DETECT = 0, /* asked of the device's runtime */
+  HOCKET_MEMORY_HOST = 1,
+  HOCKET_MEMORY_PINNED = 2,
+  HOCKET_MEMORY_DEVICE = 3,
+  HOCKET_MEMORY_MANAGED = 4
 };
 
-/* Where the memory lies: HOCKET_HOST without a runtime of a device, and of NULL. Fails where the
- * runtime can't say. */
+/* Where the memory lies: HOCKET_MEMORY_HOST without a runtime of a device, and of NULL. Fails where
+ * the runtime can't say. */
 HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind);
 
-/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. Called from any thread. If
- * it is written in C++ and throws, the operation and its communicator fail with HOCKET_ABORTED. */
+/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. All three may be unaligned
+ * for their type. Called from any thread, but never twice at once in one world. If it is written in
+ * C++ and throws, the operation and its communicator fail with HOCKET_ABORTED. */
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
 
@@ -350,7 +396,8 @@ typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, 
  * then. The function may wait and call Hocket. */
 typedef void (*hocket_end_function)(void* context, hocket_status status);
 
-/* One of many vectors that one operation takes, each in place: they are copied into one. */
+/* One of many vectors that one operation takes: they are copied, unless they lie behind each other
+ * in memory. */
 typedef struct hocket_piece {
   void* data;
   size_t count; /* elements */
@@ -361,6 +408,7 @@ typedef struct hocket_piece {
 typedef struct hocket_queue hocket_queue;
 typedef struct hocket_completion hocket_completion;
 
+/* Makes an empty queue. */
 HOCKET_API hocket_status hocket_queue_create(hocket_queue** queue);
 /* Readable while a completion can be taken. It belongs to the queue: only watch it. */
 HOCKET_API int hocket_queue_fd(const hocket_queue* queue);
@@ -383,8 +431,8 @@ typedef struct hocket_collective {
   const size_t* counts_from; /* of all_to_all with counts: of the parts from each rank */
   hocket_op op;
   int32_t root;
-  double factor;                 /* of HOCKET_PREMUL_SUM */
-  hocket_reduce_function custom; /* of HOCKET_CUSTOM */
+  double factor;                 /* of HOCKET_OP_PREMUL_SUM */
+  hocket_reduce_function custom; /* of HOCKET_OP_CUSTOM */
   void* custom_context;
   int64_t timeout_ns;         /* 0: the communicator's operation_timeout_ns */
   hocket_end_function on_end; /* or NULL */
@@ -398,9 +446,17 @@ typedef struct hocket_collective {
   hocket_queue* queue;  /* where it reports its end, if it is started; or NULL. Then its work may be
                          * freed at once, and its memory is borrowed until it has been reported */
   uint64_t queue_tag;   /* comes back with the completion */
+  /* Of any kind, in place of in or of out: what lies one behind the other in what this rank gives
+   * or gets. Not of device memory. */
+  const hocket_piece* in_pieces;
+  size_t in_piece_count;
+  const hocket_piece* out_pieces;
+  size_t out_piece_count;
 } hocket_collective;
 
+/* Runs an operation until it is over; or, if it has a stream, puts it there. */
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
+/* Starts it; it goes on in the background. */
 HOCKET_API hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
                                       hocket_work** work);
 /* Its memory stays mapped as long as what is prepared or a work of it lives. */
@@ -409,6 +465,12 @@ HOCKET_API hocket_status hocket_prepare(hocket_comm* comm, const hocket_collecti
 HOCKET_API hocket_status hocket_prepared_run(hocket_prepared* prepared);
 HOCKET_API hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** work);
 HOCKET_API void hocket_prepared_free(hocket_prepared* prepared);
+
+/* Zeroed memory of the host that adapters know, so that they move it without copies: for operations
+ * of comm's world, before which it must not be freed. */
+HOCKET_API hocket_status hocket_allocate(hocket_comm* comm, size_t size, hocket_buffer** buffer);
+HOCKET_API void* hocket_buffer_data(const hocket_buffer* buffer);
+HOCKET_API void hocket_buffer_free(hocket_buffer* buffer);
 
 /* In one call each. in and out may be one buffer. */
 HOCKET_API hocket_status hocket_all_reduce(hocket_comm* comm, const void* in, void* out,
@@ -430,9 +492,12 @@ HOCKET_API hocket_status hocket_monitored_barrier(hocket_comm* comm, int64_t tim
 #define HOCKET_ANY_RANK (-1)
 #define HOCKET_ANY_TAG (-1)
 
+typedef int32_t hocket_message_kind;
+enum { HOCKET_MESSAGE_RECV = 0, HOCKET_MESSAGE_SEND = 1 };
+
 typedef struct hocket_message {
   size_t struct_size;
-  int32_t is_sent; /* else it is received */
+  hocket_message_kind kind;
   hocket_dtype dtype;
   void* data; /* a send only reads it */
   size_t count;
@@ -446,6 +511,15 @@ typedef struct hocket_message {
   hocket_queue* queue; /* as in hocket_collective */
   uint64_t queue_tag;  /* comes back with the completion */
 } hocket_message;
+
+/* Starts collectives and messages, in this order, as one operation: it is over when all of them
+ * are, and fails if one does. Where collectives[i] is NULL, messages[i] is the i-th; one of both is
+ * NULL. None of them has a queue, an on_end or a stream; their memory is of the host. If one of
+ * them can't be, this fails, and none has begun. */
+HOCKET_API hocket_status hocket_start_many(hocket_comm* comm,
+                                           const hocket_collective* const* collectives,
+                                           const hocket_message* const* messages, size_t count,
+                                           hocket_work** work);
 
 typedef struct hocket_received {
   int32_t peer;
@@ -479,10 +553,19 @@ HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns)
 /* Of an operation on device memory: what is put into the stream from now on waits for it. Returns
  * at once; hocket_work_free does not wait then. */
 HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream);
+/* Makes progress without waiting. HOCKET_IN_PROGRESS: it has not ended. Else as hocket_work_wait.
+ */
+HOCKET_API hocket_status hocket_work_test(hocket_work* work);
+/* Frees work without waiting: the operation goes on by itself. Its memory is borrowed until release
+ * is called, once, as on_end is; NULL: the memory is always there. If this fails, work is kept. */
+HOCKET_API hocket_status hocket_work_detach(hocket_work* work, hocket_end_function release,
+                                            void* context);
 /* Of a receive that is over and went well. */
 HOCKET_API hocket_status hocket_work_received(const hocket_work* work, hocket_received* received);
 /* Which is over first. */
 HOCKET_API hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which);
+/* Until all are over, whatever happens. Fails as the first of them in the list that failed. */
+HOCKET_API hocket_status hocket_wait_all(hocket_work* const* works, size_t count);
 /* Waits until it is over: its memory is borrowed. */
 HOCKET_API void hocket_work_free(hocket_work* work);
 

@@ -5,15 +5,19 @@
 // child may join a world of its own (docs/fork.md).
 #pragma once
 
+#include <concepts>
 #include <cstddef>
-#include <span>
+#include <ranges>
 #include <string_view>
 
 #include "hocket/collective.hpp"
 #include "hocket/communicator.hpp"
 #include "hocket/device.hpp"
 #include "hocket/export.h"
+#include "hocket/memory.hpp"
+#include "hocket/message.hpp"
 #include "hocket/queue.hpp"
+#include "hocket/setting.hpp"
 #include "hocket/status.hpp"
 #include "hocket/store.hpp"
 #include "hocket/types.hpp"
@@ -30,13 +34,16 @@ namespace hocket::inline v0 {
 HOCKET_API void reduce_local(void* out, const void* a, const void* b, std::size_t count,
                              DataType type, ReduceOp op);
 
-/// The same, typed. All three spans have one size.
-template <Element T>
-void reduce_local(std::span<T> out, std::span<const T> a, std::span<const T> b, ReduceOp op) {
-  if (a.size() != out.size() || b.size() != out.size()) {
+/// The same of vectors, arrays, spans or other contiguous ranges. All three have one size.
+template <ElementRange A, ElementRange B, OutputFor<A> Out>
+requires std::same_as<ElementOf<A>, ElementOf<B>>
+void reduce_local(Out&& out, const A& a, const B& b, ReduceOp op) {
+  const std::size_t count = std::ranges::size(out);
+  if (std::ranges::size(a) != count || std::ranges::size(b) != count) {
     throw_error(Status(StatusCode::invalid_argument, "reduce_local: spans of different sizes"));
   }
-  reduce_local(out.data(), a.data(), b.data(), out.size(), data_type_of<T>, op);
+  reduce_local(std::ranges::data(out), std::ranges::data(a), std::ranges::data(b), count,
+               data_type_of<ElementOf<A>>, op);
 }
 
 /// Sends the log to sink instead of stderr; hocket.h says what a sink may do. Null: back to stderr.

@@ -19,14 +19,14 @@ namespace hocket::inline v0 {
 
 /// The end of an operation.
 struct Completion {
-  std::uint64_t tag = 0;  // Options::queue_tag
+  std::uint64_t tag = 0;  // OperationOptions::queue_tag
   Status status = {};     // success, or why it failed, as Work::wait() would throw it
   std::optional<Received> received = {};  // what a receive got that went well
 };
 
-/// A queue to which operations report when they have ended (Options::queue). They may belong to any
-/// communicators. Any thread may call any function. The queue must outlive operations that were
-/// prepared with it. A child made by fork() can't use it.
+/// A queue to which operations report when they have ended (OperationOptions::queue). They may
+/// belong to any communicators. Any thread may call any function. The queue must outlive operations
+/// that were prepared with it. A child made by fork() can't use it.
 class HOCKET_API CompletionQueue {
  public:
   /// Throws if the system has no descriptor or memory for it.

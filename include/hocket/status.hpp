@@ -42,6 +42,7 @@ struct SourceLocation {
   const char* file = "";
   int line = 0;
 
+  /// Where it is called.
   static constexpr SourceLocation here(const char* file = __builtin_FILE(),
                                        int line = __builtin_LINE()) noexcept {
     return {file, line};
@@ -54,7 +55,8 @@ struct SourceLocation {
 /// for a failure it is out_of_memory(), and without memory for a detail the detail is left out.
 class [[nodiscard]] HOCKET_API Status {
  public:
-  Status() noexcept = default;
+  Status() noexcept = default;  // a success
+  /// A failure.
   Status(StatusCode code, std::string what, SourceLocation where = SourceLocation::here());
   Status(const Status& other) noexcept;
   Status(Status&& other) noexcept = default;
@@ -65,6 +67,7 @@ class [[nodiscard]] HOCKET_API Status {
   /// limit_exceeded, "out of memory". Allocates nothing.
   [[nodiscard]] static Status out_of_memory() noexcept;
 
+  /// Whether it is a success, which has code ok and no words.
   [[nodiscard]] bool ok() const noexcept { return detail_ == nullptr; }
   [[nodiscard]] StatusCode code() const noexcept;
   [[nodiscard]] std::string_view what() const noexcept;
@@ -115,6 +118,7 @@ class [[nodiscard]] HOCKET_API Status {
 /// alone.
 class HOCKET_API Error : public std::exception {
  public:
+  /// Of a failure; throw_error() picks the class.
   explicit Error(Status status);
   Error(const Error&) = default;
   Error(Error&&) noexcept = default;
@@ -171,10 +175,12 @@ class HOCKET_API LimitExceeded : public Error {
 template <class T>
 class [[nodiscard]] Result {
  public:
+  /// Returned as they are: `return value;`, `return status;`.
   Result(T value) : content_(std::move(value)) {}
   /// A success here is a defect, and becomes a failure of code internal.
   Result(Status failure) : content_(failure_or_internal(std::move(failure))) {}
 
+  /// Whether there is a value.
   [[nodiscard]] bool ok() const noexcept { return content_.index() == 0; }
   /// Success when there is a value.
   [[nodiscard]] Status status() const { return ok() ? Status() : *std::get_if<1>(&content_); }

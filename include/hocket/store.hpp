@@ -49,6 +49,7 @@ class HOCKET_API Store {
   Store& operator=(const Store&) = delete;
   virtual ~Store();
 
+  /// Makes the key, or changes its value.
   virtual void set(std::string_view key, std::string_view value, TimeLimit timeout = {}) = 0;
   /// Waits until the key is there.
   [[nodiscard]] virtual std::string get(std::string_view key, TimeLimit timeout = {}) = 0;

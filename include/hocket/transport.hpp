@@ -55,6 +55,7 @@ struct TransportOp {
   /// Of a send: comes with the message to the other end, and means nothing to a transport.
   std::uint64_t tag = 0;
 
+  /// Of both parts.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return first.bytes + rest.bytes; }
 };
 
@@ -106,6 +107,7 @@ class HOCKET_API Transport {
   /// again.
   virtual ~Transport() = default;
 
+  /// What it can do, the same all its life.
   [[nodiscard]] virtual const TransportCaps& caps() const noexcept = 0;
 
   /// By what the other ranks reach this one: any bytes, to be handed to their connect().

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -35,26 +36,32 @@ enum class DataType : std::int32_t {
   c128 = HOCKET_C128,
 };
 
+/// Elements of so many bytes, whatever they are: for moving, and for a custom op. From 1 to
+/// HOCKET_BYTES_MAX. A type of your own can have one as its DataTypeOf.
+[[nodiscard]] constexpr DataType bytes_type(std::size_t bytes) noexcept {
+  return static_cast<DataType>(HOCKET_BYTES(static_cast<std::int32_t>(bytes)));
+}
+
 enum class ReduceOp : std::int32_t {
-  sum = HOCKET_SUM,
-  product = HOCKET_PRODUCT,
-  min = HOCKET_MIN,
-  max = HOCKET_MAX,
-  average = HOCKET_AVERAGE,
-  premul_sum = HOCKET_PREMUL_SUM,
-  bit_and = HOCKET_BIT_AND,
-  bit_or = HOCKET_BIT_OR,
-  bit_xor = HOCKET_BIT_XOR,
-  logical_and = HOCKET_LOGICAL_AND,
-  logical_or = HOCKET_LOGICAL_OR,
-  custom = HOCKET_CUSTOM,
+  sum = HOCKET_OP_SUM,
+  product = HOCKET_OP_PRODUCT,
+  min = HOCKET_OP_MIN,
+  max = HOCKET_OP_MAX,
+  average = HOCKET_OP_AVERAGE,
+  premul_sum = HOCKET_OP_PREMUL_SUM,
+  bit_and = HOCKET_OP_BIT_AND,
+  bit_or = HOCKET_OP_BIT_OR,
+  bit_xor = HOCKET_OP_BIT_XOR,
+  logical_and = HOCKET_OP_LOGICAL_AND,
+  logical_or = HOCKET_OP_LOGICAL_OR,
+  custom = HOCKET_OP_CUSTOM,
 };
 
 /// Every value once, in the order of their numbers.
 [[nodiscard]] HOCKET_API std::span<const DataType> all_data_types() noexcept;
 [[nodiscard]] HOCKET_API std::span<const ReduceOp> all_reduce_ops() noexcept;
 
-/// "f32", "sum", …; "unknown" for a value that is not one of the enumerators.
+/// "f32", "sum", …; "bytes" for a bytes_type(); "unknown" for a value that is none of these.
 [[nodiscard]] HOCKET_API std::string_view name(DataType type) noexcept;
 [[nodiscard]] HOCKET_API std::string_view name(ReduceOp op) noexcept;
 
@@ -62,7 +69,7 @@ enum class ReduceOp : std::int32_t {
 [[nodiscard]] HOCKET_API std::optional<DataType> parse_data_type(std::string_view text) noexcept;
 [[nodiscard]] HOCKET_API std::optional<ReduceOp> parse_reduce_op(std::string_view text) noexcept;
 
-/// Bytes of one element; 0 for a value that is not one of the enumerators.
+/// Bytes of one element; 0 for a value that is neither one of the enumerators nor a bytes_type().
 [[nodiscard]] HOCKET_API std::size_t size_of(DataType type) noexcept;
 
 /// A floating-point number of 16 or 8 bits. It only stores: convert to float to compute. Conversion
@@ -71,6 +78,7 @@ enum class ReduceOp : std::int32_t {
 template <DataType type, std::unsigned_integral Bits>
 struct SmallFloat {
   SmallFloat() = default;
+  /// Conversions are explicit, because both ways may cost precision or time.
   HOCKET_API explicit SmallFloat(float value) noexcept;
   HOCKET_API explicit operator float() const noexcept;
 
@@ -82,7 +90,8 @@ using bfloat16 = SmallFloat<DataType::bf16, std::uint16_t>;
 using float8_e4m3 = SmallFloat<DataType::f8e4m3, std::uint8_t>;
 using float8_e5m2 = SmallFloat<DataType::f8e5m2, std::uint8_t>;
 
-/// The DataType of a C++ type. Specialise it for a type of your own with the same representation.
+/// The DataType of a C++ type. Specialise it for a type of your own with the same representation,
+/// or for any that may be copied as bytes: `value = bytes_type(sizeof(T))`.
 template <class T>
 struct DataTypeOf;
 
@@ -128,6 +137,23 @@ concept Element = requires {
 
 template <Element T>
 inline constexpr DataType data_type_of = DataTypeOf<T>::value;
+
+/// Memory of elements: a vector, an array, a span or any other contiguous range of them.
+template <class Range>
+concept ElementRange = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
+    Element<std::ranges::range_value_t<Range>>;
+
+template <ElementRange Range>
+using ElementOf = std::ranges::range_value_t<Range>;
+
+/// One that can be written to.
+template <class Range>
+concept WritableElementRange = ElementRange<Range> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
+
+/// One that an operation can write to, whose input is `In`.
+template <class Range, class In>
+concept OutputFor = WritableElementRange<Range> && std::same_as<ElementOf<Range>, ElementOf<In>>;
 
 /// One of many vectors that one operation takes: its elements.
 struct Piece {

@@ -28,8 +28,8 @@ inline constexpr int world_size_max = 1 << 20;
 
 /// Of the time in which all ranks must arrive: for saying, at its end, who did not.
 inline constexpr std::chrono::seconds entry_farewell{2};
-/// Of the name of a world.
-inline constexpr std::size_t world_name_bytes_max = 64;
+/// Of the name of a world or a communicator.
+inline constexpr std::size_t name_bytes_max = 64;
 
 /// For all ranks, which have met, to have told each other what they need before they talk.
 inline constexpr std::chrono::seconds cards_farewell{5};

@@ -92,6 +92,12 @@ const DataTypeRow* row_of(DataType type) noexcept {
   const auto index = static_cast<std::size_t>(type);
   return index < data_types.size() ? &data_types[index] : nullptr;
 }
+/// 0 if it is not a bytes_type().
+std::size_t bytes_of(DataType type) noexcept {
+  const std::int32_t bytes = static_cast<std::int32_t>(type) - HOCKET_BYTES_BASE;
+  return bytes >= 1 && bytes <= HOCKET_BYTES_MAX ? static_cast<std::size_t>(bytes) : 0;
+}
+
 static_assert([] {
   for (std::size_t i = 0; i < data_types.size(); ++i) {
     if (static_cast<std::size_t>(data_types[i].type) != i) return false;
@@ -108,8 +114,8 @@ std::span<const DataType> all_data_types() noexcept { return data_type_values; }
 std::span<const ReduceOp> all_reduce_ops() noexcept { return reduce_op_values; }
 
 std::string_view name(DataType type) noexcept {
-  const DataTypeRow* const row = row_of(type);
-  return row == nullptr ? "unknown" : row->name;
+  if (const DataTypeRow* const row = row_of(type)) return row->name;
+  return bytes_of(type) > 0 ? "bytes" : "unknown";
 }
 
 std::string_view name(ReduceOp op) noexcept {
@@ -119,7 +125,7 @@ std::string_view name(ReduceOp op) noexcept {
 
 std::size_t size_of(DataType type) noexcept {
   const DataTypeRow* const row = row_of(type);
-  return row == nullptr ? 0 : row->bytes;
+  return row == nullptr ? bytes_of(type) : row->bytes;
 }
 
 std::optional<DataType> parse_data_type(std::string_view text) noexcept {

@@ -42,6 +42,14 @@ Struct read(const Struct* from) {
   return known;
 }
 
+/// Copies a struct of this library into a caller's, as much as the caller's header knows of it.
+template <class Struct>
+void write(Struct known, Struct* to) {
+  known.struct_size = given(to).struct_size;
+  if (known.struct_size < sizeof(std::size_t)) refuse("struct_size is not set");
+  std::memcpy(to, &known, std::min(known.struct_size, sizeof known));
+}
+
 /// Converts a timeout (convention 9 of hocket.h). No value means the default.
 inline std::optional<std::chrono::nanoseconds> timeout(std::int64_t nanoseconds) {
   if (nanoseconds == 0) return std::nullopt;

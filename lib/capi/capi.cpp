@@ -8,23 +8,31 @@
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "capi/arguments.hpp"
 #include "capi/guard.hpp"
 
 namespace {
 
 /// What hocket_last_error returns on this thread. A fixed buffer, so that keeping it can't fail.
 thread_local char last_error[hocket::limits::last_error_bytes_max + 1] = "";
+thread_local hocket_failure last_failure = {
+    .struct_size = 0, .status = HOCKET_OK, .rank = -1, .peer = -1, .step = -1, .system_error = 0};
 
 }  // namespace
 
-hocket_status hocket::capi::fail(hocket_status code, const char* text) noexcept {
+hocket_status hocket::capi::fail(const Status& failure, const char* text) noexcept {
+  last_failure.status = static_cast<hocket_status>(failure.code());
+  last_failure.rank = failure.rank();
+  last_failure.peer = failure.peer();
+  last_failure.step = failure.step();
+  last_failure.system_error = failure.system_error();
   try {
     const std::string kept = hocket::cut(text, hocket::limits::last_error_bytes_max);
     std::memcpy(last_error, kept.c_str(), kept.size() + 1);
   } catch (const std::bad_alloc&) {
     last_error[0] = '\0';
   }
-  return code;
+  return last_failure.status;
 }
 
 const char* hocket_version(void) { return hocket::version().data(); }
@@ -37,6 +45,11 @@ const char* hocket_status_name(hocket_status status) {
 }
 
 const char* hocket_last_error(void) { return last_error; }
+
+hocket_status hocket_last_failure(hocket_failure* failure) {
+  const hocket_failure last = last_failure;  // what follows may fail itself
+  return hocket::capi::guard([&] { hocket::capi::write(last, failure); });
+}
 
 const char* hocket_dtype_name(hocket_dtype dtype) {
   return hocket::name(static_cast<hocket::DataType>(dtype)).data();

@@ -26,6 +26,9 @@ struct hocket_work {
 struct hocket_prepared {
   hocket::Prepared operation;
 };
+struct hocket_buffer {
+  hocket::Memory memory;
+};
 
 namespace {
 
@@ -37,8 +40,8 @@ using hocket::capi::timeout;
 
 /// Of a hocket_collective or a hocket_message.
 template <class Struct>
-hocket::Options options_of(const Struct& c) {
-  hocket::Options options;
+hocket::OperationOptions options_of(const Struct& c) {
+  hocket::OperationOptions options;
   options.timeout = timeout(c.timeout_ns);
   // Both are called alike: an enumeration travels as its int32_t.
   options.on_end = reinterpret_cast<decltype(options.on_end)>(c.on_end);
@@ -46,6 +49,13 @@ hocket::Options options_of(const Struct& c) {
   if (c.queue != nullptr) options.queue = &c.queue->queue;
   options.queue_tag = c.queue_tag;
   return options;
+}
+
+std::span<const hocket::Piece> pieces_of(const hocket_piece* pieces, size_t count) {
+  if (pieces == nullptr && count > 0) refuse("a null pointer for pieces");
+  static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece) &&
+                offsetof(hocket::Piece, count) == offsetof(hocket_piece, count));
+  return {reinterpret_cast<const hocket::Piece*>(pieces), count};
 }
 
 hocket::Collective collective_of(const hocket_collective* from, int ranks) {
@@ -68,12 +78,11 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.options = options_of(c);
   result.options.memory = static_cast<hocket::MemoryKind>(c.memory);
   if (c.has_stream != 0) result.options.stream = hocket::Stream{c.stream};
-  if (c.pieces == nullptr && c.piece_count > 0) refuse("a null pointer for pieces");
+  result.pieces = pieces_of(c.pieces, c.piece_count);
+  result.in_pieces = pieces_of(c.in_pieces, c.in_piece_count);
+  result.out_pieces = pieces_of(c.out_pieces, c.out_piece_count);
   if (c.pieces != nullptr) {
     if (c.in != nullptr || c.out != nullptr) refuse("both pieces and a buffer");
-    static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece) &&
-                  offsetof(hocket::Piece, count) == offsetof(hocket_piece, count));
-    result.pieces = {reinterpret_cast<const hocket::Piece*>(c.pieces), c.piece_count};
     result.count = 0;
     for (const hocket::Piece& each : result.pieces) result.count += each.count;
   }
@@ -82,7 +91,7 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
 
 hocket::Message message_of(const hocket_message* from) {
   const hocket_message m = read(from);
-  return {.is_sent = m.is_sent != 0,
+  return {.kind = static_cast<hocket::MessageKind>(m.kind),
           .data = m.data,
           .type = static_cast<hocket::DataType>(m.dtype),
           .count = m.count,
@@ -114,6 +123,13 @@ hocket_status start(hocket_work** work, const Begin& begin) {
     started->operation = begin();
     *work = started.release();
   });
+}
+
+std::vector<hocket::Work*> operations_of(hocket_work* const* works, size_t count) {
+  if (count > 0) given(works);
+  std::vector<hocket::Work*> operations;
+  for (size_t i = 0; i < count; ++i) operations.push_back(&given(works[i]).operation);
+  return operations;
 }
 
 hocket_message c_message(void* data, size_t count, hocket_dtype dtype, int32_t peer, int32_t tag) {
@@ -159,6 +175,30 @@ int32_t hocket_comm_size(const hocket_comm* comm) {
   return comm == nullptr ? 0 : comm->group.size();
 }
 
+const char* hocket_comm_transport(const hocket_comm* comm) {
+  return comm == nullptr ? nullptr : comm->group.transport().data();
+}
+
+const char* hocket_comm_host(const hocket_comm* comm, int32_t rank) {
+  const char* host = nullptr;
+  static_cast<void>(guard([&] { host = given(comm).group.host(rank).data(); }));
+  return host;
+}
+
+int32_t hocket_comm_local_rank(const hocket_comm* comm) {
+  return comm == nullptr ? -1 : comm->group.local_rank();
+}
+
+int32_t hocket_comm_local_size(const hocket_comm* comm) {
+  return comm == nullptr ? 0 : comm->group.local_size();
+}
+
+int32_t hocket_comm_rank_in(const hocket_comm* comm, const hocket_comm* other, int32_t rank) {
+  int32_t found = -1;
+  static_cast<void>(guard([&] { found = given(comm).group.rank_in(given(other).group, rank); }));
+  return found;
+}
+
 void hocket_comm_abort(hocket_comm* comm, const char* reason) {
   if (comm != nullptr) comm->group.abort(reason == nullptr ? "" : reason);
 }
@@ -170,12 +210,13 @@ hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int32_t key, h
   });
 }
 
-hocket_status hocket_comm_subgroup(hocket_comm* comm, const int32_t* ranks, size_t count,
-                                   hocket_comm** part) {
+hocket_status hocket_comm_group(hocket_comm* comm, const int32_t* ranks, size_t count,
+                                const char* name, int64_t timeout_ns, hocket_comm** group) {
   return guard([&] {
-    given(part) = nullptr;
+    given(group) = nullptr;
     if (count > 0) given(ranks);
-    *part = handle_of(given(comm).group.subgroup(std::span(ranks, count)));
+    *group = handle_of(given(comm).group.group(std::span(ranks, count), name == nullptr ? "" : name,
+                                               timeout(timeout_ns)));
   });
 }
 
@@ -201,6 +242,26 @@ hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collectiv
   });
 }
 
+hocket_status hocket_start_many(hocket_comm* comm, const hocket_collective* const* collectives,
+                                const hocket_message* const* messages, size_t count,
+                                hocket_work** work) {
+  return start(work, [&] {
+    hocket::Communicator& group = given(comm).group;
+    std::vector<hocket::AnyOperation> operations;
+    for (size_t i = 0; i < count; ++i) {
+      const hocket_collective* const collective = collectives == nullptr ? nullptr : collectives[i];
+      const hocket_message* const message = messages == nullptr ? nullptr : messages[i];
+      if ((collective == nullptr) == (message == nullptr)) refuse("neither or both of two kinds");
+      if (collective != nullptr) {
+        operations.emplace_back(collective_of(collective, group.size()));
+      } else {
+        operations.emplace_back(message_of(message));
+      }
+    }
+    return group.start_many(operations);
+  });
+}
+
 hocket_status hocket_prepare(hocket_comm* comm, const hocket_collective* collective,
                              hocket_prepared** prepared) {
   return guard([&] {
@@ -219,6 +280,19 @@ hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** wor
 }
 
 void hocket_prepared_free(hocket_prepared* prepared) { delete prepared; }
+
+hocket_status hocket_allocate(hocket_comm* comm, size_t size, hocket_buffer** buffer) {
+  return guard([&] {
+    given(buffer) = nullptr;
+    *buffer = new hocket_buffer{hocket::allocate(given(comm).group, size)};
+  });
+}
+
+void* hocket_buffer_data(const hocket_buffer* buffer) {
+  return buffer == nullptr ? nullptr : buffer->memory.data();
+}
+
+void hocket_buffer_free(hocket_buffer* buffer) { delete buffer; }
 
 hocket_status hocket_all_reduce(hocket_comm* comm, const void* in, void* out, size_t count,
                                 hocket_dtype dtype, hocket_op op) {
@@ -281,7 +355,7 @@ hocket_status hocket_start_message(hocket_comm* comm, const hocket_message* mess
 hocket_status hocket_send(hocket_comm* comm, const void* data, size_t count, hocket_dtype dtype,
                           int32_t peer, int32_t tag) {
   hocket_message message = c_message(const_cast<void*>(data), count, dtype, peer, tag);
-  message.is_sent = 1;
+  message.kind = HOCKET_MESSAGE_SEND;
   return hocket_run_message(comm, &message, nullptr);
 }
 
@@ -314,25 +388,23 @@ hocket_status hocket_work_received(const hocket_work* work, hocket_received* rec
   return guard([&] { given(received) = received_of(given(work).operation.received()); });
 }
 
-hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which) {
+hocket_status hocket_work_test(hocket_work* work) { return hocket_work_wait(work, HOCKET_NO_WAIT); }
+
+hocket_status hocket_work_detach(hocket_work* work, hocket_end_function release, void* context) {
   return guard([&] {
-    if (count > 0) given(works);
-    for (size_t i = 0; i < count; ++i) given(works[i]);
-    std::vector<hocket::Work> waiting(count);
-    const auto swap_all = [&] {
-      for (size_t i = 0; i < count; ++i) std::swap(waiting[i], works[i]->operation);
-    };
-    swap_all();
-    std::optional<std::size_t> first;
-    try {
-      first = hocket::wait_any(waiting);
-    } catch (...) {
-      swap_all();
-      throw;
-    }
-    swap_all();
-    given(which) = *first;
+    given(work).operation.detach([release, context](const hocket::Status& status) {
+      if (release != nullptr) release(context, static_cast<hocket_status>(status.code()));
+    });
+    delete work;
   });
+}
+
+hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which) {
+  return guard([&] { given(which) = hocket::wait_any(operations_of(works, count)); });
+}
+
+hocket_status hocket_wait_all(hocket_work* const* works, size_t count) {
+  return guard([&] { hocket::wait_all(operations_of(works, count)); });
 }
 
 void hocket_work_free(hocket_work* work) { delete work; }

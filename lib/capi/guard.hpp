@@ -7,10 +7,12 @@
 #include "hocket/hocket.h"
 #include "hocket/status.hpp"
 
+#include "base/exception.hpp"
+
 namespace hocket::capi {
 
-/// Keeps the text for hocket_last_error, and gives the code back.
-hocket_status fail(hocket_status code, const char* text) noexcept;
+/// Keeps the failure for hocket_last_error and hocket_last_failure, and gives its code back.
+hocket_status fail(const Status& failure, const char* text) noexcept;
 
 /// Runs work and turns what it throws into a status.
 template <class Work>
@@ -19,13 +21,13 @@ hocket_status guard(const Work& work) noexcept {
     work();
     return HOCKET_OK;
   } catch (const Error& error) {
-    return fail(static_cast<hocket_status>(error.code()), error.what());
+    return fail(error.status(), error.what());
   } catch (const std::bad_alloc&) {
-    return fail(HOCKET_LIMIT_EXCEEDED, "limit exceeded: out of memory");
+    return fail(Status::out_of_memory(), "limit exceeded: out of memory");
   } catch (const std::exception& error) {
-    return fail(HOCKET_INTERNAL, error.what());
+    return fail(status_of_exception(), error.what());
   } catch (...) {
-    return fail(HOCKET_INTERNAL, "internal: an exception of an unknown type");
+    return fail(status_of_exception(), "internal: an exception of an unknown type");
   }
 }
 

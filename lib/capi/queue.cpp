@@ -22,12 +22,11 @@ hocket_status hocket_queue_next(hocket_queue* queue, int64_t timeout_ns,
                                 hocket_completion* completion) {
   bool is_found = true;
   const hocket_status status = guard([&] {
-    const std::size_t size = given(completion).struct_size;
-    if (size < sizeof(std::size_t)) hocket::capi::refuse("struct_size is not set");
+    hocket::capi::write(hocket_completion{}, completion);  // or refuses, before one is taken
     const auto found = given(queue).queue.next(hocket::capi::timeout(timeout_ns));
     is_found = found.has_value();
     if (!is_found) return;
-    hocket_completion known = {.struct_size = size,
+    hocket_completion known = {.struct_size = 0,
                                .tag = found->tag,
                                .status = static_cast<hocket_status>(found->status.code()),
                                .is_received = found->received ? 1 : 0,
@@ -37,8 +36,8 @@ hocket_status hocket_queue_next(hocket_queue* queue, int64_t timeout_ns,
                         .tag = found->received->tag,
                         .count = found->received->count};
     }
-    std::memcpy(completion, &known, std::min(size, sizeof known));
-    if (!found->status.ok()) hocket::capi::fail(known.status, found->status.to_string().c_str());
+    hocket::capi::write(known, completion);
+    if (!found->status.ok()) hocket::capi::fail(found->status, found->status.to_string().c_str());
   });
   return is_found ? status : HOCKET_IN_PROGRESS;
 }

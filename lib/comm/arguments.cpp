@@ -4,12 +4,14 @@
 #include <chrono>
 #include <numeric>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
-#include "comm/instructions.hpp"
 #include "comm/kinds.hpp"
+#include "reduce/instructions.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -80,13 +82,10 @@ Status check_counts(const Collective& c, const Place& place) {
   return {};
 }
 
-Status check_pieces(const Collective& c) {
-  if (c.kind != CollectiveKind::all_reduce && c.kind != CollectiveKind::broadcast) {
-    return wrong("it can't be of many pieces: all_reduce and broadcast can");
-  }
-  if (c.in != nullptr || c.out != nullptr) return wrong("both pieces and a buffer");
-  std::size_t left = c.count;
-  for (const Piece& each : c.pieces) {
+/// Of so many elements in all.
+Status check_pieces(std::span<const Piece> pieces, std::uint64_t elements) {
+  std::uint64_t left = elements;
+  for (const Piece& each : pieces) {
     if (each.count > left) return wrong("its pieces are of more elements than its count");
     if (each.count > 0 && each.data == nullptr) return wrong("a piece with a null pointer");
     left -= each.count;
@@ -94,14 +93,31 @@ Status check_pieces(const Collective& c) {
   return left == 0 ? Status() : wrong(fmt::format("{} elements are in no piece", left));
 }
 
+/// In place.
+Status check_pieces(const Collective& c) {
+  if (c.kind != CollectiveKind::all_reduce && c.kind != CollectiveKind::broadcast) {
+    return wrong("it can't be of pieces in place: all_reduce and broadcast can")
+        .with_hint("give in_pieces and out_pieces");
+  }
+  const bool has_more = !c.in_pieces.empty() || !c.out_pieces.empty();
+  if (has_more || c.in != nullptr || c.out != nullptr) return wrong("both pieces and a buffer");
+  return check_pieces(c.pieces, c.count);
+}
+
 /// In place, the smaller buffer is the part of the larger one that it is a copy of.
 Status check_memory(const Collective& c, const Place& place) {
   const Elements elements = elements_of(c, place);
-  if ((elements.in > 0 && c.in == nullptr) || (elements.out > 0 && c.out == nullptr)) {
-    return wrong(fmt::format("a null pointer for {} elements",
-                             c.in == nullptr ? elements.in : elements.out));
+  for (const auto& [memory, pieces, count] :
+       {std::tuple(c.in, c.in_pieces, elements.in),
+        std::tuple(static_cast<const void*>(c.out), c.out_pieces, elements.out)}) {
+    if (!pieces.empty() && memory != nullptr) return wrong("both pieces and a buffer");
+    if (!pieces.empty()) {
+      if (Status status = check_pieces(pieces, count); !status.ok()) return status;
+    } else if (count > 0 && memory == nullptr) {
+      return wrong(fmt::format("a null pointer for {} elements", count));
+    }
   }
-  if (elements.in == 0 || elements.out == 0) return {};
+  if (c.in == nullptr || c.out == nullptr || elements.in == 0 || elements.out == 0) return {};
   const std::uint64_t element_bytes = size_of(c.type);
   const auto in = reinterpret_cast<std::uintptr_t>(c.in);
   const auto out = reinterpret_cast<std::uintptr_t>(c.out);
@@ -137,8 +153,10 @@ std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& p
     memory.push_back({static_cast<const std::byte*>(data), bytes, may_receive});
   };
   const Elements elements = elements_of(c, place);
-  add(c.out, elements.out, true);
-  if (c.in != c.out || elements.in > elements.out) add(c.in, elements.in, false);
+  if (c.out != nullptr) add(c.out, elements.out, true);
+  if (c.in != nullptr && (c.in != c.out || elements.in > elements.out)) {
+    add(c.in, elements.in, false);
+  }
   return memory;
 }
 
@@ -153,7 +171,7 @@ Status check(const Collective& c, const Place& place) {
   return c.pieces.empty() ? check_memory(c, place) : check_pieces(c);
 }
 
-Status check(const Options& options) {
+Status check(const OperationOptions& options) {
   if (options.queue != nullptr && options.on_end != nullptr) {
     return wrong("the options have both on_end and a queue").with_hint("give one of them");
   }
@@ -161,6 +179,19 @@ Status check(const Options& options) {
     return below_zero("timeout", *options.timeout);
   if (options.memory < MemoryKind::detect || options.memory > MemoryKind::managed) {
     return wrong(fmt::format("unknown kind of memory: {}", static_cast<int>(options.memory)));
+  }
+  return {};
+}
+
+Status check_ranks(std::span<const int> ranks, const Place& place) {
+  std::vector<bool> is_named(place.size);
+  for (const int each : ranks) {
+    const auto rank = static_cast<std::uint32_t>(each);
+    if (rank >= place.size) {
+      return wrong(fmt::format("rank {} is none of {} ranks", each, place.size));
+    }
+    if (is_named[rank]) return wrong(fmt::format("rank {} is named twice", each));
+    is_named[rank] = true;
   }
   return {};
 }
@@ -218,7 +249,7 @@ Result<reduce::Reduction> make_reduction(const Collective& c, std::uint32_t size
                                   .contributions = static_cast<int>(size),
                                   .factor = c.reduction.factor,
                                   .custom = {c.reduction.custom, c.reduction.context}},
-                                 allowed_instruction_set());
+                                 reduce::allowed_instruction_set());
 }
 
 }  // namespace hocket::comm

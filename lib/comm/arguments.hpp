@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,7 +39,9 @@ struct Place {
 /// Fails with what is wrong and what it should be; says nothing of other ranks.
 [[nodiscard]] Status check(const Collective& collective, const Place& place);
 /// Likewise, of any operation's.
-[[nodiscard]] Status check(const Options& options);
+[[nodiscard]] Status check(const OperationOptions& options);
+/// Each is a rank of that communicator, and none is named twice.
+[[nodiscard]] Status check_ranks(std::span<const int> ranks, const Place& place);
 [[nodiscard]] Status check(const JoinOptions& options);
 
 /// What a collective that passed check() sends from and receives into, where that is much.

@@ -1,12 +1,14 @@
-// Calls the program's on_end functions when operations have ended. It has threads of its own, so
-// these functions may wait and call Hocket.
+// Calls the program's functions when operations have ended. It has threads of its own, so these
+// functions may wait and call Hocket.
 #pragma once
 
-#include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "hocket/collective.hpp"
 #include "hocket/status.hpp"
+
+#include "engine/work.hpp"
 
 namespace hocket::comm {
 
@@ -19,21 +21,29 @@ class Callbacks {
   /// Returns at once. Functions of operations that have ended are still called.
   ~Callbacks();
 
-  /// What the engine calls at the end of an operation, under its lock: it only queues on_end. Empty
-  /// if there is no on_end. The engine must call it once, or drop() must be called.
-  struct Note {
-    void (*function)(void* context, StatusCode status) = nullptr;
-    void* context = nullptr;
+  class Threads;
+
+  /// A function that is to be called, and its place in the queue.
+  struct Call {
+    std::function<void(StatusCode status)> function = {};
+    engine::EndNote former = {};  // which is called first, under the lock under which the work ends
+    std::shared_ptr<Threads> threads = {};
+    StatusCode status = StatusCode::ok;
+    Call* next = nullptr;
   };
   /// Throws if memory or threads run out.
-  [[nodiscard]] Note note_for(const Options& options);
-  static void drop(const Note& note) noexcept;
+  [[nodiscard]] std::unique_ptr<Call> prepare(std::function<void(StatusCode status)> function);
+  /// To be called at the end of a work: it only queues the function. Takes over the call, and must
+  /// be called once, or dropped.
+  [[nodiscard]] static engine::EndNote note_of(std::unique_ptr<Call> call) noexcept;
+  static void drop(engine::EndNote note) noexcept;
 
+  /// For the operation's on_end; empty if there is none. Throws if memory or threads run out.
+  [[nodiscard]] engine::EndNote note_for(const OperationOptions& options);
   /// Calls on_end, if there is one, and logs what it throws.
-  static void call(const Options& options, StatusCode status) noexcept;
+  static void call(const OperationOptions& options, StatusCode status) noexcept;
 
  private:
-  class Threads;
   const std::shared_ptr<Threads> threads_;
 };
 

@@ -1,9 +1,6 @@
 #include "hocket/communicator.hpp"
 
 #include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 #include "base/exception.hpp"
 #include "comm/context.hpp"
@@ -11,26 +8,6 @@
 #include "comm/kinds.hpp"
 
 namespace hocket::inline v0 {
-namespace {
-
-/// The place of a rank among these, which are of so many; -1: it is none of them.
-Result<int> place_among(std::span<const int> ranks, int own_rank, std::size_t size) {
-  int place = -1;
-  std::vector<bool> is_named(size);
-  for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const auto rank = static_cast<std::size_t>(ranks[i]);
-    if (rank >= is_named.size() || is_named[rank]) {
-      return Status(StatusCode::invalid_argument,
-                    fmt::format("subgroup: rank {} is {}", ranks[i],
-                                rank >= size ? "none of this communicator" : "named twice"));
-    }
-    is_named[rank] = true;
-    if (ranks[i] == own_rank) place = static_cast<int>(i);
-  }
-  return place;
-}
-
-}  // namespace
 
 std::string_view name(CollectiveKind kind) noexcept {
   return comm::is_known(kind) ? plan::name(comm::operation_of(kind)) : "unknown";
@@ -49,6 +26,17 @@ int Communicator::rank() const { return static_cast<int>(group_->place().rank); 
 int Communicator::size() const { return static_cast<int>(group_->place().size); }
 
 std::string_view Communicator::transport() const { return group_->context().transport; }
+
+std::string_view Communicator::host(int rank) const {
+  return as_errors([&] { return std::string_view(group_->host_of(rank)); });
+}
+
+int Communicator::local_rank() const { return static_cast<int>(group_->local_place().rank); }
+int Communicator::local_size() const { return static_cast<int>(group_->local_place().size); }
+
+int Communicator::rank_in(const Communicator& other, int rank) const {
+  return as_errors([&] { return group_->rank_in(*other.group_, rank); });
+}
 
 Received Communicator::sendrecv(const Message& sent, const Message& received) {
   Work receiving = start(received);
@@ -72,13 +60,11 @@ Communicator Communicator::split(int color, int key) {
   return Communicator(value_of(group_->split(color, key), "split"));
 }
 
-Communicator Communicator::subgroup(std::span<const int> ranks) {
+Communicator Communicator::group(std::span<const int> ranks, std::string_view name,
+                                 std::optional<std::chrono::nanoseconds> timeout) {
   group_->check_process();
-  const auto among = group_->core().guarded(
-      "subgroup", [&] { return place_among(ranks, rank(), group_->place().size); });
-  if (!among.ok()) throw_error(among.status());
-  const int place = *among;
-  return Communicator(value_of(group_->split(place < 0 ? -1 : 0, place), "subgroup"));
+  return as_errors(
+      [&] { return Communicator(value_of(group_->group(ranks, name, timeout), "group")); });
 }
 
 Communicator Communicator::dup() {

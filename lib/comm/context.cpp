@@ -171,6 +171,17 @@ Status decline(const world::World& world, const Status& why) {
 
 }  // namespace
 
+std::string list_ranks(const Context& context, const Membership& of, std::span<const int> ranks) {
+  constexpr std::size_t named_max = 8;
+  std::string text;
+  for (const int rank : ranks.first(std::min(ranks.size(), named_max))) {
+    const std::uint32_t in_world = of.in_world(static_cast<std::uint32_t>(rank));
+    text +=
+        fmt::format("{}rank {} ({})", text.empty() ? "" : ", ", rank, context.processes[in_world]);
+  }
+  return ranks.size() > named_max ? text + ", …" : text;
+}
+
 Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (Status status = check(options); !status.ok()) return status;
   const auto own_config = process_config().with(options.settings);
@@ -203,9 +214,11 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
   std::vector<std::string> processes;
+  std::vector<std::string> host_names;
   for (const Card& card : *cards) {
     addresses.push_back(card.address);
     processes.push_back(card.process);
+    host_names.push_back(card.host);
   }
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
@@ -227,7 +240,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   }
   auto context = std::make_shared<Context>(
       config, std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
-      std::move(processes), std::move(hosts),
+      std::move(processes), std::move(host_names), std::move(hosts),
       sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   context->stall_warning = config.get(variables::stall_warning);

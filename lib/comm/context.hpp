@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,8 @@
 
 #include "base/config.hpp"
 #include "comm/callbacks.hpp"
+#include "comm/membership.hpp"
+#include "comm/new_group.hpp"
 #include "device/runtime.hpp"
 #include "engine/engine.hpp"
 #include "health/monitor.hpp"
@@ -25,14 +28,16 @@ namespace hocket::comm {
 struct Context {
   Context(Config its_config, world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
           std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
-          std::vector<std::string> its_processes, std::vector<std::uint32_t> its_hosts,
-          sim::Selector its_selector, std::unique_ptr<engine::Engine> its_engine)
+          std::vector<std::string> its_processes, std::vector<std::string> its_host_names,
+          std::vector<std::uint32_t> its_hosts, sim::Selector its_selector,
+          std::unique_ptr<engine::Engine> its_engine)
       : config(std::move(its_config)),
         world(std::move(its_world)),
         recorder(std::move(its_recorder)),
         monitor(std::move(its_monitor)),
         transport(std::move(its_transport)),
         processes(std::move(its_processes)),
+        host_names(std::move(its_host_names)),
         hosts(std::move(its_hosts)),
         selector(std::move(its_selector)),
         engine(std::move(its_engine)) {}
@@ -43,13 +48,19 @@ struct Context {
   std::unique_ptr<health::Monitor> monitor;    // null where there is nobody else
   std::string transport;                       // its name, or several
   std::vector<std::string> processes;          // of all ranks, for people: "pid 7 on node1"
-  std::vector<std::uint32_t> hosts;            // of all ranks, as numbers (card.hpp)
+  std::vector<std::string> host_names;         // of all ranks
+  std::vector<std::uint32_t> hosts;            // the same, as numbers (card.hpp)
   sim::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices
   Duration stall_warning = {};               // HOCKET_STALL_WARNING
+  CallCounter group_calls = {};
   Callbacks callbacks = {};
 };
+
+/// Ranks of a communicator, for an error: "rank 2 (pid 71 on node1), rank 5 (pid 80 on node2)".
+[[nodiscard]] std::string list_ranks(const Context& context, const Membership& of,
+                                     std::span<const int> ranks);
 
 /// Meets the others, and tells them how to reach this rank.
 [[nodiscard]] Result<std::shared_ptr<Context>> make_context(const JoinOptions& options);

@@ -117,16 +117,22 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
   return core_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
     const Place& place = core_.place();
     if (Status status = check(collective, place); !status.ok()) return refused(status);
+    if (!collective.in_pieces.empty() || !collective.out_pieces.empty()) {
+      return refused({StatusCode::unsupported,
+                      "pieces of device memory: only all_reduce and broadcast in place take them"});
+    }
     if (plan::reduces(operation_of(collective.kind))) {
       const auto reduction = make_reduction(collective, place.size);
       if (!reduction.ok()) return refused(reduction.status());
     }
-    if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
+    if (Status status = engine().failure_of(core_.group()); !status.ok()) {
+      return core_.failure_before(name(collective.kind), status);
+    }
     const Deadline deadline = core_.deadline_of(collective.options, monotonic_clock().now());
-    const Options& options = collective.options;
+    const OperationOptions& options = collective.options;
     const bool is_awaited = operation == nullptr && !options.stream;
-    const Callbacks::Note note =
-        is_awaited ? Callbacks::Note() : note_of(*core_.context(), operation, options);
+    const engine::EndNote note =
+        is_awaited ? engine::EndNote() : note_of(*core_.context(), operation, options);
     Collective noting = collective;
     noting.options.on_end = note.function;
     noting.options.on_end_context = note.context;

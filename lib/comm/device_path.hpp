@@ -32,6 +32,9 @@ class DevicePath final : public CollectivePath, private device::HostSide {
     return devices_.wait(*operation.device, deadline);
   }
   bool test(const Operation& operation) override { return devices_.test(*operation.device); }
+  bool call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) override {
+    return devices_.call_at_end(*operation.device, note, former);
+  }
   [[nodiscard]] bool ends_silently() const noexcept override { return true; }  // kernels do
   [[nodiscard]] Status make_wait(Operation& operation, Stream stream) override;
   [[nodiscard]] Status explain(const Operation& operation,

@@ -65,7 +65,7 @@ class Finder {
 
 Result<int> find_device(const device::Runtime& runtime, const Collective& collective) {
   Finder finder(runtime);
-  const Options& options = collective.options;
+  const OperationOptions& options = collective.options;
   if (is_of_device(options.memory)) return finder.current();
   if (options.memory != MemoryKind::detect) {
     if (!options.stream) return -1;
@@ -74,9 +74,11 @@ Result<int> find_device(const device::Runtime& runtime, const Collective& collec
   for (const void* const each : {collective.in, static_cast<const void*>(collective.out)}) {
     if (Status status = finder.look_at(each); !status.ok()) return status;
   }
-  for (const Piece& each : collective.pieces) {
-    if (each.count == 0) continue;
-    if (Status status = finder.look_at(each.data); !status.ok()) return status;
+  for (const auto pieces : {collective.pieces, collective.in_pieces, collective.out_pieces}) {
+    for (const Piece& each : pieces) {
+      if (each.count == 0) continue;
+      if (Status status = finder.look_at(each.data); !status.ok()) return status;
+    }
   }
   return finder.device(options.stream.has_value());
 }

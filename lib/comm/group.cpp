@@ -10,20 +10,60 @@
 #include "comm/arguments.hpp"
 #include "comm/device_path.hpp"
 #include "comm/find_device.hpp"
-#include "comm/roll_call.hpp"
+#include "comm/new_group.hpp"
+#include "world/number.hpp"
+#include "world/roll_call.hpp"
 
 namespace hocket::comm {
 
 Group::Group(std::shared_ptr<Context> context, Membership members, Duration timeout)
-    : core_(std::move(context), std::move(members), timeout), host_path_(core_), mail_(core_) {}
+    : core_(std::move(context), std::move(members), timeout),
+      host_path_(core_),
+      mail_(core_),
+      batch_(*this) {}
 
 Group::~Group() = default;
 
 Status Group::inherited() { return inherited_status("a communicator"); }
 
+Place Group::local_place() const noexcept {
+  const std::span<const std::uint32_t> members = core_.members().members();
+  const auto is_here = [&, hosts = std::span(context().hosts)](std::uint32_t each) {
+    return hosts[each] == hosts[members[place().rank]];
+  };
+  const auto count = [&](std::span<const std::uint32_t> of) {
+    return static_cast<std::uint32_t>(std::ranges::count_if(of, is_here));
+  };
+  return {.rank = count(members.first(place().rank)), .size = count(members)};
+}
+
+namespace {
+
+std::uint32_t in_world(const Membership& members, int rank) {
+  const int ranks[] = {rank};
+  Status status = check_ranks(ranks, members.place());
+  if (!status.ok()) throw_error(std::move(status));
+  return members.in_world(static_cast<std::uint32_t>(rank));
+}
+
+}  // namespace
+
+const std::string& Group::host_of(int rank) const {
+  return context().host_names[in_world(core_.members(), rank)];
+}
+
+int Group::rank_in(const Group& other, int rank) const {
+  if (core_.context() != other.core_.context()) {
+    throw_error(Status(StatusCode::invalid_argument,
+                       "rank_in: the communicators belong to different worlds"));
+  }
+  const auto found = other.core_.members().rank_of(in_world(core_.members(), rank));
+  return found ? static_cast<int>(*found) : -1;
+}
+
 Result<Route> Group::route_of(const Collective& collective) {
   const device::Runtime* const runtime = context().runtime;
-  const Options& options = collective.options;
+  const OperationOptions& options = collective.options;
   const bool is_for_device = options.stream || is_of_device(options.memory);
   if (runtime == nullptr && !is_for_device) return Route{.path = host_path_};
   return core_.guarded(collective.kind, [&]() -> Result<Route> {
@@ -39,9 +79,12 @@ Result<Route> Group::route_of(const Collective& collective) {
     const auto device = find_device(*runtime, collective);
     if (!device.ok()) return refused(device.status());
     if (*device < 0) return Route{.path = host_path_};
+    const auto lock = core_.lock();
     if (device_path_ == nullptr) {  // which costs lanes and memory
       if (Status status = check(collective, place()); !status.ok()) return refused(status);
-      if (Status status = engine().failure_of(core_.group()); !status.ok()) return refused(status);
+      if (Status status = engine().failure_of(core_.group()); !status.ok()) {
+        return core_.failure_before(name(collective.kind), status);
+      }
     }
     return Route{.path = device_path(), .device = *device};
   });
@@ -59,7 +102,7 @@ Status Group::run(const Collective& collective) {
 
 Status Group::monitored_barrier(std::optional<Duration> timeout) {
   constexpr std::string_view name = "monitored_barrier";
-  if (Status status = comm::check(Options{.timeout = timeout}); !status.ok()) {
+  if (Status status = comm::check(OperationOptions{.timeout = timeout}); !status.ok()) {
     return std::move(status).with_operation(std::string(name));
   }
   const std::uint64_t number = ++monitored_barriers_;
@@ -76,25 +119,18 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
 }
 
 Status Group::meet(std::uint64_t number, Duration timeout) {
-  const Membership& members = core_.members();
-  const auto name_of = [&](int rank) {
-    return fmt::format("rank {} ({})", rank,
-                       context().processes[members.in_world(static_cast<std::uint32_t>(rank))]);
-  };
-  const auto list = [&](std::span<const int> ranks) {
-    constexpr std::size_t named_max = 8;
-    std::string text;
-    for (const int rank : ranks.first(std::min(ranks.size(), named_max))) {
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(rank));
-    }
-    return ranks.size() > named_max ? text + ", …" : text;
-  };
-  return call_roll({.store = *context().world.store,
-                    .keys = fmt::format("roll/{:x}/{}/", core_.members().record_id(), number),
-                    .place = place(),
-                    .timeout = timeout,
-                    .list = list,
-                    .loss = [&] { return engine().failure_of(core_.group()); }});
+  return world::call_roll({.store = *context().world.store,
+                           .keys = fmt::format("roll/{:x}/{:x}/{}/", core_.members().id(),
+                                               core_.members().in_world(0), number),
+                           .rank = place().rank,
+                           .size = place().size,
+                           .timeout = timeout,
+                           .list =
+                               [&](std::span<const int> ranks) {
+                                 return list_ranks(context(), core_.members(), ranks);
+                               },
+                           .loss = [&] { return engine().failure_of(core_.group()); }})
+      .status();
 }
 
 Result<std::shared_ptr<Group>> Group::split(int color, int key) {
@@ -115,6 +151,8 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
     ours.id = id.ok() ? *id : -1;
   }
   std::vector<Wish> wishes(place().size);
+  std::vector<std::uint32_t> chosen;  // ranks of this communicator
+  chosen.reserve(place().size);       // now, because others wait for this rank from then on
   Status status = host_path_.run({.kind = CollectiveKind::all_gather,
                                   .in = &ours,
                                   .out = wishes.data(),
@@ -129,29 +167,50 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
     if (!status.ok()) return status;
     return std::shared_ptr<Group>();
   }
-  const auto make_part = [&]() -> Result<std::shared_ptr<Group>> {
-    std::vector<std::uint32_t> chosen;  // ranks of this communicator
-    for (std::uint32_t i = 0; i < place().size; ++i) {
-      if (wishes[i].color == color) chosen.push_back(i);
-    }
-    std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
-    const auto own =
-        static_cast<std::uint32_t>(std::ranges::find(chosen, place().rank) - chosen.begin());
-    auto part = make_group(core_.context(), core_.members().part(id, chosen, own), core_.timeout());
-    if (Status failure = split_devices(color, key, part.get()); !failure.ok()) return failure;
-    return part;
-  };
+  for (std::uint32_t i = 0; i < place().size; ++i) {
+    if (wishes[i].color == color) chosen.push_back(i);
+  }
+  std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
+  auto part = make_part(id, chosen);
+  if (Status failure = split_devices(color, key, part.get()); !failure.ok()) return failure;
+  return part;
+}
+
+std::shared_ptr<Group> Group::make_part(std::uint64_t id, std::span<const std::uint32_t> ranks) {
   try {
-    return make_part();
+    return make_group(core_.context(), core_.members().part(id, ranks), core_.timeout());
   } catch (...) {
     engine().close_lanes(Membership::lanes_of(id));  // the others may wait for this rank there
     throw;
   }
 }
 
+Result<std::shared_ptr<Group>> Group::group(std::span<const int> ranks, std::string_view name,
+                                            std::optional<Duration> timeout) {
+  constexpr std::string_view operation = "group";
+  Status status = comm::check(OperationOptions{.timeout = timeout});
+  if (status.ok()) status = world::check_name(name, "communicator");
+  if (status.ok()) status = check_ranks(ranks, place());
+  if (!status.ok()) return std::move(status).with_operation(std::string(operation));
+  const std::vector<std::uint32_t> members(ranks.begin(), ranks.end());
+  if (std::ranges::find(members, place().rank) == members.end()) return std::shared_ptr<Group>();
+  const auto id = number_new_group({.context = *core_.context(),
+                                    .parent = core_.members(),
+                                    .ranks = members,
+                                    .name = name,
+                                    .timeout = timeout.value_or(core_.timeout())});
+  if (id.ok()) return make_part(*id, members);
+  return core_.failure(id.status(), [&] { return std::pair(operation, operation); });
+}
+
 Status Group::split_devices(int color, int key, Group* child) {
-  if (device_path_ == nullptr) return {};
-  return device_path_->split(color, key, child == nullptr ? nullptr : &child->device_path());
+  DevicePath* own = nullptr;
+  {
+    const auto lock = core_.lock();
+    own = device_path_.get();
+  }
+  if (own == nullptr) return {};
+  return own->split(color, key, child == nullptr ? nullptr : &child->device_path());
 }
 
 }  // namespace hocket::comm

@@ -1,9 +1,12 @@
 // The inside of a communicator: its membership, and the paths that run its operations.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "comm/batch.hpp"
 #include "comm/context.hpp"
 #include "comm/group_core.hpp"
 #include "comm/host_path.hpp"
@@ -28,9 +32,8 @@ struct Route {
   int device = -1;  // on which its memory is; -1: it is the host's
 };
 
-/// One thread at a time may call it, except where a function says otherwise. Make it with
-/// make_group(). Only the constructor and check_process() throw; if memory or threads run out, the
-/// communicator fails.
+/// Any thread may call it. Make it with make_group(). Only the constructor and those that say so
+/// throw; if memory or threads run out, the communicator fails.
 class Group {
  public:
   Group(std::shared_ptr<Context> context, Membership members, Duration timeout);
@@ -51,6 +54,14 @@ class Group {
   [[nodiscard]] engine::Engine& engine() const noexcept { return core_.engine(); }
   [[nodiscard]] GroupCore& core() noexcept { return core_; }
   [[nodiscard]] Mail& mail() noexcept { return mail_; }
+  [[nodiscard]] Batch& batch() noexcept { return batch_; }
+
+  /// The ranks of this communicator on this host, and which of them this one is.
+  [[nodiscard]] Place local_place() const noexcept;
+  // These throw InvalidArgument for a rank that there is not.
+  [[nodiscard]] const std::string& host_of(int rank) const;
+  /// -1 if it is no rank of the other, which must be of the same world.
+  [[nodiscard]] int rank_in(const Group& other, int rank) const;
 
   /// Chooses the path of a collective. Fails if its memory and its stream do not belong together.
   [[nodiscard]] Result<Route> route_of(const Collective& collective);
@@ -59,24 +70,30 @@ class Group {
   /// Meets in the store. If a rank does not come, only this call fails, not the communicator.
   [[nodiscard]] Status monitored_barrier(std::optional<Duration> timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> split(int color, int key);
+  /// If it fails, this communicator does not. Throws std::bad_alloc if memory runs out.
+  [[nodiscard]] Result<std::shared_ptr<Group>> group(std::span<const int> ranks,
+                                                     std::string_view name,
+                                                     std::optional<Duration> timeout);
 
-  /// Any thread may call it, also while other threads use this object.
   void abort(std::string_view reason) noexcept { core_.abort(reason); }
-  /// Any thread may call it.
   [[nodiscard]] OperationPool& operation_pool() noexcept { return operation_pool_; }
 
  private:
+  /// With the core's lock.
   [[nodiscard]] DevicePath& device_path();
   [[nodiscard]] Status meet(std::uint64_t number, Duration timeout);
   [[nodiscard]] Result<std::shared_ptr<Group>> divide(int color, int key);
+  [[nodiscard]] std::shared_ptr<Group> make_part(std::uint64_t id,
+                                                 std::span<const std::uint32_t> ranks);
   [[nodiscard]] Status split_devices(int color, int key, Group* child);
 
   const Origin origin_;
   GroupCore core_;
   HostPath host_path_;
   Mail mail_;
+  Batch batch_;
   std::unique_ptr<DevicePath> device_path_;  // from the first operation on device memory on
-  std::uint64_t monitored_barriers_ = 0;     // begun
+  std::atomic<std::uint64_t> monitored_barriers_ = 0;  // begun
   OperationPool operation_pool_;
 };
 

@@ -63,6 +63,11 @@ Status GroupCore::failure(const Status& why, std::string_view what,
       .caused_by(why);
 }
 
+Status GroupCore::failure_before(std::string_view operation, const Status& why) const noexcept {
+  return failure(cause_of(why), [&] { return std::pair(operation, operation); })
+      .with_step(-1);  // that of the cause is of another operation
+}
+
 Result<ChannelId> GroupCore::open(const engine::Port& port) {
   const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | port.lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
@@ -85,6 +90,7 @@ Status GroupCore::open_mail(std::uint32_t peer) {
 Status GroupCore::open_watch() {
   constexpr std::uint32_t few = 64;
   return guarded("watch", [&]() -> Status {
+    const auto held = lock();
     for (std::uint32_t distance = 1; distance < place().size;) {
       for (const std::uint32_t each : {distance, place().size - distance}) {
         Status status = open_mail((place().rank + each) % place().size);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -23,8 +24,8 @@
 
 namespace hocket::comm {
 
-/// One thread at a time may call it, except where a function says otherwise. The constructor,
-/// open() and open_mail() throw std::bad_alloc if memory runs out; other functions do not throw.
+/// Any thread may call it. The constructor, open() and open_mail() throw std::bad_alloc if memory
+/// runs out; other functions do not throw.
 class GroupCore final : private engine::GroupObserver {
  public:
   /// `timeout` is for operations that set none.
@@ -40,7 +41,7 @@ class GroupCore final : private engine::GroupObserver {
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
   [[nodiscard]] engine::Group& group() noexcept { return group_; }
   [[nodiscard]] Duration timeout() const noexcept { return timeout_; }
-  [[nodiscard]] Deadline deadline_of(const Options& options, Instant now) const {
+  [[nodiscard]] Deadline deadline_of(const OperationOptions& options, Instant now) const {
     return Deadline::after(now, options.timeout.value_or(timeout_));
   }
 
@@ -56,6 +57,11 @@ class GroupCore final : private engine::GroupObserver {
     }
   }
 
+  /// To be held while an operation begins: then it is numbered, and given to the engine, before or
+  /// behind those of other threads, and not in the midst of them.
+  [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
+
+  // With the lock.
   /// Returns the channel of a port, and opens it at the first call.
   [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
@@ -83,7 +89,9 @@ class GroupCore final : private engine::GroupObserver {
     }
   }
 
-  /// Any thread may call it, also while other threads use this object.
+  /// The same for an operation that could not begin, because the communicator had failed.
+  [[nodiscard]] Status failure_before(std::string_view operation, const Status& why) const noexcept;
+
   void abort(std::string_view reason) noexcept;
 
  private:
@@ -104,6 +112,7 @@ class GroupCore final : private engine::GroupObserver {
   const Duration timeout_;
   std::uint64_t warned_of_ = 0;               // the operation whose stall was reported
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
+  std::mutex mutex_;
   engine::Group group_;
   std::unique_ptr<health::WatchedGroup> watched_;          // of the monitor, if there is one
   std::unordered_map<std::uint64_t, ChannelId> channels_;  // by peer and lane

@@ -1,5 +1,6 @@
 #include "comm/host_path.hpp"
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,46 @@ std::uint32_t ranks_per_host(const Context& context, const Membership& members) 
   return comm::ranks_per_host(hosts);
 }
 
+/// Where they begin, if each lies behind the one before it; else null.
+std::byte* in_a_row(std::span<const Piece> pieces, std::uint64_t element_bytes) noexcept {
+  auto* const first = static_cast<std::byte*>(pieces.front().data);
+  std::byte* next = first;
+  for (const Piece& each : pieces) {
+    if (each.data != next) return nullptr;
+    next += each.count * element_bytes;
+  }
+  return first;
+}
+
+/// Those that lie in a row are as good as a buffer.
+void take_pieces(const Collective& collective, engine::Task& task) noexcept {
+  const bool is_in_place = !collective.pieces.empty();
+  const std::uint64_t element_bytes = size_of(collective.type);
+  const auto in = is_in_place ? collective.pieces : collective.in_pieces;
+  const auto out = is_in_place ? collective.pieces : collective.out_pieces;
+  if (!in.empty()) {
+    task.in = in_a_row(in, element_bytes);
+    if (task.in == nullptr) task.in_pieces = in;
+  }
+  if (!out.empty()) {
+    task.out = in_a_row(out, element_bytes);
+    if (task.out == nullptr) task.out_pieces = out;
+  }
+  task.has_pieces_in_place = is_in_place && !task.in_pieces.empty();
+}
+
+/// Copies the lists into the operation, whose memory is used again and again.
+void keep_pieces(engine::Task& task, Operation& operation) {
+  operation.in_pieces.assign(task.in_pieces.begin(), task.in_pieces.end());
+  task.in_pieces = operation.in_pieces;
+  if (task.has_pieces_in_place) {
+    task.out_pieces = task.in_pieces;
+  } else {
+    operation.out_pieces.assign(task.out_pieces.begin(), task.out_pieces.end());
+    task.out_pieces = operation.out_pieces;
+  }
+}
+
 /// Registers the buffers for as long as it lives.
 class PreparedOnHost final : public PreparedCollective {
  public:
@@ -36,7 +77,7 @@ class PreparedOnHost final : public PreparedCollective {
   }
 
   [[nodiscard]] Status set_up(const Place& place) {
-    if (Status status = path_.set_up(collective(), call_); !status.ok()) return status;
+    if (Status status = path_.prepare(collective(), call_); !status.ok()) return status;
     memory_ = lasting_memory(collective(), place);
     for (const RegisteredMemory& each : memory_) engine_.register_memory(each);
     return {};
@@ -74,17 +115,21 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   const Place& place = core_.place();
   if (Status status = check(collective, place); !status.ok()) return refused(status);
   auto plan = planner_.find(collective);
-  if (!plan.ok()) return refused(core_.cause_of(plan.status()));
+  if (!plan.ok()) {
+    const bool is_refusal = plan.status().code() == StatusCode::unsupported;
+    return is_refusal ? refused(plan.status())
+                      : core_.failure_before(name(collective.kind), plan.status());
+  }
   call.plan = std::move(*plan);
   const bool is_barrier = collective.kind == CollectiveKind::barrier;
   call.task = {
       .binding = call.plan->binding.get(),
       .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
-      .pieces = collective.pieces,
       .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
       .group = &core_.group(),
   };
+  take_pieces(collective, call.task);
   if (!is_barrier && !plan::reduces(call.plan->signature.operation)) return {};
   auto reduction = is_barrier
                        ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
@@ -102,17 +147,38 @@ void HostPath::number(HostCall& call, engine::Work& work) {
   call.task.work = &work;
 }
 
+Status HostPath::prepare(const Collective& collective, HostCall& call) {
+  const auto lock = core_.lock();
+  return set_up(collective, call);
+}
+
+void HostPath::begin(const Collective& collective, HostCall& call, engine::Work& work) {
+  number(call, work);
+  call.task.deadline = core_.deadline_of(collective.options, call.task.begun);
+  core_.engine().start(call.task);
+}
+
 Status HostPath::run(const Collective& collective, int /*device*/) {
   HostCall call;
-  if (Status status = set_up(collective, call); !status.ok()) return status;
-  return run(collective, call);
+  engine::Work work;
+  {
+    const auto lock = core_.lock();
+    if (Status status = set_up(collective, call); !status.ok()) return status;
+    begin(collective, call, work);
+  }
+  return finish(collective, call, work);
 }
 
 Status HostPath::run(const Collective& collective, HostCall& call) {
   engine::Work work;
-  number(call, work);
-  call.task.deadline = core_.deadline_of(collective.options, call.task.begun);
-  core_.engine().start(call.task);
+  {
+    const auto lock = core_.lock();
+    begin(collective, call, work);
+  }
+  return finish(collective, call, work);
+}
+
+Status HostPath::finish(const Collective& collective, HostCall& call, engine::Work& work) {
   core_.engine().wait(work);
   call.task.work = nullptr;  // it ends with this call
   Callbacks::call(collective.options, work.status().code());
@@ -121,26 +187,32 @@ Status HostPath::run(const Collective& collective, HostCall& call) {
 
 Status HostPath::start(const Collective& collective, int /*device*/, Operation& operation) {
   HostCall call;
+  const auto lock = core_.lock();
   if (Status status = set_up(collective, call); !status.ok()) return status;
-  start(collective, call, operation);
+  begin_in_background(collective, call, operation);
   return {};
 }
 
 void HostPath::start(const Collective& collective, const HostCall& call, Operation& operation) {
-  operation.pieces.assign(collective.pieces.begin(), collective.pieces.end());
+  const auto lock = core_.lock();
+  begin_in_background(collective, call, operation);
+}
+
+void HostPath::begin_in_background(const Collective& collective, const HostCall& call,
+                                   Operation& operation) {
   operation.call = call;
   operation.work = &operation.own_work;
-  const Callbacks::Note note = note_of(*core_.context(), &operation, collective.options);
-  operation.own_work.call_at_end(note.function, note.context);
+  operation.own_work.call_at_end(note_of(*core_.context(), &operation, collective.options));
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;
   task.deadline = core_.deadline_of(collective.options, task.begun);
-  task.pieces = operation.pieces;
+  keep_pieces(task, operation);
   core_.engine().start_in_background(task);
 }
 
 Status HostPath::begin(const Collective& collective, HostCall& call, engine::Work& work,
                        Deadline deadline) {
+  const auto lock = core_.lock();
   if (Status status = set_up(collective, call); !status.ok()) return status;
   number(call, work);
   call.task.deadline = deadline;

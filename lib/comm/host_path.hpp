@@ -31,10 +31,10 @@ class HostPath final : public CollectivePath {
   }
   void let_go(Operation& operation) noexcept override { operation.call = {}; }
 
-  // The steps of run() and start(), for prepared collectives and for staging.
-  /// Fills `call`, except for the work and the deadline. Fails if an argument is wrong or there is
-  /// no plan. Device memory must have been registered with the transport.
-  [[nodiscard]] Status set_up(const Collective& collective, HostCall& call);
+  /// Fills `call`, except for the work and the deadline, so that the two functions below can run
+  /// the collective any number of times. Fails if an argument is wrong or there is no plan. Device
+  /// memory must have been registered with the transport.
+  [[nodiscard]] Status prepare(const Collective& collective, HostCall& call);
   [[nodiscard]] Status run(const Collective& collective, HostCall& call);
   /// Throws std::bad_alloc if memory runs out; then nothing has begun.
   void start(const Collective& collective, const HostCall& call, Operation& operation);
@@ -43,8 +43,15 @@ class HostPath final : public CollectivePath {
                              Deadline deadline);
 
  private:
+  // With the core's lock.
+  [[nodiscard]] Status set_up(const Collective& collective, HostCall& call);
   [[nodiscard]] Status plan(const Collective& collective, HostCall& call);
   void number(HostCall& call, engine::Work& work);
+  void begin(const Collective& collective, HostCall& call, engine::Work& work);
+  void begin_in_background(const Collective& collective, const HostCall& call,
+                           Operation& operation);
+
+  [[nodiscard]] Status finish(const Collective& collective, HostCall& call, engine::Work& work);
   [[nodiscard]] Status explain(const HostCall& call, const Status& why) const noexcept;
 
   GroupCore& core_;

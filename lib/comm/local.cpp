@@ -6,7 +6,7 @@
 #include "hocket/hocket.hpp"
 
 #include "base/log.hpp"
-#include "comm/instructions.hpp"
+#include "reduce/instructions.hpp"
 #include "reduce/reduction.hpp"
 
 namespace hocket::inline v0 {
@@ -27,7 +27,7 @@ void set_log_sink(hocket_log_sink sink, void* context) noexcept { log::set_sink(
 void reduce_local(void* out, const void* a, const void* b, std::size_t count, DataType type,
                   ReduceOp op) {
   const auto reduction =
-      reduce::Reduction::make({.type = type, .op = op}, comm::allowed_instruction_set());
+      reduce::Reduction::make({.type = type, .op = op}, reduce::allowed_instruction_set());
   const bool is_custom = op == ReduceOp::custom;  // which fails for want of a function
   if (!reduction.ok() && !is_custom) throw_error(reduction.status().with_operation("reduce_local"));
   if (is_custom || op == ReduceOp::average || op == ReduceOp::premul_sum) {

@@ -14,19 +14,17 @@ namespace {
 std::string describe(const Message& message) {
   const std::string peer = message.peer == any_rank ? "any rank" : std::to_string(message.peer);
   const std::string tag = message.tag == any_tag ? "any tag" : fmt::format("tag {}", message.tag);
-  return fmt::format("{} {} with {}", message.is_sent ? "send to" : "recv from", peer, tag);
+  return fmt::format("{} {} with {}", is_send(message) ? "send to" : "recv from", peer, tag);
 }
 
 }  // namespace
 
 std::string describe(const engine::Parcel& parcel) {
   return describe(
-      Message{.is_sent = parcel.sends,
+      Message{.kind = parcel.sends ? MessageKind::send : MessageKind::recv,
               .peer = parcel.peer == engine::any_rank ? any_rank : static_cast<int>(parcel.peer),
               .tag = parcel.tag == engine::any_tag ? any_tag : static_cast<int>(parcel.tag)});
 }
-
-namespace {
 
 Status check(const Message& message, const Place& place) {
   const auto wrong = [&](std::string what) {
@@ -40,28 +38,26 @@ Status check(const Message& message, const Place& place) {
   if (message.count > 0 && message.data == nullptr) {
     return wrong(fmt::format("a null pointer for {} elements", message.count));
   }
-  const bool may_be_any = !message.is_sent;
+  const bool may_be_any = !is_send(message);
   if ((message.peer != any_rank || !may_be_any) &&
       static_cast<std::uint32_t>(message.peer) >= place.size) {
     return wrong(fmt::format("rank {} is none of {} ranks", message.peer, place.size));
   }
   if (message.tag < 0 && !(message.tag == any_tag && may_be_any)) return wrong("a tag below zero");
-  const Options& options = message.options;
+  const OperationOptions& options = message.options;
   if (Status status = comm::check(options); !status.ok()) {
     return std::move(status).with_operation(describe(message));
   }
   if (is_of_device(options.memory)) return wrong("messages take memory of the host only");
   if (options.stream) return wrong("messages take memory of the host only, and no stream");
-  if (message.fails_alone && message.is_sent) {
+  if (message.fails_alone && is_send(message)) {
     return wrong("a send can't fail alone, because its receiver may have got word of it");
   }
   return {};
 }
 
-}  // namespace
-
 Result<engine::Parcel> Mail::parcel_of(const Message& message) {
-  return core_.guarded(message.is_sent ? "send" : "recv", [&] { return make_parcel(message); });
+  return core_.guarded(is_send(message) ? "send" : "recv", [&] { return make_parcel(message); });
 }
 
 Result<engine::Parcel> Mail::make_parcel(const Message& message) {
@@ -70,13 +66,11 @@ Result<engine::Parcel> Mail::make_parcel(const Message& message) {
   const auto peer = static_cast<std::uint32_t>(message.peer);
   for (std::uint32_t each = 0; each < core_.place().size; ++each) {
     if (!is_any && each != peer) continue;
-    if (Status status = core_.open_mail(each); !status.ok()) {
-      return std::move(status).with_operation(describe(message));
-    }
+    if (Status status = core_.open_mail(each); !status.ok()) return explain(message, status);
   }
   const Instant now = monotonic_clock().now();
   return engine::Parcel{
-      .sends = message.is_sent,
+      .sends = is_send(message),
       .peer = is_any ? engine::any_rank : peer,
       .tag = message.tag == any_tag ? engine::any_tag : static_cast<std::uint32_t>(message.tag),
       .type = message.type,
@@ -88,13 +82,16 @@ Result<engine::Parcel> Mail::make_parcel(const Message& message) {
 }
 
 Result<Received> Mail::run(const Message& message) {
-  auto parcel = parcel_of(message);
-  if (!parcel.ok()) return parcel.status();
   engine::Work work;
   engine::Received received;
-  parcel->work = &work;
-  parcel->received = &received;
-  core_.engine().start(core_.group(), *parcel);
+  {
+    const auto lock = core_.lock();
+    auto parcel = parcel_of(message);
+    if (!parcel.ok()) return parcel.status();
+    parcel->work = &work;
+    parcel->received = &received;
+    core_.engine().start(core_.group(), *parcel);
+  }
   core_.engine().wait(work);
   Callbacks::call(message.options, work.status().code());
   if (!work.status().ok()) return explain(message, work.status());
@@ -102,11 +99,11 @@ Result<Received> Mail::run(const Message& message) {
 }
 
 Status Mail::start(const Message& message, Operation& operation) {
+  const auto lock = core_.lock();
   auto parcel = parcel_of(message);
   if (!parcel.ok()) return parcel.status();
   operation.work = parcel->work = &operation.own_work;
-  const Callbacks::Note note = note_of(*core_.context(), &operation, message.options);
-  operation.own_work.call_at_end(note.function, note.context);
+  operation.own_work.call_at_end(note_of(*core_.context(), &operation, message.options));
   operation.message = message;
   parcel->received = &operation.received;
   core_.engine().start_in_background(core_.group(), *parcel);
@@ -114,7 +111,7 @@ Status Mail::start(const Message& message, Operation& operation) {
 }
 
 Received received_of(const Message& message, const engine::Received& received) noexcept {
-  if (message.is_sent) return {message.peer, message.tag, message.count};
+  if (is_send(message)) return {message.peer, message.tag, message.count};
   return {static_cast<int>(received.peer), static_cast<int>(received.tag),
           received.bytes / size_of(message.type)};
 }

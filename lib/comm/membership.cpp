@@ -14,12 +14,12 @@ Membership Membership::of_world(std::uint32_t rank, std::uint32_t size) {
   return {0, std::move(members), rank};
 }
 
-Membership Membership::part(std::uint64_t id, const std::vector<std::uint32_t>& ranks,
-                            std::uint32_t rank) const {
+Membership Membership::part(std::uint64_t id, std::span<const std::uint32_t> ranks) const {
   std::vector<std::uint32_t> members;
   members.reserve(ranks.size());
   for (const std::uint32_t each : ranks) members.push_back(members_[each]);
-  return {id, std::move(members), rank};
+  const auto own = std::ranges::find(ranks, place_.rank);
+  return {id, std::move(members), static_cast<std::uint32_t>(own - ranks.begin())};
 }
 
 Membership Membership::twin() const { return {id_ | twin_bit, members_, place_.rank}; }

@@ -17,10 +17,9 @@ class Membership {
  public:
   /// Of all ranks of a world, in their order.
   [[nodiscard]] static Membership of_world(std::uint32_t rank, std::uint32_t size);
-  /// Of some of these ranks, in this order; `rank` is this process's among them. No two
-  /// communicators that share a process have one id.
-  [[nodiscard]] Membership part(std::uint64_t id, const std::vector<std::uint32_t>& ranks,
-                                std::uint32_t rank) const;
+  /// Of some of these ranks, in this order, this process's among them. No two communicators that
+  /// share a process have one id.
+  [[nodiscard]] Membership part(std::uint64_t id, std::span<const std::uint32_t> ranks) const;
   /// The same ranks once more: the communicator by which one on device memory moves what it stages.
   [[nodiscard]] Membership twin() const;
 

@@ -34,7 +34,7 @@ struct Operation {
   std::shared_ptr<Group> group = {};
   Path* path = nullptr;                // of the group, which runs it
   const engine::Work* work = nullptr;  // what became of it: our own, or the device's
-  std::atomic<int> holders = 0;        // the Work, and the queue that it reports to
+  std::atomic<int> holders = 0;        // the Work, its queue, and functions to be called at its end
 
   // If it reports to a queue.
   Reports* reports = nullptr;
@@ -45,11 +45,17 @@ struct Operation {
   // The path uses these until let_go().
   engine::Work own_work = {};
   HostCall call = {};
-  std::vector<Piece> pieces = {};  // the caller's may be gone before it is over
+  std::vector<Piece> in_pieces = {};  // the caller's lists may be gone before it is over
+  std::vector<Piece> out_pieces = {};
   std::optional<Message> message = {};
   engine::Received received = {};
   device::Operation* device = nullptr;
   bool is_ordered = false;  // a stream waits for it, so ~Work need not
+
+  // Of many as one (batch.hpp).
+  std::vector<std::unique_ptr<Operation>> parts = {};
+  std::atomic<int> parts_left = 0;  // to end, and one until all have been started
+  Status start_failure = {};        // of the first that could not begin
 };
 
 /// Keeps operations that have ended for reuse, so that starting one needs no memory. Any thread may

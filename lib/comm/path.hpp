@@ -2,6 +2,7 @@
 // on device memory (DevicePath) and messages (Mail). Work and Group treat all three alike.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,6 +30,10 @@ class Path {
   }
   /// Makes progress once, without waiting. Returns whether the operation has ended.
   virtual bool test(const Operation& operation) { return engine_.test(*operation.work); }
+  /// As Engine::call_at_end, of the operation's work.
+  virtual bool call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) {
+    return engine_.call_at_end(operation.own_work, note, former);
+  }
   /// Whether operations can end without notice to the engine, so that wait_any() must poll them.
   [[nodiscard]] virtual bool ends_silently() const noexcept { return false; }
   /// Makes later work in the stream wait for the operation. Does not block.
@@ -46,6 +51,10 @@ class Path {
 
 /// Returns how the operation ended, with its cause; it must have ended.
 [[nodiscard]] Status status_of(const Operation& operation);
+
+/// Calls the function when the operation has ended, on a thread where it may wait (callbacks.hpp),
+/// also if it has ended by now. Throws if memory or threads run out.
+void call_at_end(Operation& operation, std::function<void(const Status& status)> function);
 
 /// Ends one hold of an operation. The last one returns it to its pool; it must have ended then, or
 /// a stream must wait for it. This may destroy the group.
@@ -71,6 +80,8 @@ class PreparedCollective {
   const std::shared_ptr<Group> group_;
   Path& path_;
   const std::vector<Piece> pieces_;
+  const std::vector<Piece> in_pieces_;
+  const std::vector<Piece> out_pieces_;
   const std::vector<std::size_t> counts_;
   const std::vector<std::size_t> counts_from_;
   Collective collective_;  // refers to the copies above

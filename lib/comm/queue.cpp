@@ -34,7 +34,7 @@ std::optional<Completion> CompletionQueue::next(std::optional<std::chrono::nanos
     if (operation == nullptr) return std::nullopt;
     Completion completion = {.tag = operation->tag, .status = comm::status_of(*operation)};
     const std::optional<Message>& message = operation->message;
-    if (message && !message->is_sent && completion.status.ok()) {
+    if (message && message->kind == MessageKind::recv && completion.status.ok()) {
       completion.received = comm::received_of(*message, operation->received);
     }
     comm::let_go(operation);

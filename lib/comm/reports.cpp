@@ -154,7 +154,7 @@ bool Reports::expects_any() {
   return expected_ > 0;
 }
 
-Callbacks::Note note_of(Context& context, Operation* operation, const Options& options) {
+engine::EndNote note_of(Context& context, Operation* operation, const OperationOptions& options) {
   if (options.queue != nullptr) return {.function = Reports::note, .context = operation};
   return context.callbacks.note_for(options);
 }

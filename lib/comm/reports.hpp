@@ -77,7 +77,7 @@ class Reports {
 
 /// Returns what the engine calls at the end of an operation in the background: for its queue, or
 /// for its on_end. Without an operation there is no queue. Throws if memory or threads run out.
-[[nodiscard]] Callbacks::Note note_of(Context& context, Operation* operation,
-                                      const Options& options);
+[[nodiscard]] engine::EndNote note_of(Context& context, Operation* operation,
+                                      const OperationOptions& options);
 
 }  // namespace hocket::comm

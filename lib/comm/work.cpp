@@ -1,6 +1,7 @@
 // Operations of a communicator: at once, in the background, and prepared ones.
-#include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -25,7 +26,7 @@ bool wait_for_end(const comm::Operation& operation, Deadline deadline = {}) {
 /// Starts an operation by begin(). Throws if that fails; then nothing is in flight.
 template <class Name, class Begin>
 Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, const Name& name,
-                const Options& options, const Begin& begin) {
+                const OperationOptions& options, const Begin& begin) {
   std::unique_ptr<comm::Operation> operation;
   comm::Reports* const reports =
       options.queue == nullptr ? nullptr : &comm::Reports::of(*options.queue);
@@ -54,8 +55,43 @@ Work begin_work(const std::shared_ptr<comm::Group>& group, comm::Path& path, con
   return Work(std::move(operation));
 }
 
+/// Returns the first of so many operations that is over; null is over already.
+template <class OperationAt>
+std::size_t wait_for_any(std::size_t count, const OperationAt& operation_at) {
+  if (count == 0) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
+  thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
+  as_errors([&] { waiting.reserve(count); });
+  while (true) {
+    waiting.clear();
+    bool is_silent = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      comm::Operation* const operation = operation_at(i);
+      if (operation == nullptr) return i;
+      operation->group->check_process();
+      if (operation->path->test(*operation)) return i;
+      waiting.push_back(operation->work);
+      is_silent = is_silent || operation->path->ends_silently();
+    }
+    const Deadline look = is_silent ? Deadline::after(monotonic_clock(), silent_look) : Deadline();
+    operation_at(0)->group->engine().wait_any(waiting, look);
+  }
+}
+
+template <class OperationAt>
+void wait_for_all(std::size_t count, const OperationAt& operation_at) {
+  Status failure;
+  for (std::size_t i = 0; i < count; ++i) {
+    const comm::Operation* const operation = operation_at(i);
+    if (operation == nullptr) continue;
+    operation->group->check_process();
+    wait_for_end(*operation);
+    if (failure.ok()) failure = comm::status_of(*operation);
+  }
+  if (!failure.ok()) throw_error(std::move(failure));
+}
+
 /// Blocking calls report the end by returning.
-void refuse_queue(const Options& options) {
+void refuse_queue(const OperationOptions& options) {
   if (options.queue == nullptr) return;
   throw_error(Status(StatusCode::invalid_argument, "run: only what is started reports to a queue")
                   .with_hint("start it, or leave out the queue"));
@@ -69,7 +105,8 @@ Work::Work(std::unique_ptr<comm::Operation> operation) noexcept
 Work::Work(Work&& other) noexcept = default;
 
 Work& Work::operator=(Work&& other) noexcept {
-  std::swap(operation_, other.operation_);
+  const Work former(std::move(*this));
+  operation_ = std::move(other.operation_);
   return *this;
 }
 
@@ -107,7 +144,7 @@ bool Work::wait_for(std::chrono::nanoseconds time) {
   return true;
 }
 
-bool Work::is_over() {
+bool Work::test() {
   if (operation_ == nullptr) return true;
   operation_->group->check_process();
   return operation_->path->test(*operation_);
@@ -121,6 +158,23 @@ Status Work::status() const {
       .with_hint("wait() waits for its end");
 }
 
+void Work::then(std::function<void(const Status& status)> function) {
+  if (operation_ == nullptr || function == nullptr) {
+    throw_error(Status(StatusCode::invalid_argument, "then: no operation, or no function"));
+  }
+  operation_->group->check_process();
+  as_errors([&] { comm::call_at_end(*operation_, std::move(function)); });
+}
+
+void Work::detach(std::function<void(const Status& status)> release) {
+  if (operation_ == nullptr) {
+    if (release != nullptr) release({});
+    return;
+  }
+  then(release != nullptr ? std::move(release) : [](const Status&) {});
+  comm::let_go(operation_.release());  // the function holds it now
+}
+
 Received Work::received() const {
   if (operation_ != nullptr) operation_->group->check_process();
   const bool has_come = operation_ != nullptr && operation_->message &&
@@ -132,32 +186,19 @@ Received Work::received() const {
 }
 
 std::size_t wait_any(std::span<Work> works) {
-  if (works.empty()) throw_error(Status(StatusCode::invalid_argument, "wait_any: no works"));
-  thread_local std::vector<const engine::Work*> waiting;  // memory that is taken once
-  as_errors([&] { waiting.reserve(works.size()); });
-  while (true) {
-    const auto over = std::ranges::find_if(works, [](Work& work) { return work.is_over(); });
-    if (over != works.end()) return static_cast<std::size_t>(over - works.begin());
-    waiting.clear();
-    bool is_silent = false;
-    for (const Work& work : works) {
-      waiting.push_back(work.operation_->work);
-      is_silent = is_silent || work.operation_->path->ends_silently();
-    }
-    const Deadline look = is_silent ? Deadline::after(monotonic_clock(), silent_look) : Deadline();
-    works.front().operation_->group->engine().wait_any(waiting, look);
-  }
+  return wait_for_any(works.size(), [&](std::size_t i) { return works[i].operation_.get(); });
+}
+
+std::size_t wait_any(std::span<Work* const> works) {
+  return wait_for_any(works.size(), [&](std::size_t i) { return works[i]->operation_.get(); });
 }
 
 void wait_all(std::span<Work> works) {
-  Status failure;
-  for (Work& work : works) {
-    if (work.operation_ == nullptr) continue;
-    work.operation_->group->check_process();
-    wait_for_end(*work.operation_);
-    if (failure.ok()) failure = work.status();
-  }
-  if (!failure.ok()) throw_error(std::move(failure));
+  wait_for_all(works.size(), [&](std::size_t i) { return works[i].operation_.get(); });
+}
+
+void wait_all(std::span<Work* const> works) {
+  wait_for_all(works.size(), [&](std::size_t i) { return works[i]->operation_.get(); });
 }
 
 Prepared::Prepared(std::unique_ptr<comm::PreparedCollective> operation) noexcept
@@ -216,8 +257,17 @@ Work Communicator::start(const Collective& collective) {
 Work Communicator::start(const Message& message) {
   group_->check_process();
   return begin_work(
-      group_, group_->mail(), message.is_sent ? "send" : "recv", message.options,
+      group_, group_->mail(), comm::is_send(message) ? "send" : "recv", message.options,
       [&](comm::Operation& operation) { return group_->mail().start(message, operation); });
+}
+
+Work Communicator::start_many(std::span<const AnyOperation> operations,
+                              const OperationOptions& options) {
+  group_->check_process();
+  comm::Batch& batch = group_->batch();
+  return begin_work(group_, batch, "start_many", options, [&](comm::Operation& whole) {
+    return batch.start(operations, options, whole);
+  });
 }
 
 Prepared Communicator::prepare(const Collective& collective) {

@@ -74,14 +74,14 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
     if (!status.ok()) {
       fail(status);
       drive_until(lock, [&] { return has_let_go(); });
-      (*operation)->work.call_at_end(nullptr, nullptr);  // it has never begun
+      (*operation)->work.call_at_end({});  // it has never begun
       (*operation)->work.finish(status);
       recycle(**operation);
       return status;
     }
     if (!is_awaited) ring(is_offloaded ? Urgency::none : Urgency::soon);
   } catch (...) {  // it may be under way, but the caller will not ask for it
-    (*operation)->work.call_at_end(nullptr, nullptr);
+    (*operation)->work.call_at_end({});
     (*operation)->is_released = true;
     throw;
   }
@@ -140,7 +140,7 @@ Result<Operation*> Group::take(const Collective& collective, Deadline deadline) 
   it.deadline = deadline;
   it.number = ++operations_;
   it.is_offloaded = it.is_released = it.has_ready = false;
-  it.work.call_at_end(collective.options.on_end, collective.options.on_end_context);
+  it.work.call_at_end({collective.options.on_end, collective.options.on_end_context});
   it.work.begin();
   return &it;
 }
@@ -287,6 +287,14 @@ bool Group::test(Operation& operation) {
     if (progress()) host_.engine().wake();
   }
   return operation.work.is_over();
+}
+
+bool Group::call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) {
+  const Lock lock(mutex_);
+  if (operation.work.is_over()) return false;
+  former = operation.work.at_end();
+  operation.work.call_at_end(note);
+  return true;
 }
 
 void Group::release(Operation& operation) {

@@ -59,6 +59,8 @@ class Group {
   bool wait(Operation& operation, Deadline deadline = {});
   /// Moves things on, if nobody else does. Whether it is over.
   bool test(Operation& operation);
+  /// As Engine::call_at_end.
+  bool call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former);
   /// It may be under way still.
   void release(Operation& operation);
 

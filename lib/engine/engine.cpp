@@ -161,6 +161,14 @@ bool Engine::test(const Work& work) {
   return work.is_over();
 }
 
+bool Engine::call_at_end(Work& work, EndNote note, EndNote& former) noexcept {
+  const Entry entry(*this);
+  if (work.is_over()) return false;
+  former = work.at_end();
+  work.call_at_end(note);
+  return true;
+}
+
 void Engine::fail(Group& group, const Status& why) noexcept {
   const Entry entry(*this);
   executor_.fail(group, why);

@@ -67,6 +67,10 @@ class Engine {
   /// Moves things on once, if nobody else does. Whether the work is over.
   bool test(const Work& work);
 
+  /// Calls this at the end of a work that is under way. The note that the work had goes to
+  /// `former`, which the new one must call. Returns false if the work is over.
+  bool call_at_end(Work& work, EndNote note, EndNote& former) noexcept;
+
   void fail(Group& group, const Status& why) noexcept;
   /// As fail(), but returns at once, and does not wait for the lock, which a leader may hold while
   /// it runs a custom op that waits for this caller. Whoever leads does it, or who calls next, or

@@ -483,7 +483,7 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
   if (!it.communicates()) return work_on_segment(run, step, limit);
   if (it.bytes > 0 && pace.posted == it.bytes) return;  // what is left is the transport's
   while (pace.posted < it.bytes && pace.under_way < options_.segments_max) {
-    const std::uint64_t segment = std::min(options_.segment_bytes, it.bytes - pace.posted);
+    const std::uint64_t segment = std::min(run.segment_bytes, it.bytes - pace.posted);
     if (pace.posted + segment > limit) return;
     post_message(run, step, pace.posted, segment);
     pace.posted += segment;
@@ -496,7 +496,7 @@ void Executor::advance_in_segments(Run& run, std::uint32_t step) {
 
 void Executor::work_on_segment(Run& run, std::uint32_t step, std::uint64_t limit) {
   Run::Pace& pace = run.paces[step];
-  const std::uint64_t bytes = std::min(options_.segment_bytes, limit - pace.done);
+  const std::uint64_t bytes = std::min(run.segment_bytes, limit - pace.done);
   post_before_work(bytes);
   run.work_on(step, pace.done, bytes);
   if (pace.done + bytes < limit) {
@@ -668,7 +668,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     Run::Pace& pace = run.paces[token.step];
     --pace.under_way;
     begin = pace.done;
-    expected = std::min(options_.segment_bytes, it.bytes - begin);
+    expected = std::min(run.segment_bytes, it.bytes - begin);
   }
   const bool is_right =
       completion.status.ok() && completion.bytes == expected && completion.tag == run.tag;

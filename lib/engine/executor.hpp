@@ -27,7 +27,8 @@
 namespace hocket::engine {
 
 struct ExecutorOptions {
-  /// All ranks cut messages alike. A multiple of 16, the largest element.
+  /// All ranks cut messages alike, into so much at most. A multiple of 16, and no less than the
+  /// largest element (HOCKET_BYTES_MAX).
   std::uint64_t segment_bytes = 256 << 10;
   /// Of one step, under way at once.
   std::uint32_t segments_max = 4;

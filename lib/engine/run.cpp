@@ -23,18 +23,24 @@ void for_each_row(const Extent& extent, std::uint64_t begin, std::uint64_t bytes
 
 /// Calls work(piece, where it is gathered, bytes) for all of a task that are not empty.
 template <class Work>
-void for_each_piece(const Task& task, Work work) {
-  std::byte* gathered = task.out;
-  for (const Piece& each : task.pieces) {
-    const std::size_t bytes = each.count * task.binding->element_bytes();
+void for_each_piece(std::span<const Piece> pieces, std::uint64_t element_bytes, std::byte* gathered,
+                    const Work& work) {
+  for (const Piece& each : pieces) {
+    const std::size_t bytes = each.count * element_bytes;
     if (bytes > 0) work(static_cast<std::byte*>(each.data), gathered, bytes);
     gathered += bytes;
   }
 }
 
+/// Memory for so many bytes, which is never null.
+std::byte* room_in(std::vector<std::byte>& memory, std::uint64_t bytes) {
+  if (memory.size() < bytes || memory.empty()) memory.resize(std::max<std::uint64_t>(bytes, 1));
+  return memory.data();
+}
+
 }  // namespace
 
-void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
+void Run::begin(const Task& new_task, std::uint64_t segment_most) {
   task = new_task;
   failed_step = -1;  // first, as memory may run out below
   tag = task.tag.after(task.group->history);
@@ -46,12 +52,16 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
   const Binding& binding = *task.binding;
   code = binding.code();
   followers_ = binding.program().followers().data();
+  segment_bytes = segment_most;
+  if (binding.step_bytes_max() + HOCKET_BYTES_MAX > segment_most) {  // else nothing is cut
+    segment_bytes -= segment_most % binding.element_bytes();
+  }
   cuts_through = binding.step_bytes_max() > segment_bytes;
   const auto waits_at_first = binding.program().waits(cuts_through);
   waits.assign(waits_at_first.begin(), waits_at_first.end());
   paces.assign(cuts_through ? code.size() : 0, {});
   if (scratch_.size() < binding.scratch_bytes()) scratch_.resize(binding.scratch_bytes());
-  if (!task.pieces.empty()) gather();
+  if (!task.in_pieces.empty() || !task.out_pieces.empty()) gather();
   memory_ = {const_cast<std::byte*>(task.in), task.out, scratch_.data()};  // which no step writes
   prepare();
   steps_left = code.size();
@@ -61,12 +71,16 @@ void Run::begin(const Task& new_task, std::uint64_t segment_bytes) {
 
 void Run::gather() {
   const Binding& binding = *task.binding;
-  if (gathered_.size() < binding.out_bytes()) gathered_.resize(binding.out_bytes());
-  task.in = task.out = gathered_.data();
+  if (!task.out_pieces.empty()) task.out = room_in(gathered_out_, binding.out_bytes());
+  if (task.in_pieces.empty()) return;
+  std::byte* const in =
+      task.has_pieces_in_place ? task.out : room_in(gathered_in_, binding.in_bytes());
+  task.in = in;
   if (binding.in_bytes() == 0) return;  // it gives nothing
-  for_each_piece(task, [](std::byte* piece, std::byte* gathered, std::size_t bytes) {
-    std::memcpy(gathered, piece, bytes);
-  });
+  for_each_piece(task.in_pieces, binding.element_bytes(), in,
+                 [](const std::byte* piece, std::byte* gathered, std::size_t bytes) {
+                   std::memcpy(gathered, piece, bytes);
+                 });
 }
 
 void Run::prepare() {
@@ -82,10 +96,12 @@ void Run::finish() const {
   if (binding.out_bytes() > 0 && task.reduction && task.reduction->finishes()) {
     task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
   }
-  if (!task.reduction && binding.in_bytes() > 0) return;  // they are what it gave
-  for_each_piece(task, [](std::byte* piece, const std::byte* gathered, std::size_t bytes) {
-    std::memcpy(piece, gathered, bytes);
-  });
+  const bool are_as_given = task.has_pieces_in_place && !task.reduction && binding.in_bytes() > 0;
+  if (are_as_given) return;
+  for_each_piece(task.out_pieces, binding.element_bytes(), task.out,
+                 [](std::byte* piece, const std::byte* gathered, std::size_t bytes) {
+                   std::memcpy(piece, gathered, bytes);
+                 });
 }
 
 std::uint64_t Run::limit_of(std::uint32_t step) const noexcept {

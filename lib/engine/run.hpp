@@ -28,7 +28,9 @@ struct Task {
   const Binding* binding = nullptr;
   const std::byte* in = nullptr;
   std::byte* out = nullptr;
-  std::span<const Piece> pieces = {};               // in place of both, one behind the other
+  std::span<const Piece> in_pieces = {};            // in place of `in`, one behind the other
+  std::span<const Piece> out_pieces = {};           // likewise
+  bool has_pieces_in_place = false;                 // both are one list, and one vector
   std::optional<reduce::Reduction> reduction = {};  // of operations that reduce
   Tag tag = {};
   std::uint64_t number = 0;  // for people, among those of its communicator
@@ -52,8 +54,8 @@ class Run {
 
   explicit Run(std::uint32_t place) noexcept : number(place) {}
 
-  /// Ready for its first steps.
-  void begin(const Task& new_task, std::uint64_t segment_bytes);
+  /// Ready for its first steps. `segment_most`: bytes, at least one element.
+  void begin(const Task& new_task, std::uint64_t segment_most);
   /// Behind the last step, where all went well.
   void finish() const;
 
@@ -94,6 +96,7 @@ class Run {
   std::span<const Instruction> code = {};
   std::vector<std::uint32_t> waits = {};  // by step: for how many others; or that it is over
   std::vector<Pace> paces = {};           // by step, if it cuts through
+  std::uint64_t segment_bytes = 0;        // into which its messages are cut: whole elements
   std::size_t steps_left = 0;
   std::uint32_t under_way = 0;  // messages
   std::uint64_t tag = 0;        // of each of them
@@ -124,8 +127,9 @@ class Run {
   std::array<std::byte*, 3> memory_ = {};  // by Buffer
   const Follower* followers_ = nullptr;    // of all steps
   std::vector<std::byte> scratch_ = {};
-  std::vector<std::byte> gathered_ = {};  // in and out, if the task is of pieces
-  std::vector<std::byte> prepared_ = {};  // what is reduced in place of in
+  std::vector<std::byte> gathered_in_ = {};   // what pieces give
+  std::vector<std::byte> gathered_out_ = {};  // what they get; in place, also what they give
+  std::vector<std::byte> prepared_ = {};      // what is reduced in place of in
 };
 
 }  // namespace hocket::engine

@@ -1,5 +1,6 @@
 #include "engine/tag.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <string>
 
@@ -42,6 +43,13 @@ const plan::Algorithm* algorithm_of(std::uint64_t tag) noexcept {
   return is_known ? &plan::catalog()[place - 1] : nullptr;
 }
 
+/// In the tag, of elements of any number of bytes. Where ranks differ in it, so do their messages.
+constexpr std::uint64_t number_of_bytes = fields::type.mask() - 1;
+
+std::string_view type_name(std::uint64_t number) noexcept {
+  return name(number == number_of_bytes ? bytes_type(1) : static_cast<DataType>(number));
+}
+
 std::string describe_count(std::uint64_t tag) {
   const std::uint64_t count = fields::count_bits.of(tag) << fields::count_shift.of(tag);
   return fmt::format("{}{} element{}", fields::count_shift.of(tag) > 0 ? "about " : "", count,
@@ -59,7 +67,7 @@ std::string describe_call(std::uint64_t tag) {
     arguments += argument;
   };
   if (fields::op.of(tag) > 0) add(name(static_cast<ReduceOp>(fields::op.of(tag) - 1)));
-  if (fields::type.of(tag) > 0) add(name(static_cast<DataType>(fields::type.of(tag) - 1)));
+  if (fields::type.of(tag) > 0) add(type_name(fields::type.of(tag) - 1));
   if (fields::count_bits.of(tag) > 0) add(describe_count(tag));
   if (plan::has_root(by->operation)) add(fmt::format("root {}", fields::root.of(tag)));
   return fmt::format("{}({})", plan::name(by->operation), arguments);
@@ -79,7 +87,8 @@ Tag::Tag(const plan::Algorithm& algorithm, std::uint32_t root, std::uint64_t cou
 }
 
 Tag Tag::with(DataType of) const noexcept {
-  return Tag(bits_ | fields::type.put(static_cast<std::uint64_t>(of) + 1));
+  const auto number = static_cast<std::uint64_t>(of);
+  return Tag(bits_ | fields::type.put(std::min(number, number_of_bytes) + 1));
 }
 
 Tag Tag::with(ReduceOp by) const noexcept {

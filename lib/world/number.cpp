@@ -38,18 +38,18 @@ Result<std::string> identity_of(store::Store& store) {
 
 }  // namespace
 
-Status check_world_name(std::string_view name) {
+Status check_name(std::string_view name, std::string_view what) {
   const auto is_allowed = [](char each) {
     return (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
            (each >= '0' && each <= '9') || each == '.' || each == '_' || each == '-';
   };
-  if (name.size() <= limits::world_name_bytes_max && std::ranges::all_of(name, is_allowed)) {
+  if (name.size() <= limits::name_bytes_max && std::ranges::all_of(name, is_allowed)) {
     return {};
   }
   return Status(StatusCode::invalid_argument,
-                fmt::format("{} can't be the name of a world", quote(name)))
-      .with_hint(fmt::format("use at most {} letters, digits, '.', '_' and '-'",
-                             limits::world_name_bytes_max));
+                fmt::format("{} can't be the name of a {}", quote(name), what))
+      .with_hint(
+          fmt::format("use at most {} letters, digits, '.', '_' and '-'", limits::name_bytes_max));
 }
 
 std::string scope_of(const WorldId& id) {

@@ -20,8 +20,8 @@ struct WorldId {
   int number = 0;  // among those of that name, from 0
 };
 
-/// Letters, digits, ".", "_" and "-"; not too many.
-[[nodiscard]] Status check_world_name(std::string_view name);
+/// Of a world or a communicator: letters, digits, ".", "_" and "-"; not too many. `what`: which.
+[[nodiscard]] Status check_name(std::string_view name, std::string_view what);
 
 /// By which its keys are apart from other worlds': "0", "0.1", "0.1-loader".
 [[nodiscard]] std::string scope_of(const WorldId& id);

@@ -433,7 +433,7 @@ Result<World> Meeting::hold() {
 
 Result<World> rendezvous(RendezvousOptions options, const Environment& environment,
                          const Config& config) {
-  if (Status status = check_world_name(options.name); !status.ok()) {
+  if (Status status = check_name(options.name, "world"); !status.ok()) {
     return std::move(status).with_operation("rendezvous");
   }
   std::optional<RendezvousUrl> url;

@@ -21,7 +21,7 @@ using hocket::testing::Vector;
 void operate(Communicator& world, Device& device, std::vector<Vector<std::int32_t>>& vectors) {
   for (const auto& each : vectors) {
     for (const ReduceOp op : {ReduceOp::max, ReduceOp::bit_or}) {
-      Collective it = Collective::all_reduce<std::int32_t>(each.in(), each.all(), op);
+      Collective it = Collective::all_reduce(each.in(), each.all(), op);
       world.run(it);
       world.start(it).wait();
       it.options.stream = device.stream();

@@ -31,11 +31,11 @@ struct World {
   [[nodiscard]] hocket_collective sum() const {
     hocket_collective it = {};
     it.struct_size = sizeof it;
-    it.kind = HOCKET_ALL_REDUCE;
+    it.kind = HOCKET_KIND_ALL_REDUCE;
     it.dtype = HOCKET_F32;
     it.in = it.out = data.data();
     it.count = count;
-    it.op = HOCKET_SUM;
+    it.op = HOCKET_OP_SUM;
     return it;
   }
   void expect_values(float wanted, const char* what) const {
@@ -44,13 +44,15 @@ struct World {
 };
 
 void kinds(World& world) {
-  hocket_memory kind = HOCKET_DETECT;
-  expect(hocket_memory_kind(world.data.data() + 7, &kind) == HOCKET_OK && kind == HOCKET_DEVICE,
-         "device memory is known");
-  expect(hocket_memory_kind(&world, &kind) == HOCKET_OK && kind == HOCKET_HOST,
+  hocket_memory kind = HOCKET_MEMORY_DETECT;
+  expect(
+      hocket_memory_kind(world.data.data() + 7, &kind) == HOCKET_OK && kind == HOCKET_MEMORY_DEVICE,
+      "device memory is known");
+  expect(hocket_memory_kind(&world, &kind) == HOCKET_OK && kind == HOCKET_MEMORY_HOST,
          "memory of the host is known");
-  for (const auto& [made, wanted] : {std::pair{hocket::MemoryKind::pinned, HOCKET_PINNED},
-                                     std::pair{hocket::MemoryKind::managed, HOCKET_MANAGED}}) {
+  for (const auto& [made, wanted] :
+       {std::pair{hocket::MemoryKind::pinned, HOCKET_MEMORY_PINNED},
+        std::pair{hocket::MemoryKind::managed, HOCKET_MEMORY_MANAGED}}) {
     const auto memory = hocket::device::Memory::make(world.device.runtime(), made, 64).value();
     expect(hocket_memory_kind(memory.data(), &kind) == HOCKET_OK && kind == wanted,
            "other kinds are known");
@@ -60,7 +62,7 @@ void kinds(World& world) {
 /// Of any kind that is said or found out, and of a program that knows neither kinds nor streams.
 void without_a_stream(World& world) {
   const auto size = static_cast<float>(hocket_comm_size(world.ranks));
-  for (const hocket_memory kind : {HOCKET_DETECT, HOCKET_DEVICE}) {
+  for (const hocket_memory kind : {HOCKET_MEMORY_DETECT, HOCKET_MEMORY_DEVICE}) {
     world.data = std::vector<float>(count, 1);
     hocket_collective it = world.sum();
     it.memory = kind;
@@ -81,7 +83,7 @@ void in_a_stream(World& world) {
   const std::vector<float> ones(count, 1);
   std::vector<float> got;
   hocket_collective it = world.sum();
-  it.memory = HOCKET_DEVICE;
+  it.memory = HOCKET_MEMORY_DEVICE;
   it.has_stream = 1;
   it.stream = world.device.stream().handle;
   world.data.write(ones);

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using hocket::Collective;
 using hocket::Communicator;
 using hocket::monotonic_clock;
-using hocket::Options;
+using hocket::OperationOptions;
 using hocket::ReduceOp;
 using hocket::Stream;
 using hocket::Work;
@@ -59,7 +59,7 @@ Numbers sum_of(int size, std::size_t count, std::int32_t salt = 0) {
   return sum;
 }
 
-Options in(Stream stream) { return {.stream = stream}; }
+OperationOptions in(Stream stream) { return {.stream = stream}; }
 
 struct World {
   Communicator& ranks;
@@ -101,16 +101,16 @@ void moves_for_a_root(World& world, std::size_t count, int root) {
     return fmt::format("{} of {} elements, root {}", what, count, root);
   };
   Vector<std::int32_t> data(world.device, ours);
-  world.ranks.run(Collective::broadcast<std::int32_t>(data.all(), root));
+  world.ranks.run(Collective::broadcast(data.all(), root));
   expect(data.values() == given(root, count), title("broadcast"));
 
   data = ours;
   Vector<std::int32_t> whole(world.device, Numbers(all.size(), -1));
   const std::span<std::int32_t> at_root = is_root ? whole.all() : std::span<std::int32_t>();
-  world.ranks.run(Collective::gather<std::int32_t>(data.in(), at_root, root));
+  world.ranks.run(Collective::gather(data.in(), at_root, root));
   expect(!is_root || whole.values() == all, title("gather"));
   data = Numbers(count, -1);
-  world.ranks.run(Collective::scatter<std::int32_t>(at_root, data.all(), root));
+  world.ranks.run(Collective::scatter(at_root, data.all(), root));
   expect(data.values() == ours, title("scatter"));
 
   // At the root, its own part is where it is.
@@ -122,10 +122,10 @@ void moves_for_a_root(World& world, std::size_t count, int root) {
               only_ours.begin() + static_cast<std::ptrdiff_t>(count * world.rank()));
     whole = only_ours;
   }
-  world.ranks.run(Collective::gather<std::int32_t>(part, at_root, root));
+  world.ranks.run(Collective::gather(part, at_root, root));
   expect(!is_root || whole.values() == all, title("gather in place"));
   if (!is_root) data = Numbers(count, -1);
-  world.ranks.run(Collective::scatter<std::int32_t>(at_root, part, root));
+  world.ranks.run(Collective::scatter(at_root, part, root));
   expect(is_root ? whole.values() == all : data.values() == ours, title("scatter in place"));
 }
 
@@ -135,13 +135,13 @@ void moves_to_all(World& world, std::size_t count) {
   const auto title = [&](const char* what) { return fmt::format("{} of {}", what, count); };
   const Vector<std::int32_t> data(world.device, ours);
   Vector<std::int32_t> whole(world.device, Numbers(all.size(), -1));
-  world.ranks.run(Collective::all_gather<std::int32_t>(data.in(), whole.all()));
+  world.ranks.run(Collective::all_gather(data.in(), whole.all()));
   expect(whole.values() == all, title("all_gather"));
   whole = Numbers(all.size(), -1);
   const std::span<std::int32_t> own = whole.all().subspan(count * world.rank(), count);
   world.device.copy(own.data(), ours.data(), own.size_bytes());
   world.device.wait();
-  world.ranks.run(Collective::all_gather<std::int32_t>(own, whole.all()));
+  world.ranks.run(Collective::all_gather(own, whole.all()));
   expect(whole.values() == all, title("all_gather in place"));
 
   Numbers sent;
@@ -153,7 +153,7 @@ void moves_to_all(World& world, std::size_t count) {
     wanted.insert(wanted.end(), from.begin(), from.end());
   }
   const Vector<std::int32_t> exchanged(world.device, sent);
-  world.ranks.run(Collective::all_to_all<std::int32_t>(exchanged.in(), whole.all(), count));
+  world.ranks.run(Collective::all_to_all(exchanged.in(), whole.all(), count));
   expect(whole.values() == wanted, title("all_to_all"));
 }
 
@@ -194,19 +194,19 @@ void gathers_of_uneven_parts(World& world, std::size_t factor) {
   }
   const Vector<std::int32_t> part(world.device, given(world.ranks.rank(), parts[world.rank()]));
   Vector<std::int32_t> out(world.device, Numbers(all, -1));
-  world.ranks.run(Collective::all_gather_v<std::int32_t>(part.in(), out.all(), parts));
+  world.ranks.run(Collective::all_gather_v(part.in(), out.all(), parts));
   expect(out.values() == wanted, fmt::format("all_gather_v by {}", factor));
 
   const int root = world.ranks.size() - 1;
   const bool is_root = world.ranks.rank() == root;
   out = Numbers(all, -1);
   const std::span<std::int32_t> at_root = is_root ? out.all() : std::span<std::int32_t>();
-  world.ranks.run(Collective::gather_v<std::int32_t>(part.in(), at_root, parts, root));
+  world.ranks.run(Collective::gather_v(part.in(), at_root, parts, root));
   expect(!is_root || out.values() == wanted, fmt::format("gather_v by {}", factor));
 
   Vector<std::int32_t> back(world.device, Numbers(parts[world.rank()], -1));
-  world.ranks.run(Collective::scatter_v<std::int32_t>(
-      is_root ? out.in() : std::span<const std::int32_t>(), back.all(), parts, root));
+  world.ranks.run(Collective::scatter_v(is_root ? out.in() : std::span<const std::int32_t>(),
+                                        back.all(), parts, root));
   expect(back.values() == part.values(), fmt::format("scatter_v by {}", factor));
 }
 
@@ -215,7 +215,7 @@ void reductions_of_uneven_parts(World& world, std::size_t factor) {
   const std::size_t all = before(parts, world.size());
   const Vector<std::int32_t> data(world.device, given(world.ranks.rank(), all));
   Vector<std::int32_t> part(world.device, Numbers(parts[world.rank()], -1));
-  world.ranks.run(Collective::reduce_scatter_v<std::int32_t>(data.in(), part.all(), parts));
+  world.ranks.run(Collective::reduce_scatter_v(data.in(), part.all(), parts));
   const Numbers sum = sum_of(world.ranks.size(), all);
   const auto first = sum.begin() + static_cast<std::ptrdiff_t>(before(parts, world.rank()));
   const Numbers wanted(first, first + static_cast<std::ptrdiff_t>(parts[world.rank()]));
@@ -243,7 +243,7 @@ void exchanges_of_uneven_parts(World& world, std::size_t factor) {
   }
   const Vector<std::int32_t> data(world.device, sent);
   const Vector<std::int32_t> out(world.device, Numbers(wanted.size(), -1));
-  Collective it = Collective::all_to_all_v<std::int32_t>(data.in(), out.all(), to, from);
+  Collective it = Collective::all_to_all_v(data.in(), out.all(), to, from);
   it.options.memory = hocket::MemoryKind::device;  // also where a rank has nothing
   world.ranks.run(it);
   expect(out.values() == wanted, fmt::format("all_to_all_v by {}", factor));
@@ -278,7 +278,7 @@ void batches(World& world) {
 void ops_that_nccl_lacks(World& world) {
   const std::size_t count = 100'000;
   Vector<std::int32_t> data(world.device, given(world.ranks.rank(), count));
-  world.ranks.run(Collective::all_reduce<std::int32_t>(data.in(), data.all(), ReduceOp::bit_xor));
+  world.ranks.run(Collective::all_reduce(data.in(), data.all(), ReduceOp::bit_xor));
   Numbers wanted(count, 0);
   Numbers prefix(count, 0);
   for (int rank = 0; rank < world.ranks.size(); ++rank) {
@@ -290,7 +290,7 @@ void ops_that_nccl_lacks(World& world) {
   }
   expect(data.values() == wanted, "bit_xor");
   data = given(world.ranks.rank(), count);
-  world.ranks.run(Collective::scan<std::int32_t>(data.in(), data.all()));
+  world.ranks.run(Collective::scan(data.in(), data.all()));
   expect(data.values() == prefix, "scan");
 }
 
@@ -299,7 +299,7 @@ void chains(World& world) {
   const std::size_t count = 300'000;
   Vector<std::int32_t> data(world.device, Numbers(count, 1));
   const auto all_reduce = [&](ReduceOp op) {
-    return Collective::all_reduce<std::int32_t>(data.in(), data.all(), op);
+    return Collective::all_reduce(data.in(), data.all(), op);
   };
   std::vector<Work> works;
   // The second can't be offloaded: both ways, one behind the other.
@@ -320,8 +320,7 @@ void streams(World& world) {
     const ReduceOp op = is_nccls ? ReduceOp::sum : ReduceOp::bit_or;
     const auto begin = monotonic_clock().now();
     data.write(ours);
-    Collective it =
-        Collective::all_reduce<std::int32_t>(data.in(), data.all(), op, in(world.device.stream()));
+    Collective it = Collective::all_reduce(data.in(), data.all(), op, in(world.device.stream()));
     world.ranks.run(it);
     {
       Work work = world.ranks.start(it);
@@ -352,14 +351,13 @@ void nobody_is_blocked(World& world) {
   if (world.ranks.rank() == world.ranks.size() - 1) std::this_thread::sleep_for(500ms);
   const auto begin = monotonic_clock().now();
   for (const ReduceOp op : {ReduceOp::sum, ReduceOp::bit_and}) {
-    world.ranks.run(
-        Collective::all_reduce<std::int32_t>(data.in(), data.all(), op, in(world.device.stream())));
+    world.ranks.run(Collective::all_reduce(data.in(), data.all(), op, in(world.device.stream())));
   }
   Work work = world.ranks.start(Collective::barrier(in(world.device.stream())));
   work.wait(world.device.stream());
   expect(monotonic_clock().now() - begin < 200ms, "starting in a stream takes no time");
   const bool is_first = world.ranks.rank() == 0 && world.ranks.size() > 1;
-  expect(!is_first || !work.is_over(), "a barrier waits for the last");
+  expect(!is_first || !work.test(), "a barrier waits for the last");
   work.wait();
   world.device.wait();
   expect(data.values().front() == world.ranks.size() * world.ranks.size(), "what came of it");
@@ -370,13 +368,12 @@ void hosts_and_devices_together(World& world) {
   Vector<std::int32_t> data(world.device, given(world.ranks.rank(), count));
   Numbers host = given(world.ranks.rank(), count, 5);
   Numbers more = given(world.ranks.rank(), count, 9);
-  Work first =
-      world.ranks.start(Collective::all_reduce<std::int32_t>(data.in(), data.all(), ReduceOp::max));
-  Work second = world.ranks.start(Collective::all_reduce<std::int32_t>(host, host));
+  Work first = world.ranks.start(Collective::all_reduce(data.in(), data.all(), ReduceOp::max));
+  Work second = world.ranks.start(Collective::all_reduce(host, host));
   Communicator part = world.ranks.split(world.ranks.rank() % 2);
   Vector<std::int32_t> theirs(world.device, Numbers(count, 1));
-  Work third = part.start(Collective::all_reduce<std::int32_t>(theirs.in(), theirs.all()));
-  world.ranks.all_reduce<std::int32_t>(more);
+  Work third = part.start(Collective::all_reduce(theirs.in(), theirs.all()));
+  world.ranks.all_reduce(more);
   std::vector<Work> works;
   works.push_back(std::move(first));
   works.push_back(std::move(second));
@@ -391,8 +388,7 @@ void hosts_and_devices_together(World& world) {
 
 void prepared(World& world) {
   Vector<std::int32_t> data(world.device, Numbers(10'000, 1));
-  hocket::Prepared it =
-      world.ranks.prepare(Collective::all_reduce<std::int32_t>(data.in(), data.all()));
+  hocket::Prepared it = world.ranks.prepare(Collective::all_reduce(data.in(), data.all()));
   it.run();
   it.start().wait();
   expect(data.values() == Numbers(10'000, world.ranks.size() * world.ranks.size()), "prepared");
@@ -407,8 +403,8 @@ void prepared_in_a_stream(World& world) {
   const std::span<std::int32_t> part = all.all().subspan(count * world.rank(), count);
   world.device.copy(part.data(), ours.data(), part.size_bytes());
   for (const Collective& each :
-       {Collective::broadcast<std::int32_t>(data.all(), 0, in(world.device.stream())),
-        Collective::all_gather<std::int32_t>(part, all.all(), in(world.device.stream()))}) {
+       {Collective::broadcast(data.all(), 0, in(world.device.stream())),
+        Collective::all_gather(part, all.all(), in(world.device.stream()))}) {
     hocket::Prepared it = world.ranks.prepare(each);
     for (int i = 0; i < 3; ++i) it.run();
   }
@@ -444,12 +440,12 @@ void mistakes(World& world) {
   Vector<std::int32_t> data(world.device, Numbers(8, 1));
   Numbers host(8, 1);
   const std::span<const std::int32_t> from = host;
-  expect_refusal([&] { world.ranks.run(Collective::all_reduce<std::int32_t>(from, data.all())); },
+  expect_refusal([&] { world.ranks.run(Collective::all_reduce(from, data.all())); },
                  "in memory of the host and of a device", "mixed memory");
   expect_refusal(
       [&] {
-        world.ranks.run(Collective::all_reduce<std::int32_t>(host, host, ReduceOp::sum,
-                                                             in(world.device.stream())));
+        world.ranks.run(
+            Collective::all_reduce(host, host, ReduceOp::sum, in(world.device.stream())));
       },
       "not pinned", "a stream for memory of the host");
   expect_refusal([&] { world.ranks.start(Collective::barrier()).wait(world.device.stream()); },

@@ -118,14 +118,14 @@ void check_all_fails_now(Communicator& world, Device& device) {
   const Failure again = failure_of([&] { world.all_reduce(data.all()); });
   expect(again.code != StatusCode::ok && again.after < at_once, "later operations fail at once");
   std::vector<float> host(16);
-  const Failure hosts = failure_of([&] { world.all_reduce<float>(host); });
+  const Failure hosts = failure_of([&] { world.all_reduce(host); });
   expect(hosts.code != StatusCode::ok, "and so do the host's");
 }
 
 void hang(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
-  const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 300ms});
+  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = 300ms});
   expect_timeout(failure_of([&] { world.run(it); }), "not over in time", 300ms + soon);
   check_all_fails_now(world, device);
   device.wait();  // nothing holds up the stream
@@ -135,8 +135,8 @@ void hang(Communicator& world, Device& device) {
 void hang_in_stream(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
-  world.run(Collective::all_reduce<float>(data.in(), data.all(), {},
-                                          {.timeout = 300ms, .stream = device.stream()}));
+  world.run(Collective::all_reduce(data.in(), data.all(), {},
+                                   {.timeout = 300ms, .stream = device.stream()}));
   device.wait();
   std::this_thread::sleep_for(500ms);
   check_all_fails_now(world, device);
@@ -171,7 +171,7 @@ void move(Communicator& world, Device& device) {
   const auto size = static_cast<std::size_t>(world.size());
   Vector<float> data(device, 3'000'000);
   Vector<float> all(device, 3'000'000 * size);
-  const auto it = Collective::all_gather<float>(data.in(), all.all());
+  const auto it = Collective::all_gather(data.in(), all.all());
   world.run(it);
   world.barrier();
   if (world.rank() == world.size() - 1) {
@@ -192,10 +192,10 @@ void no_slots(Communicator& world, Device& device) {
   Vector<std::int32_t> data(device, std::vector<std::int32_t>(1000, 1));
   Vector<std::int32_t> all(device, std::vector<std::int32_t>(1000 * size, 0));
   if (world.rank() == 0) hocket::fake::fail(Call::allocate, 3);
-  world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
+  world.run(Collective::all_gather(data.in(), all.all()));
   expect(hocket::fake::has_failed(Call::allocate) == (world.rank() == 0), "nothing was refused");
   hocket::fake::fail(Call::allocate, 0);
-  world.run(Collective::all_gather<std::int32_t>(data.in(), all.all()));
+  world.run(Collective::all_gather(data.in(), all.all()));
   expect(all.values() == std::vector<std::int32_t>(1000 * size, 1), "without slots for adapters");
 }
 
@@ -206,8 +206,7 @@ void behind(Communicator& world, Device& device) {
   world.barrier();
   if (world.rank() == world.size() - 1) die();
   const auto in_stream = [&](hocket::ReduceOp op) {
-    return Collective::all_reduce<std::int32_t>(data.in(), data.all(), op,
-                                                {.stream = device.stream()});
+    return Collective::all_reduce(data.in(), data.all(), op, {.stream = device.stream()});
   };
   const Failure failure = failure_of([&] {
     world.run(in_stream(hocket::ReduceOp::bit_or));
@@ -226,7 +225,7 @@ void missing(Communicator& world, Device& device) {
     std::this_thread::sleep_for(absence);
     return;
   }
-  const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 300ms});
+  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = 300ms});
   const Failure failure = failure_of([&] { world.run(it); });
   expect_timeout(failure, "all_reduce", 300ms + soon);
 }
@@ -236,7 +235,10 @@ void copy(Communicator& world, Device& device) {
   hocket::fake::fail(Call::copy, 2);
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   hocket::fake::fail(Call::copy, 0);
-  expect_failure(failure, StatusCode::system_error, "an illegal address", soon);
+  // All ranks meet it, and some may hear of it from another one before.
+  const bool is_told = failure.code == StatusCode::aborted;
+  expect_failure(failure, is_told ? StatusCode::aborted : StatusCode::system_error,
+                 "an illegal address", soon);
   check_all_fails_now(world, device);
 }
 
@@ -263,14 +265,14 @@ void make(Communicator& world, Device& device) {
 void event(Communicator& world, Device& device) {
   Vector<float> data(device, 16);
   world.all_reduce(data.all());
-  const auto it = Collective::all_reduce<float>(data.in(), data.all());
+  const auto it = Collective::all_reduce(data.in(), data.all());
   hocket::Work first = world.start(it);
   fail_on_one_rank(world, device, Call::make_event, [&] { world.start(it).wait(); });
 }
 
 void init(Communicator& world, Device& device) {
   Vector<float> data(device, 16);
-  const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 300ms});
+  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = 300ms});
   expect_timeout(failure_of([&] { world.run(it); }), "ncclCommInitRankConfig was not over in time",
                  300ms + soon);
 }
@@ -283,7 +285,7 @@ void stuck(Communicator& world, Device& device) {
     std::this_thread::sleep_for(absence);
     return;
   }
-  const auto it = Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = 500ms});
+  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = 500ms});
   const Failure failure = failure_of([&] { world.run(it); });
   expect_timeout(failure, "not over in time", 500ms + at_once + slack);
   device.wait();
@@ -298,7 +300,7 @@ void patience(Communicator& world, Device& device) {
     return;
   }
   const auto it = [&](Duration timeout) {
-    return Collective::all_reduce<float>(data.in(), data.all(), {}, {.timeout = timeout});
+    return Collective::all_reduce(data.in(), data.all(), {}, {.timeout = timeout});
   };
   hocket::Work first = world.start(it(10s));
   hocket::Work second = world.start(it(300ms));
@@ -315,7 +317,7 @@ struct Pause final : hocket::fake::Task {
 void leave(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
-  auto it = Collective::broadcast<float>(data.all());
+  auto it = Collective::broadcast(data.all());
   if (world.rank() == 0) return world.run(it);
   hocket::fake::enqueue(device.stream().handle, new Pause(3s));
   it.options.stream = device.stream();
@@ -329,7 +331,7 @@ void second(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
   std::atomic<bool> is_over = false;
-  auto it = Collective::all_reduce<float>(data.in(), data.all());
+  auto it = Collective::all_reduce(data.in(), data.all());
   it.options.on_end = [](void* context, StatusCode) {
     *static_cast<std::atomic<bool>*>(context) = true;
   };
@@ -352,9 +354,9 @@ void second(Communicator& world, Device& device) {
 
 void broken(Communicator& world, Device& device) {
   std::vector<float> host(1000, 1);
-  world.all_reduce<float>(host);
+  world.all_reduce(host);
   expect(host.front() == static_cast<float>(world.size()), "memory of the host");
-  const auto it = Collective::all_reduce<float>(host, host, {}, {.stream = device.stream()});
+  const auto it = Collective::all_reduce(host, host, {}, {.stream = device.stream()});
   expect_failure(failure_of([&] { world.run(it); }), StatusCode::invalid_argument,
                  "an uncorrectable error", soon);
 }

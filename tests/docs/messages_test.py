@@ -28,6 +28,7 @@ NAMES = {
     "MPICH or Intel MPI": "a launcher",
     "PyTorch's TCPStore": "a protocol",
     "all joined": "a key of the store",
+    "start_many, …": "an operation",
     "the URL": "what says which rank this is",
     "the program": "what says which rank this is",
     "the program's store": "a store, before what went wrong with it",

@@ -55,7 +55,7 @@ void expect_aborted(const Communicator& group, const Status& status, const std::
 Status failure_of_next(Communicator& group, std::vector<float>& values) {
   Status failure;
   for (int i = 0; i < 3 && failure.ok(); ++i) {
-    failure = failure_of([&] { group.all_reduce<float>(values, {}, {.timeout = timeout}); });
+    failure = failure_of([&] { group.all_reduce(values, {}, {.timeout = timeout}); });
   }
   return failure;
 }
@@ -67,35 +67,30 @@ struct Wait {
 };
 
 constexpr Wait waits[] = {
-    {"run",
-     [](Communicator& group, std::vector<float>& values) {
-       group.all_reduce<float>(values, {}, {.timeout = timeout});
-     }},
+    {"run", [](Communicator& group,
+               std::vector<float>& values) { group.all_reduce(values, {}, {.timeout = timeout}); }},
     {"start",
      [](Communicator& group, std::vector<float>& values) {
-       group.start(Collective::all_reduce<float>(values, values, {}, {.timeout = timeout})).wait();
+       group.start(Collective::all_reduce(values, values, {}, {.timeout = timeout})).wait();
      }},
     {"wait_any",
      [](Communicator& group, std::vector<float>& values) {
-       Work work =
-           group.start(Collective::all_reduce<float>(values, values, {}, {.timeout = timeout}));
+       Work work = group.start(Collective::all_reduce(values, values, {}, {.timeout = timeout}));
        static_cast<void>(hocket::wait_any(std::span(&work, 1)));
        work.wait();
      }},
     {"background",
      [](Communicator& group, std::vector<float>& values) {
        const Work work =
-           group.start(Collective::all_reduce<float>(values, values, {}, {.timeout = timeout}));
+           group.start(Collective::all_reduce(values, values, {}, {.timeout = timeout}));
        const Stopwatch watch;
        while (work.status().code() == StatusCode::in_progress && watch.elapsed() < soon) {
          std::this_thread::sleep_for(1ms);
        }
        if (Status status = work.status(); !status.ok()) hocket::throw_error(status);
      }},
-    {"recv",
-     [](Communicator& group, std::vector<float>& values) {
-       group.recv<float>(values, 0, 7, {.timeout = timeout});
-     }},
+    {"recv", [](Communicator& group,
+                std::vector<float>& values) { group.recv(values, 0, 7, {.timeout = timeout}); }},
 };
 
 /// One thread aborts what another waits for, and then other ranks come.
@@ -133,7 +128,7 @@ void check_blocked(Communicator& world, Report& report) {
     std::atomic<bool> is_reached = false;
     std::atomic<bool> is_over = false;
   } block;
-  hocket::Reduce reduction(hocket::ReduceOp::custom);
+  hocket::Reduction reduction(hocket::ReduceOp::custom);
   reduction.context = &block;
   reduction.custom = [](void* context, void*, const void*, const void*, std::size_t,
                         hocket::DataType) {
@@ -152,7 +147,7 @@ void check_blocked(Communicator& world, Report& report) {
     block.is_over = true;
   });
   const Status failure =
-      failure_of([&] { group.all_reduce<float>(values, reduction, {.timeout = timeout}); });
+      failure_of([&] { group.all_reduce(values, reduction, {.timeout = timeout}); });
   other.join();
   const bool has_aborted = block.is_reached;
   if (has_aborted) {
@@ -161,7 +156,7 @@ void check_blocked(Communicator& world, Report& report) {
     report.expect(next.code() == StatusCode::aborted, "in a custom op: " + next.to_string());
   }
   std::int32_t aborts = has_aborted ? 1 : 0;
-  world.all_reduce<std::int32_t>(std::span(&aborts, 1));
+  world.all_reduce(std::span(&aborts, 1));
   report.expect(aborts > 0, "no custom op was called");
 }
 

@@ -55,8 +55,7 @@ class Mark {
 hocket::Status sum(Communicator& of, hocket::Duration timeout) {
   std::vector<float> values(count);
   try {
-    of.run(
-        Collective::all_reduce<float>(values, values, hocket::ReduceOp::sum, {.timeout = timeout}));
+    of.run(Collective::all_reduce(values, values, hocket::ReduceOp::sum, {.timeout = timeout}));
   } catch (const hocket::Error& error) {
     return error.status();
   }

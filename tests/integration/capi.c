@@ -34,7 +34,8 @@ static void collectives(hocket_comm* world) {
   const int32_t rank = hocket_comm_rank(world);
   const int32_t size = hocket_comm_size(world);
   float values[3] = {1, 2, (float)rank};
-  expect(hocket_all_reduce(world, values, values, 3, HOCKET_F32, HOCKET_SUM) == HOCKET_OK, "sum");
+  expect(hocket_all_reduce(world, values, values, 3, HOCKET_F32, HOCKET_OP_SUM) == HOCKET_OK,
+         "sum");
   expect(values[0] == (float)size && values[2] == (float)(size * (size - 1) / 2), "its values");
 
   int32_t all[16] = {0};
@@ -48,15 +49,15 @@ static void collectives(hocket_comm* world) {
 
   int32_t before = 77;
   hocket_collective scan = {.struct_size = sizeof scan,
-                            .kind = HOCKET_EXSCAN,
+                            .kind = HOCKET_KIND_EXSCAN,
                             .dtype = HOCKET_I32,
                             .in = &rank,
                             .out = &before,
                             .count = 1,
-                            .op = HOCKET_SUM};
+                            .op = HOCKET_OP_SUM};
   expect(hocket_run(world, &scan) == HOCKET_OK, "exscan");
   expect(before == (rank == 0 ? 77 : rank * (rank - 1) / 2), "its value, and none for rank 0");
-  scan.kind = HOCKET_SCAN;
+  scan.kind = HOCKET_KIND_SCAN;
   expect(hocket_run(world, &scan) == HOCKET_OK, "scan");
   expect(before == rank * (rank + 1) / 2, "its value");
 
@@ -64,27 +65,27 @@ static void collectives(hocket_comm* world) {
   int32_t three[3] = {1, 2, rank};
   const hocket_piece pieces[] = {{one, 1}, {NULL, 0}, {three, 3}};
   hocket_collective batch = {.struct_size = sizeof batch,
-                             .kind = HOCKET_ALL_REDUCE,
+                             .kind = HOCKET_KIND_ALL_REDUCE,
                              .dtype = HOCKET_I32,
-                             .op = HOCKET_SUM,
+                             .op = HOCKET_OP_SUM,
                              .pieces = pieces,
                              .piece_count = 3};
   expect(hocket_run(world, &batch) == HOCKET_OK, "a batch");
   expect(one[0] == size * (size - 1) / 2 && three[1] == 2 * size && three[2] == one[0],
          "its values");
-  batch.kind = HOCKET_GATHER;
+  batch.kind = HOCKET_KIND_GATHER;
   expect(hocket_run(world, &batch) == HOCKET_INVALID_ARGUMENT, "a batch that can't be");
 
   int calls = 0;
   int32_t mine[2] = {rank, -rank};
   int32_t most[2] = {0, 0};
   hocket_collective custom = {.struct_size = sizeof custom,
-                              .kind = HOCKET_ALL_REDUCE,
+                              .kind = HOCKET_KIND_ALL_REDUCE,
                               .dtype = HOCKET_I32,
                               .in = mine,
                               .out = most,
                               .count = 2,
-                              .op = HOCKET_CUSTOM,
+                              .op = HOCKET_OP_CUSTOM,
                               .custom = greater,
                               .custom_context = &calls};
   expect(hocket_run(world, &custom) == HOCKET_OK, "a function of ours");
@@ -108,6 +109,79 @@ static void collectives(hocket_comm* world) {
   const struct timespec a_moment = {.tv_nsec = 1000000};
   for (int i = 0; i < 20000 && atomic_load(&ends) < 3; ++i) nanosleep(&a_moment, NULL);
   expect(atomic_load(&ends) == 3, "a call at the end of each");
+}
+
+static void set_flag(void* flag, hocket_status status) {
+  atomic_store((atomic_int*)flag, status == HOCKET_OK ? 1 : 2);
+}
+
+static void works(hocket_comm* world) {
+  const int32_t size = hocket_comm_size(world);
+  int32_t values[3] = {1, 1, 1};
+  hocket_work* works[3] = {NULL, NULL, NULL};
+  atomic_int is_released = 0;
+  for (int i = 0; i < 3; ++i) {
+    const hocket_collective sum = {.struct_size = sizeof sum,
+                                   .kind = HOCKET_KIND_ALL_REDUCE,
+                                   .dtype = HOCKET_I32,
+                                   .in = &values[i],
+                                   .out = &values[i],
+                                   .count = 1,
+                                   .op = HOCKET_OP_SUM};
+    expect(hocket_start(world, &sum, &works[i]) == HOCKET_OK, "start");
+  }
+  expect(hocket_wait_all(works, 2) == HOCKET_OK, "wait for all");
+  expect(values[0] == size && values[1] == size, "what all give");
+  expect(hocket_work_test(works[0]) == HOCKET_OK, "a test of one that is over");
+  expect(hocket_work_detach(works[2], set_flag, &is_released) == HOCKET_OK, "detach");
+  const struct timespec a_moment = {.tv_nsec = 1000000};
+  for (int i = 0; i < 20000 && atomic_load(&is_released) == 0; ++i) nanosleep(&a_moment, NULL);
+  expect(atomic_load(&is_released) == 1 && values[2] == size, "the memory is released");
+  expect(hocket_work_detach(works[1], NULL, NULL) == HOCKET_OK, "detach what is over");
+  expect(hocket_work_detach(NULL, NULL, NULL) == HOCKET_INVALID_ARGUMENT, "detach nothing");
+  hocket_work_free(works[0]);
+  const hocket_collective barrier = {.struct_size = sizeof barrier, .kind = HOCKET_KIND_BARRIER};
+  const hocket_message to_self = {.struct_size = sizeof to_self,
+                                  .kind = HOCKET_MESSAGE_SEND,
+                                  .dtype = HOCKET_I32,
+                                  .data = &values[1],
+                                  .count = 1,
+                                  .peer = hocket_comm_rank(world),
+                                  .tag = 78};
+  const hocket_message from_self = {.struct_size = sizeof from_self,
+                                    .dtype = HOCKET_I32,
+                                    .data = &values[0],
+                                    .count = 1,
+                                    .peer = hocket_comm_rank(world),
+                                    .tag = 78};
+  const hocket_collective* collectives[3] = {&barrier, NULL, NULL};
+  const hocket_message* mail[3] = {NULL, &from_self, &to_self};
+  values[0] = -1;
+  expect(hocket_start_many(world, collectives, mail, 3, &works[0]) == HOCKET_OK, "start many");
+  expect(hocket_work_wait(works[0], 0) == HOCKET_OK && values[0] == values[1], "what many do");
+  hocket_work_free(works[0]);
+  mail[0] = &to_self;
+  expect(hocket_start_many(world, collectives, mail, 3, &works[0]) == HOCKET_INVALID_ARGUMENT,
+         "both of two kinds");
+
+  const hocket_message never = {.struct_size = sizeof never,
+                                .dtype = HOCKET_I32,
+                                .data = values,
+                                .count = 1,
+                                .peer = hocket_comm_rank(world),
+                                .tag = 77,
+                                .timeout_ns = 20000000,
+                                .fails_alone = 1};
+  hocket_failure failure = {.struct_size = sizeof failure};
+  expect(hocket_start_message(world, &never, &works[0]) == HOCKET_OK, "start a receive");
+  expect(hocket_wait_all(works, 1) == HOCKET_TIMEOUT, "one of all that fails");
+  expect(hocket_last_failure(&failure) == HOCKET_OK, "the failure");
+  expect(failure.status == HOCKET_TIMEOUT && failure.rank == hocket_comm_rank(world) &&
+             failure.peer == hocket_comm_rank(world) && failure.system_error == 0,
+         "its numbers");
+  expect(hocket_last_failure(NULL) == HOCKET_INVALID_ARGUMENT, "nowhere to put it");
+  expect(hocket_work_test(works[0]) == HOCKET_TIMEOUT, "a test says so, too");
+  hocket_work_free(works[0]);
 }
 
 static void messages(hocket_comm* world) {
@@ -153,30 +227,55 @@ static void groups(hocket_comm* world) {
   expect(hocket_comm_split(world, rank % 2, -rank, &half) == HOCKET_OK, "split");
   expect(hocket_comm_size(half) == (size + 1 - rank % 2) / 2, "a half's size");
   expect(hocket_comm_split(world, -1, 0, &none) == HOCKET_OK && none == NULL, "no color");
-  expect(hocket_comm_subgroup(world, ranks, 2, &some) == HOCKET_OK, "subgroup");
+  expect(hocket_comm_group(world, ranks, 2, "some", 0, &some) == HOCKET_OK, "group");
   expect((some != NULL) == (rank < 2), "who is in it");
   if (some != NULL) expect(hocket_comm_rank(some) == 1 - rank, "its order");
+  hocket_comm_free(some);
+  some = world;
+  if (rank == 0) {
+    expect(hocket_comm_group(world, ranks, 2, NULL, 1000000, &some) == HOCKET_TIMEOUT, "alone");
+    expect(some == NULL && strstr(hocket_last_error(), "rank 1 (pid") != NULL, "who is missing");
+    expect(hocket_comm_group(world, ranks, 2, "a/b", 0, &some) == HOCKET_INVALID_ARGUMENT, "name");
+    expect(hocket_comm_group(world, NULL, 2, NULL, 0, &some) == HOCKET_INVALID_ARGUMENT, "ranks");
+  }
+  expect(hocket_comm_rank_in(world, half, rank) == hocket_comm_rank(half), "a rank in a half");
+  expect(hocket_comm_rank_in(world, half, (rank + 1) % size) == -1 || size % 2 == 1, "and another");
+  expect(hocket_comm_rank_in(world, half, size) == -1, "no rank");
+  expect(hocket_comm_local_rank(world) == rank && hocket_comm_local_size(world) == size, "a host");
+  expect(strcmp(hocket_comm_host(world, 0), hocket_comm_host(world, rank)) == 0, "its name");
+  expect(hocket_comm_host(world, size) == NULL, "no host");
+  expect(strlen(hocket_comm_transport(world)) > 0, "the transport");
+  hocket_buffer* buffer = NULL;
+  expect(hocket_allocate(world, 1000000, &buffer) == HOCKET_OK, "allocate");
+  float* const floats = hocket_buffer_data(buffer);
+  expect(floats[0] == 0, "it is zeroed");
+  floats[0] = 1;
+  expect(hocket_all_reduce(world, floats, floats, 250000, HOCKET_F32, HOCKET_OP_SUM) == HOCKET_OK,
+         "all_reduce of it");
+  expect(floats[0] == (float)size, "its sum");
+  hocket_buffer_free(buffer);
   hocket_comm_free(half);
   hocket_comm_free(none);
-  hocket_comm_free(some);
 }
 
 /* Where there is no device, and where there is one that this memory is not of. */
 static void host_memory(hocket_comm* world) {
   float value = 1;
-  hocket_memory kind = HOCKET_DETECT;
-  expect(hocket_memory_kind(&value, &kind) == HOCKET_OK && kind == HOCKET_HOST, "memory_kind");
-  expect(hocket_memory_kind(NULL, &kind) == HOCKET_OK && kind == HOCKET_HOST, "of no memory");
+  hocket_memory kind = HOCKET_MEMORY_DETECT;
+  expect(hocket_memory_kind(&value, &kind) == HOCKET_OK && kind == HOCKET_MEMORY_HOST,
+         "memory_kind");
+  expect(hocket_memory_kind(NULL, &kind) == HOCKET_OK && kind == HOCKET_MEMORY_HOST,
+         "of no memory");
   expect(hocket_memory_kind(&value, NULL) == HOCKET_INVALID_ARGUMENT, "nowhere to say it");
 
   hocket_collective it = {.struct_size = sizeof it,
-                          .kind = HOCKET_ALL_REDUCE,
+                          .kind = HOCKET_KIND_ALL_REDUCE,
                           .dtype = HOCKET_F32,
                           .in = &value,
                           .out = &value,
                           .count = 1,
-                          .op = HOCKET_SUM,
-                          .memory = HOCKET_HOST};
+                          .op = HOCKET_OP_SUM,
+                          .memory = HOCKET_MEMORY_HOST};
   hocket_work* work = NULL;
   expect(hocket_start(world, &it, &work) == HOCKET_OK, "memory that is said to be the host's");
   expect(hocket_work_wait_stream(work, NULL) == HOCKET_INVALID_ARGUMENT, "a stream that waits");
@@ -187,7 +286,7 @@ static void host_memory(hocket_comm* world) {
   expect(hocket_work_wait_stream(NULL, NULL) == HOCKET_INVALID_ARGUMENT, "a stream, and no work");
 
   it.has_stream = 1;
-  it.memory = HOCKET_DETECT;
+  it.memory = HOCKET_MEMORY_DETECT;
   expect(hocket_run(world, &it) != HOCKET_OK, "a stream for memory of the host");
   expect(strstr(hocket_last_error(), "a stream, and") != NULL, "why");
   it.has_stream = 0;
@@ -237,8 +336,8 @@ static void refused(hocket_comm* world) {
   struct {
     hocket_collective known;
     int64_t unknown;
-  } newer = {.known = {.struct_size = sizeof newer, .kind = HOCKET_BARRIER}, .unknown = 0};
-  hocket_collective unset = {.kind = HOCKET_BARRIER};
+  } newer = {.known = {.struct_size = sizeof newer, .kind = HOCKET_KIND_BARRIER}, .unknown = 0};
+  hocket_collective unset = {.kind = HOCKET_KIND_BARRIER};
   expect(hocket_run(world, &newer.known) == HOCKET_OK, "a newer struct that asks for no more");
   newer.unknown = 1;
   expect(hocket_run(world, &newer.known) == HOCKET_INVALID_ARGUMENT, "one that does");
@@ -292,12 +391,12 @@ static void queues(hocket_comm* world) {
   expect(hocket_queue_next(queue, HOCKET_NO_WAIT, &end) == HOCKET_IN_PROGRESS, "nothing is there");
   int32_t value = 1;
   const hocket_collective sum = {.struct_size = sizeof sum,
-                                 .kind = HOCKET_ALL_REDUCE,
+                                 .kind = HOCKET_KIND_ALL_REDUCE,
                                  .dtype = HOCKET_I32,
                                  .in = &value,
                                  .out = &value,
                                  .count = 1,
-                                 .op = HOCKET_SUM,
+                                 .op = HOCKET_OP_SUM,
                                  .queue = queue,
                                  .queue_tag = 77};
   hocket_work* work = NULL;
@@ -521,6 +620,7 @@ int main(void) {
   collectives(world);
   messages(world);
   groups(world);
+  works(world);
   host_memory(world);
   timeouts(world);
   refused(world);

@@ -38,12 +38,12 @@ bool run_cycle(Communicator& world, int number) {
   Communicator part = world.split(color);
   if (!part || number % 5 == 4) return true;
   std::vector<float> values(16, 1.0F);
-  part.all_reduce<float>(values);
+  part.all_reduce(values);
   if (values[7] != static_cast<float>(part.size())) return false;
   if (number % 4 == 0 && part.size() > 1) {
     const int next = (part.rank() + 1) % part.size();
     const int previous = (part.rank() + part.size() - 1) % part.size();
-    part.sendrecv(Message::send<float>(values, next), Message::recv<float>(values, previous));
+    part.sendrecv(Message::send(values, next), Message::recv(values, previous));
   }
   return true;
 }

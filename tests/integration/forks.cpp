@@ -151,14 +151,14 @@ void try_all(Inherited& it) {
     require_refusal("split", [&] { (void)group->split(0); });
     require_refusal("dup", [&] { (void)group->dup(); });
     const int first[] = {0};
-    require_refusal("subgroup", [&] { (void)group->subgroup(first); });
+    require_refusal("group", [&] { (void)group->group(first); });
     require_refusal("send", [&] { group->send(std::span<const std::int64_t>(values), 1); });
     require_refusal("recv", [&] { group->recv(std::span(values), 1); });
   }
   for (hocket::Work* work : {&*it.work, &*it.ended}) {
     require_refusal("wait", [&] { work->wait(); });
     require_refusal("wait_for", [&] { (void)work->wait_for(1ms); });
-    require_refusal("is_over", [&] { (void)work->is_over(); });
+    require_refusal("test", [&] { (void)work->test(); });
     require_refusal("received", [&] { (void)work->received(); });
     require_refusal("wait_any", [&] { (void)hocket::wait_any(std::span(work, 1)); });
     require_refusal("wait_all", [&] { hocket::wait_all(std::span(work, 1)); });

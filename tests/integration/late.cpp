@@ -68,9 +68,8 @@ int main(int count, char** words) {
   Communicator world = hocket::join();
   for (const std::size_t bytes : sizes) {
     const bool is_right =
-        runs_late(world, "broadcast", bytes, 1,
-                  [&](auto& all) { world.broadcast<float>(all, 0); }) &&
-        runs_late(world, "all_reduce", bytes, 3, [&](auto& all) { world.all_reduce<float>(all); });
+        runs_late(world, "broadcast", bytes, 1, [&](auto& all) { world.broadcast(all, 0); }) &&
+        runs_late(world, "all_reduce", bytes, 3, [&](auto& all) { world.all_reduce(all); });
     if (!is_right) return 1;
   }
   return 0;

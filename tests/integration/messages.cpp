@@ -54,8 +54,8 @@ void in_a_circle(Communicator& world) {
   for (const std::size_t count : counts) {
     const Values sent = made(count, static_cast<std::uint32_t>(world.rank()));
     Values room(count + 1, 7);
-    const Received got = world.sendrecv(Message::send<std::uint32_t>(sent, next, 3),
-                                        Message::recv<std::uint32_t>(room, previous, 3));
+    const Received got =
+        world.sendrecv(Message::send(sent, next, 3), Message::recv(room, previous, 3));
     expect(got.peer == previous && got.tag == 3 && got.count == count, "what is said of a message");
     expect(room.back() == 7, "memory behind a message is left alone");
     room.pop_back();
@@ -69,13 +69,13 @@ void by_tag(Communicator& world) {
     std::vector<Values> sent;
     for (int tag = 0; tag < 6; ++tag) sent.push_back(made(counts[tag], 10U + unsigned(tag)));
     for (int tag = 0; tag < 6; ++tag) {
-      works.push_back(world.start(Message::send<std::uint32_t>(sent[std::size_t(tag)], 1, tag)));
+      works.push_back(world.start(Message::send(sent[std::size_t(tag)], 1, tag)));
     }
     wait_all(works);
   } else if (world.rank() == 1) {
     for (int tag = 5; tag >= 0; --tag) {
       Values room(counts[tag]);
-      world.recv<std::uint32_t>(room, 0, tag);
+      world.recv(room, 0, tag);
       expect(room == made(counts[tag], 10U + unsigned(tag)), "messages found by their tags");
     }
   }
@@ -84,14 +84,14 @@ void by_tag(Communicator& world) {
 void from_anybody(Communicator& world) {
   if (world.rank() != 0) {
     for (const std::size_t count : {std::size_t{5}, std::size_t{5000}}) {
-      world.send<std::uint32_t>(made(count, unsigned(world.rank())), 0, world.rank());
+      world.send(made(count, unsigned(world.rank())), 0, world.rank());
     }
     return;
   }
   std::vector<int> seen(std::size_t(world.size()));
   for (int i = 0; i < 2 * (world.size() - 1); ++i) {
     Values room(5000);
-    const Received got = world.recv<std::uint32_t>(room);
+    const Received got = world.recv(room);
     expect(got.tag == got.peer, "tag and rank of a message from anybody");
     const std::size_t count = ++seen[std::size_t(got.peer)] == 1 ? 5 : 5000;
     expect(got.count == count, "messages of one rank keep their order");
@@ -110,12 +110,12 @@ void floods(Communicator& world) {
   std::vector<Work> works;
   for (std::uint32_t i = 0; i < many; ++i) sent.push_back(made(i % 40, i));
   for (const Values& each : sent) {
-    works.push_back(world.start(Message::send<std::uint32_t>(each, peer)));
+    works.push_back(world.start(Message::send(each, peer)));
   }
   Values room(40);
   for (std::uint32_t i = 0; i < many; ++i) {
     room.resize(40);
-    room.resize(world.recv<std::uint32_t>(room, peer, 0).count);
+    room.resize(world.recv(room, peer, 0).count);
     expect(room == made(i % 40, i), "the order of a flood");
   }
   wait_all(works);
@@ -125,8 +125,8 @@ void to_itself(Communicator& world) {
   for (const std::size_t count : counts) {
     const Values sent = made(count, 5);
     Values room(count);
-    Work sending = world.start(Message::send<std::uint32_t>(sent, world.rank(), 9));
-    expect(world.recv<std::uint32_t>(room, world.rank(), 9).peer == world.rank(), "itself");
+    Work sending = world.start(Message::send(sent, world.rank(), 9));
+    expect(world.recv(room, world.rank(), 9).peer == world.rank(), "itself");
     sending.wait();
     expect(room == sent, "values of a message to itself");
   }
@@ -155,7 +155,7 @@ void at_random(Communicator& world, std::uint64_t seed) {
   std::size_t next = 0;
   for (const Letter& each : letters) {
     if (each.from != world.rank()) continue;
-    works.push_back(world.start(Message::send<std::uint32_t>(sent[next++], each.to, each.tag)));
+    works.push_back(world.start(Message::send(sent[next++], each.to, each.tag)));
   }
   std::vector<Letter> mine;
   for (const Letter& each : letters) {
@@ -168,7 +168,7 @@ void at_random(Communicator& world, std::uint64_t seed) {
   });
   for (const Letter& each : mine) {
     Values room(each.count);
-    world.recv<std::uint32_t>(room, each.from, each.tag);
+    world.recv(room, each.from, each.tag);
     expect(room == made(each.count, each.number), fmt::format("letter {}", each.number));
   }
   wait_all(works);
@@ -176,7 +176,7 @@ void at_random(Communicator& world, std::uint64_t seed) {
 
 void beside_collectives(Communicator& world) {
   Values sums(50'000, 1);
-  Work summing = world.start(hocket::Collective::all_reduce<std::uint32_t>(sums, sums));
+  Work summing = world.start(hocket::Collective::all_reduce(sums, sums));
   in_a_circle(world);
   summing.wait();
   expect(sums == Values(50'000, unsigned(world.size())), "an all-reduce beside messages");
@@ -187,7 +187,8 @@ struct Ends {
   std::atomic<int> count = 0;
   std::atomic<hocket::StatusCode> last = hocket::StatusCode::ok;
 
-  [[nodiscard]] hocket::Options options(std::optional<std::chrono::nanoseconds> timeout = {}) {
+  [[nodiscard]] hocket::OperationOptions options(
+      std::optional<std::chrono::nanoseconds> timeout = {}) {
     return {.timeout = timeout,
             .on_end =
                 [](void* ends, hocket::StatusCode status) {
@@ -212,7 +213,7 @@ void calls_at_the_end(Communicator& world) {
   Ends ends;
   Values values(1000, 1);
   Values room(1000);
-  const auto sum = hocket::Collective::all_reduce<std::uint32_t>(values, room, {}, ends.options());
+  const auto sum = hocket::Collective::all_reduce(values, room, {}, ends.options());
   world.run(sum);
   expect(ends.are(1, StatusCode::ok), "a call at the end of an operation");
   Work work = world.start(sum);
@@ -221,12 +222,12 @@ void calls_at_the_end(Communicator& world) {
   expect(ends.will_be(2, StatusCode::ok), "one call of one that was started");
   world.start(hocket::Collective::barrier()).wait();
   expect(ends.are(2, StatusCode::ok), "no call of one that asks for none");
-  world.sendrecv(Message::send<std::uint32_t>(values, world.rank(), 1, ends.options()),
-                 Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options()));
+  world.sendrecv(Message::send(values, world.rank(), 1, ends.options()),
+                 Message::recv(room, world.rank(), 1, ends.options()));
   expect(ends.will_be(4, StatusCode::ok), "calls at the ends of messages");
   Communicator late = world.dup();
-  Work never = late.start(Message::recv<std::uint32_t>(room, world.rank(), 1, ends.options(50ms)));
-  while (!never.is_over()) std::this_thread::sleep_for(1ms);
+  Work never = late.start(Message::recv(room, world.rank(), 1, ends.options(50ms)));
+  while (!never.test()) std::this_thread::sleep_for(1ms);
   expect(ends.will_be(5, StatusCode::timeout), "a call at the end of one that fails");
 }
 
@@ -236,7 +237,7 @@ void calls_that_wait_for_each_other(Communicator& world) {
   static std::atomic<int> called = 0;
   static std::atomic<int> ended = 0;
   called = ended = 0;
-  const hocket::Options options = {.on_end = [](void*, hocket::StatusCode) {
+  const hocket::OperationOptions options = {.on_end = [](void*, hocket::StatusCode) {
     ++called;
     for (int i = 0; i < 20'000 && called < many; ++i) std::this_thread::sleep_for(1ms);
     ++ended;
@@ -253,14 +254,14 @@ void calls_that_call_hocket(Communicator& world) {
     std::atomic<std::uint32_t> value = 0;
   };
   Sum sum{.group = world.dup()};
-  const hocket::Options options = {.on_end =
-                                       [](void* context, hocket::StatusCode) {
-                                         auto& self = *static_cast<Sum*>(context);
-                                         Values one(1, 1);
-                                         self.group.all_reduce(std::span(one));
-                                         self.value = one[0];
-                                       },
-                                   .on_end_context = &sum};
+  const hocket::OperationOptions options = {.on_end =
+                                                [](void* context, hocket::StatusCode) {
+                                                  auto& self = *static_cast<Sum*>(context);
+                                                  Values one(1, 1);
+                                                  self.group.all_reduce(std::span(one));
+                                                  self.value = one[0];
+                                                },
+                                            .on_end_context = &sum};
   const Work work = world.start(hocket::Collective::barrier(options));
   for (int i = 0; i < 20'000 && sum.value == 0; ++i) std::this_thread::sleep_for(1ms);
   expect(sum.value == static_cast<unsigned>(world.size()), "a call that runs an operation");
@@ -271,18 +272,18 @@ void says_how_it_ended(Communicator& world) {
   Values room(10);
   const Values sent(10, 3);
   const int self = world.rank();
-  Work receiving = world.start(Message::recv<std::uint32_t>(room, self, 7, {.timeout = 60s}));
+  Work receiving = world.start(Message::recv(room, self, 7, {.timeout = 60s}));
   expect(receiving.status().code() == StatusCode::in_progress, "no status while it is under way");
   expect(!receiving.wait_for(0ns) && !receiving.wait_for(1ms), "it has not ended");
   expect(receiving.status().code() == StatusCode::in_progress,
          "nor after a wait that was too short");
-  world.send<std::uint32_t>(sent, self, 7);
+  world.send(sent, self, 7);
   receiving.wait();
   expect(receiving.status().ok() && room == sent, "the status of one that went well");
 
   Communicator hasty = world.dup();
-  Work at_once = hasty.start(Message::recv<std::uint32_t>(room, self, 7, {.timeout = 0ns}));
-  while (!at_once.is_over()) std::this_thread::sleep_for(1ms);
+  Work at_once = hasty.start(Message::recv(room, self, 7, {.timeout = 0ns}));
+  while (!at_once.test()) std::this_thread::sleep_for(1ms);
   expect(at_once.status().code() == StatusCode::timeout, "a timeout of zero is no time at all");
 }
 
@@ -305,7 +306,7 @@ void failing_alone(Communicator& world) {
   Values room(100'000);
   const Values sent(100'000, 5);
   const auto receive = [&](int peer, std::chrono::nanoseconds timeout) {
-    Message message = Message::recv<std::uint32_t>(room, peer, 3, {.timeout = timeout});
+    Message message = Message::recv(room, peer, 3, {.timeout = timeout});
     message.fails_alone = true;
     return message;
   };
@@ -324,7 +325,7 @@ void failing_alone(Communicator& world) {
     expect(is_late(receive(hocket::any_rank, 1ms)), "a receive of any rank");
     std::fill(room.begin(), room.end(), 0U);
     group.barrier();  // nobody sends while others still give up
-    Work sending = group.start(Message::send<std::uint32_t>(sent, next, 3));
+    Work sending = group.start(Message::send(sent, next, 3));
     group.run(receive(previous, 10s));
     sending.wait();
     expect(room == sent, "the message that comes later is for the receive that comes later");
@@ -341,11 +342,11 @@ void failing_alone(Communicator& world) {
     }
   };
   std::atomic<bool> is_second_told = false;
-  std::thread waits([&] { is_second_told = ends_late(second) && second.is_over(); });
-  expect(ends_late(first) && first.is_over(), "this thread is told");
+  std::thread waits([&] { is_second_told = ends_late(second) && second.test(); });
+  expect(ends_late(first) && first.test(), "this thread is told");
   waits.join();
   expect(is_second_told, "the other thread is told");
-  Message send = Message::send<std::uint32_t>(sent, next, 3);
+  Message send = Message::send(sent, next, 3);
   send.fails_alone = true;
   try {
     group.run(send);
@@ -370,27 +371,22 @@ void failing(Communicator& world) {
   Communicator late = world.dup();
   Values room(10);
   const Values sent(11);
-  if (world.rank() == 1) short_of_room.send<std::uint32_t>(sent, 0);
+  if (world.rank() == 1) short_of_room.send(sent, 0);
   if (world.rank() == 0) {
     expect_failure<hocket::Mismatch>("a message longer than its room", 1,
-                                     [&] { short_of_room.recv<std::uint32_t>(room, 1); });
-    expect_failure<hocket::Timeout>("a message that nobody sends", 1, [&] {
-      late.recv<std::uint32_t>(room, 1, 0, {.timeout = 200ms});
-    });
-    expect_failure<hocket::Timeout>("a communicator that failed", 1,
-                                    [&] { late.send<std::uint32_t>(sent, 1); });
+                                     [&] { short_of_room.recv(room, 1); });
+    expect_failure<hocket::Timeout>("a message that nobody sends", 1,
+                                    [&] { late.recv(room, 1, 0, {.timeout = 200ms}); });
+    expect_failure<hocket::Timeout>("a communicator that failed", 1, [&] { late.send(sent, 1); });
   }
-  expect_failure<hocket::InvalidArgument>("a tag below zero", -1,
-                                          [&] { world.send<std::uint32_t>(sent, 1, -1); });
-  expect_failure<hocket::InvalidArgument>("a rank that is none", -1,
-                                          [&] { world.send<std::uint32_t>(sent, 99); });
-  for (const hocket::Options& options :
-       {hocket::Options{.memory = hocket::MemoryKind::device},
-        hocket::Options{.memory = static_cast<hocket::MemoryKind>(5)},
-        hocket::Options{.stream = hocket::Stream{}}}) {
-    expect_failure<hocket::InvalidArgument>("a message that is not of the host's memory", -1, [&] {
-      world.send<std::uint32_t>(sent, 0, 0, options);
-    });
+  expect_failure<hocket::InvalidArgument>("a tag below zero", -1, [&] { world.send(sent, 1, -1); });
+  expect_failure<hocket::InvalidArgument>("a rank that is none", -1, [&] { world.send(sent, 99); });
+  for (const hocket::OperationOptions& options :
+       {hocket::OperationOptions{.memory = hocket::MemoryKind::device},
+        hocket::OperationOptions{.memory = static_cast<hocket::MemoryKind>(5)},
+        hocket::OperationOptions{.stream = hocket::Stream{}}}) {
+    expect_failure<hocket::InvalidArgument>("a message that is not of the host's memory", -1,
+                                            [&] { world.send(sent, 0, 0, options); });
   }
   world.barrier();
 }

@@ -187,7 +187,7 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
   Communicator group = world.dup();
   const Outcome outcome = disagree(group, ours, right, memory, what, report);
   std::vector<Outcome> all(static_cast<std::size_t>(world.size()));
-  world.all_gather<std::uint8_t>(
+  world.all_gather(
       std::span(reinterpret_cast<const std::uint8_t*>(&outcome), sizeof outcome),
       std::span(reinterpret_cast<std::uint8_t*>(all.data()), all.size() * sizeof outcome));
   ++tally.pairs;
@@ -231,10 +231,10 @@ void check_messages(Communicator& world, Report& report) {
     Communicator group = world.dup();
     std::vector<double> values(count);
     const Status failure = failure_of([&] {
-      if (group.rank() == 0) group.send<double>(values, 1, 7, {.timeout = timeout});
+      if (group.rank() == 0) group.send(values, 1, 7, {.timeout = timeout});
       if (group.rank() == 1) {
         const std::span<float> room(reinterpret_cast<float*>(values.data()), 2 * count);
-        group.recv<float>(room, 0, 7, {.timeout = timeout});
+        group.recv(room, 0, 7, {.timeout = timeout});
       }
     });
     if (group.rank() == 1) {

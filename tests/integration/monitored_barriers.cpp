@@ -55,7 +55,7 @@ void many_are_late(Communicator& group, Report& report) {
   }
   report.expect(!says(status, "rank 0 (pid "), what);
   float sum = 1;
-  group.all_reduce<float>({&sum, 1}, {}, {.timeout = long_time});
+  group.all_reduce(std::span(&sum, 1), {}, {.timeout = long_time});
   report.expect(sum == static_cast<float>(group.size()), "the communicator goes on");
   all_come(group, report);
 }

@@ -24,7 +24,7 @@ using hocket::Communicator;
 using hocket::Completion;
 using hocket::CompletionQueue;
 using hocket::Message;
-using hocket::Options;
+using hocket::OperationOptions;
 using Values = std::vector<std::uint32_t>;
 
 constexpr auto patience = 60s;
@@ -46,8 +46,7 @@ void one_by_one(Communicator& world) {
   Values sums(1000, 1);
   for (std::uint64_t tag = 1; tag <= 100; ++tag) {
     sums.assign(1000, 1);
-    start(world, Collective::all_reduce<std::uint32_t>(sums, sums, {},
-                                                       {.queue = &queue, .queue_tag = tag}));
+    start(world, Collective::all_reduce(sums, sums, {}, {.queue = &queue, .queue_tag = tag}));
     const auto end = queue.next(patience);
     expect(end && end->tag == tag && end->status.ok() && !end->received, "a completion");
     expect(sums[999] == unsigned(world.size()), "its sum");
@@ -68,8 +67,8 @@ void many_at_once(Communicator& world) {
   Communicator other = world.dup();
   std::vector<Values> sums(50, Values(100, 1));
   for (std::size_t i = 0; i < sums.size(); ++i) {
-    start(i % 2 == 0 ? world : other, Collective::all_reduce<std::uint32_t>(
-                                          sums[i], sums[i], {}, {.queue = &queue, .queue_tag = i}));
+    start(i % 2 == 0 ? world : other,
+          Collective::all_reduce(sums[i], sums[i], {}, {.queue = &queue, .queue_tag = i}));
   }
   std::set<std::uint64_t> tags;
   while (tags.size() < sums.size()) {
@@ -102,9 +101,8 @@ void messages(Communicator& world) {
   const int next = (world.rank() + 1) % world.size();
   const Values sent(10, unsigned(world.rank()));
   Values room(20);
-  (void)world.start(
-      Message::recv<std::uint32_t>(room, hocket::any_rank, 3, {.queue = &queue, .queue_tag = 1}));
-  (void)world.start(Message::send<std::uint32_t>(sent, next, 3, {.queue = &queue, .queue_tag = 2}));
+  (void)world.start(Message::recv(room, hocket::any_rank, 3, {.queue = &queue, .queue_tag = 1}));
+  (void)world.start(Message::send(sent, next, 3, {.queue = &queue, .queue_tag = 2}));
   std::map<std::uint64_t, Completion> ends;
   for (int i = 0; i < 2; ++i) {
     if (auto end = queue.next(patience)) ends[end->tag] = *end;
@@ -128,8 +126,8 @@ void failing(Communicator& world) {
   CompletionQueue queue;
   Communicator group = world.dup();
   Values room(1);
-  (void)group.start(Message::recv<std::uint32_t>(
-      room, world.rank(), 3, {.timeout = 50ms, .queue = &queue, .queue_tag = 9}));
+  (void)group.start(
+      Message::recv(room, world.rank(), 3, {.timeout = 50ms, .queue = &queue, .queue_tag = 9}));
   const auto end = queue.next(patience);
   expect(end && end->tag == 9 && end->status.code() == hocket::StatusCode::timeout,
          "one that fails says why");
@@ -153,7 +151,7 @@ void refused(Communicator& world) {
     }
     return false;
   };
-  const Options options = {.queue = &queue};
+  const OperationOptions options = {.queue = &queue};
   expect(is_refused([&] { world.run(Collective::barrier(options)); }), "a blocking call");
   expect(is_refused([&] {
            start(world, Collective::barrier(
@@ -198,12 +196,12 @@ void without_limit(Communicator& world) {
   for (int i = 0; i < rounds; ++i) {
     const int before = taken;
     // Waits for what this thread sends only after the other world has reported.
-    (void)world.start(Message::recv<std::uint32_t>(room, world.rank(), 8, {.queue = &queue}));
+    (void)world.start(Message::recv(room, world.rank(), 8, {.queue = &queue}));
     if (i % 2 == 0) std::this_thread::sleep_for(1ms);  // so that the taker sleeps
     start(other, Collective::barrier({.queue = &queue}));
     for (int k = 0; k < 60'000 && taken == before; ++k) std::this_thread::sleep_for(1ms);
     expect(taken > before, "the other world reports");
-    (void)world.start(Message::send<std::uint32_t>(sent, world.rank(), 8, {.queue = &queue}));
+    (void)world.start(Message::send(sent, world.rank(), 8, {.queue = &queue}));
     for (int k = 0; k < 60'000 && taken < before + 3; ++k) std::this_thread::sleep_for(1ms);
   }
   taker.join();
@@ -216,7 +214,7 @@ void left_behind(Communicator& world) {
   {
     CompletionQueue queue;
     Communicator group = world.dup();
-    start(group, Collective::all_reduce<std::uint32_t>(sums, sums, {}, {.queue = &queue}));
+    start(group, Collective::all_reduce(sums, sums, {}, {.queue = &queue}));
     group = {};
   }
   expect(sums[0] == unsigned(world.size()), "a queue waits for what reports to it");

@@ -74,9 +74,9 @@ void check_memory(Communicator& world) {
   constexpr std::size_t most = std::size_t{3} << 20;
   constexpr std::size_t bytes = std::size_t{64} << 20;
   std::vector<float> own(bytes / sizeof(float), 1.0F);
-  for (int i = 0; i < 3; ++i) world.all_reduce<float>(own);
+  for (int i = 0; i < 3; ++i) world.all_reduce(own);
   std::vector<float> all(own.size() * static_cast<std::size_t>(world.size()));
-  world.all_gather<float>(own, all);
+  world.all_gather(own, all);
   const std::size_t users = (own.size() + all.size()) * sizeof(float);
   const std::size_t programs = memory("RssFile:");
   const std::size_t beyond = memory("VmHWM:") - programs - users;
@@ -100,13 +100,13 @@ void check_allocations(Communicator& world) {
     return std::span(of).first(count);
   };
   const auto all_reduce = [&](std::size_t count) {
-    return Collective::all_reduce<float>(first(in, count), first(out, count));
+    return Collective::all_reduce(first(in, count), first(out, count));
   };
   const int next = (world.rank() + 1) % world.size();
   const int previous = (world.rank() + world.size() - 1) % world.size();
   const auto pass_on = [&](std::size_t count) {
-    world.sendrecv(Message::send<float>(first(in, count), next),
-                   Message::recv<float>(first(out, count), previous));
+    world.sendrecv(Message::send(first(in, count), next),
+                   Message::recv(first(out, count), previous));
   };
   hocket::Prepared prepared = world.prepare(all_reduce(small));
   std::vector<hocket::Piece> pieces;
@@ -114,13 +114,13 @@ void check_allocations(Communicator& world) {
   const Subject subjects[] = {
       {"all_reduce", [&] { world.run(all_reduce(small)); }},
       {"large all_reduce", [&] { world.run(all_reduce(large)); }},
-      {"average", [&] { world.all_reduce<float>(first(out, small), hocket::ReduceOp::average); }},
-      {"broadcast", [&] { world.broadcast<float>(first(in, large), 1); }},
-      {"all_gather", [&] { world.all_gather<float>(first(in, large), first(out, large * ranks)); }},
+      {"average", [&] { world.all_reduce(first(out, small), hocket::ReduceOp::average); }},
+      {"broadcast", [&] { world.broadcast(first(in, large), 1); }},
+      {"all_gather", [&] { world.all_gather(first(in, large), first(out, large * ranks)); }},
       {"all_to_all",
        [&] {
-         world.run(Collective::all_to_all<float>(first(in, small * ranks),
-                                                 first(out, small * ranks), small));
+         world.run(
+             Collective::all_to_all(first(in, small * ranks), first(out, small * ranks), small));
        }},
       {"batch", [&] { world.run(Collective::all_reduce<float>(pieces)); }},
       {"barrier", [&] { world.barrier(); }},
@@ -193,7 +193,7 @@ int main() {
   check_idle(world, "a rank that waits", [&] { world.barrier(); });
   check_idle(world, "what goes on in the background", [&] {
     Work work = world.start(Collective::barrier());
-    while (!work.is_over()) std::this_thread::sleep_for(100ms);
+    while (!work.test()) std::this_thread::sleep_for(100ms);
   });
   return is_right ? 0 : 1;
 }

@@ -47,8 +47,8 @@ struct Thrower {
     if (self.is_unknown) throw 42;
     throw std::runtime_error(std::string(text));
   }
-  [[nodiscard]] hocket::Reduce op() {
-    hocket::Reduce reduction(hocket::ReduceOp::custom);
+  [[nodiscard]] hocket::Reduction op() {
+    hocket::Reduction reduction(hocket::ReduceOp::custom);
     reduction.custom = combine;
     reduction.context = this;
     return reduction;
@@ -100,7 +100,7 @@ void check_op(Communicator& world, Report& report, const Way& way, std::size_t c
   std::vector<float> values(count, 1.0F);
   const Stopwatch watch;
   const Collective operation =
-      Collective::all_reduce<float>(values, values, thrower.op(), {.timeout = timeout});
+      Collective::all_reduce(values, values, thrower.op(), {.timeout = timeout});
   const hocket::Status failure = failure_of([&] { way.run(group, operation); });
   if (thrower.has_thrown) {
     report.expect(failure.code() == StatusCode::aborted,
@@ -109,11 +109,11 @@ void check_op(Communicator& world, Report& report, const Way& way, std::size_t c
                   fmt::format("{}: not the text: {}", what, failure.to_string()));
   }
   const hocket::Status later =
-      failure_of([&] { group.all_reduce<float>(values, {}, {.timeout = timeout}); });
+      failure_of([&] { group.all_reduce(values, {}, {.timeout = timeout}); });
   report.expect(!later.ok(), what + ": the communicator goes on");
   report.expect(watch.elapsed() < soon, what + ": it takes as long as the time-out");
   float throwers = thrower.has_thrown ? 1.0F : 0.0F;
-  world.all_reduce<float>(std::span(&throwers, 1));
+  world.all_reduce(std::span(&throwers, 1));
   report.expect(throwers > 0, what + ": no op was called");
 }
 
@@ -126,11 +126,11 @@ int run_c() {
   std::vector<float> values(sizes[0], 1.0F);
   hocket_collective operation = {};
   operation.struct_size = sizeof operation;
-  operation.kind = HOCKET_ALL_REDUCE;
+  operation.kind = HOCKET_KIND_ALL_REDUCE;
   operation.in = operation.out = values.data();
   operation.count = values.size();
   operation.dtype = HOCKET_F32;
-  operation.op = HOCKET_CUSTOM;
+  operation.op = HOCKET_OP_CUSTOM;
   operation.custom_context = &has_thrown;
   operation.custom = [](void* context, void*, const void*, const void*, size_t, hocket_dtype) {
     *static_cast<bool*>(context) = true;
@@ -159,9 +159,9 @@ void check_on_end(Communicator& world, Report& report) {
       },
       nullptr);
   const auto throw_at_end = [](void*, StatusCode) { throw std::runtime_error(std::string(text)); };
-  const hocket::Options options = {.timeout = timeout, .on_end = throw_at_end};
+  const hocket::OperationOptions options = {.timeout = timeout, .on_end = throw_at_end};
   std::vector<float> values(sizes[0], 1.0F);
-  const Collective operation = Collective::all_reduce<float>(values, values, {}, options);
+  const Collective operation = Collective::all_reduce(values, values, {}, options);
   int ends = 0;
   for (const Way& way : ways) {
     if (way.name == "background") continue;  // has an on_end of its own

@@ -31,15 +31,15 @@ struct Buffers {
 void call(Communicator& world, Buffers& buffers, int number, hocket::ReduceOp op) {
   switch (number % 5) {
     case 0:
-      return world.all_reduce<float>(buffers.one, op);
+      return world.all_reduce(buffers.one, op);
     case 1:
-      return world.all_gather<float>(buffers.one, buffers.all);
+      return world.all_gather(buffers.one, buffers.all);
     case 2:
-      return world.all_reduce<float>(buffers.one, op);
+      return world.all_reduce(buffers.one, op);
     case 3:
       return world.barrier();
     default:
-      return world.all_reduce<float>(buffers.one, op);
+      return world.all_reduce(buffers.one, op);
   }
 }
 
@@ -48,8 +48,8 @@ void pass_on(Communicator& world, Buffers& buffers, bool sends) {
   const int next = (world.rank() + 1) % world.size();
   const int previous = (world.rank() + world.size() - 1) % world.size();
   hocket::Work sent;
-  if (sends) sent = world.start(Message::send<float>(buffers.one, next, 7));
-  world.run(Message::recv<float>(buffers.all, previous, 7));
+  if (sends) sent = world.start(Message::send(buffers.one, next, 7));
+  world.run(Message::recv(buffers.all, previous, 7));
   if (sends) sent.wait();
 }
 

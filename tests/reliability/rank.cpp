@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   try {
     float never = 0;
-    if (settings.is_idle && world.rank() % 2 == 1) world.recv<float>({&never, 1}, 0);
+    if (settings.is_idle && world.rank() % 2 == 1) world.recv(std::span(&never, 1), 0);
     for (std::uint64_t turn = 0;; ++turn) worker.work(settings.work, turn);
   } catch (const hocket::Error& error) {
     std::printf("told %lld %s|%d|%s\n%s\n", static_cast<long long>(hocket::universal_time() / 1000),

@@ -24,7 +24,7 @@ struct Call {
   Ints b = {10, 20, 30, 40};
   Ints out = {-1, -1, -1, -1};
   hocket_dtype dtype = HOCKET_I32;
-  hocket_op op = HOCKET_SUM;
+  hocket_op op = HOCKET_OP_SUM;
   std::size_t count = 4;
 
   hocket_status run() {
@@ -49,7 +49,7 @@ TEST_CASE("statuses, data types and operations have names, unknown ones too") {
   REQUIRE(hocket_status_name(HOCKET_OK) == std::string("ok"));
   REQUIRE(hocket_status_name(HOCKET_PEER_LOST) == std::string("peer lost"));
   REQUIRE(hocket_dtype_name(HOCKET_BF16) == std::string("bf16"));
-  REQUIRE(hocket_op_name(HOCKET_PREMUL_SUM) == std::string("premul_sum"));
+  REQUIRE(hocket_op_name(HOCKET_OP_PREMUL_SUM) == std::string("premul_sum"));
   for (const int value : {-1, 1000, INT32_MIN, INT32_MAX}) {
     REQUIRE(hocket_status_name(value) == std::string("unknown"));
     REQUIRE(hocket_dtype_name(value) == std::string("unknown"));
@@ -64,7 +64,7 @@ TEST_CASE("reduce_local reduces") {
   Call call;
   REQUIRE(call.run() == HOCKET_OK);
   REQUIRE(call.out == Ints{11, 22, 33, 44});
-  call.op = HOCKET_MAX;
+  call.op = HOCKET_OP_MAX;
   call.count = 2;
   REQUIRE(call.run() == HOCKET_OK);
   REQUIRE(call.out == Ints{10, 20, 33, 44});
@@ -73,11 +73,13 @@ TEST_CASE("reduce_local reduces") {
 TEST_CASE("out may be an operand or both") {
   Call call;
   Ints& a = call.a;
-  REQUIRE(hocket_reduce_local(a.data(), a.data(), call.b.data(), 4, HOCKET_I32, HOCKET_SUM) == 0);
+  REQUIRE(hocket_reduce_local(a.data(), a.data(), call.b.data(), 4, HOCKET_I32, HOCKET_OP_SUM) ==
+          0);
   REQUIRE(a == Ints{11, 22, 33, 44});
-  REQUIRE(hocket_reduce_local(a.data(), call.b.data(), a.data(), 4, HOCKET_I32, HOCKET_SUM) == 0);
+  REQUIRE(hocket_reduce_local(a.data(), call.b.data(), a.data(), 4, HOCKET_I32, HOCKET_OP_SUM) ==
+          0);
   REQUIRE(a == Ints{21, 42, 63, 84});
-  REQUIRE(hocket_reduce_local(a.data(), a.data(), a.data(), 4, HOCKET_I32, HOCKET_SUM) == 0);
+  REQUIRE(hocket_reduce_local(a.data(), a.data(), a.data(), 4, HOCKET_I32, HOCKET_OP_SUM) == 0);
   REQUIRE(a == Ints{42, 84, 126, 168});
 }
 
@@ -85,7 +87,7 @@ TEST_CASE("any other overlap is refused") {
   std::array<std::uint8_t, 64> memory{};
   std::array<std::uint8_t, 64> other{};
   const auto reduce = [&](std::size_t out, const std::uint8_t* a, const std::uint8_t* b) {
-    return hocket_reduce_local(memory.data() + out, a, b, 4, HOCKET_I32, HOCKET_SUM);
+    return hocket_reduce_local(memory.data() + out, a, b, 4, HOCKET_I32, HOCKET_OP_SUM);
   };
   for (const std::size_t offset : {16u + 1u, 16u + 15u, 16u - 1u, 16u - 15u}) {
     CAPTURE(offset);
@@ -99,7 +101,8 @@ TEST_CASE("any other overlap is refused") {
 }
 
 TEST_CASE("nothing may be reduced, from nowhere to nowhere") {
-  REQUIRE(hocket_reduce_local(nullptr, nullptr, nullptr, 0, HOCKET_F32, HOCKET_SUM) == HOCKET_OK);
+  REQUIRE(hocket_reduce_local(nullptr, nullptr, nullptr, 0, HOCKET_F32, HOCKET_OP_SUM) ==
+          HOCKET_OK);
   Call call;
   call.count = 0;
   REQUIRE(call.run() == HOCKET_OK);
@@ -115,17 +118,18 @@ TEST_CASE("what can't be reduced is refused and said") {
     std::string_view told;
   };
   constexpr Row rows[] = {
-      {HOCKET_I32, HOCKET_AVERAGE, 4, HOCKET_UNSUPPORTED,
+      {HOCKET_I32, HOCKET_OP_AVERAGE, 4, HOCKET_UNSUPPORTED,
        "unsupported: reduce_local: average needs"},
-      {HOCKET_I32, HOCKET_PREMUL_SUM, 4, HOCKET_UNSUPPORTED, "reduce_local: premul_sum needs"},
-      {HOCKET_I32, HOCKET_CUSTOM, 4, HOCKET_UNSUPPORTED, "reduce_local: custom needs"},
-      {HOCKET_F32, HOCKET_BIT_AND, 1, HOCKET_UNSUPPORTED, "bit_and is not defined for f32"},
-      {HOCKET_C64, HOCKET_MIN, 1, HOCKET_UNSUPPORTED, "min is not defined for c64"},
-      {-1, HOCKET_SUM, 1, HOCKET_INVALID_ARGUMENT, "no such data type or op: -1, 0"},
-      {1000, HOCKET_SUM, 1, HOCKET_INVALID_ARGUMENT, "no such data type or op: 1000, 0"},
+      {HOCKET_I32, HOCKET_OP_PREMUL_SUM, 4, HOCKET_UNSUPPORTED, "reduce_local: premul_sum needs"},
+      {HOCKET_I32, HOCKET_OP_CUSTOM, 4, HOCKET_UNSUPPORTED, "reduce_local: custom needs"},
+      {HOCKET_F32, HOCKET_OP_BIT_AND, 1, HOCKET_UNSUPPORTED, "bit_and is not defined for f32"},
+      {HOCKET_C64, HOCKET_OP_MIN, 1, HOCKET_UNSUPPORTED, "min is not defined for c64"},
+      {-1, HOCKET_OP_SUM, 1, HOCKET_INVALID_ARGUMENT, "no such data type or op: -1, 0"},
+      {1000, HOCKET_OP_SUM, 1, HOCKET_INVALID_ARGUMENT, "no such data type or op: 1000, 0"},
       {HOCKET_I32, 1000, 1, HOCKET_INVALID_ARGUMENT, "no such data type or op: 4, 1000"},
-      {HOCKET_I32, HOCKET_SUM, SIZE_MAX / 4 + 1, HOCKET_INVALID_ARGUMENT, "do not fit in memory"},
-      {HOCKET_I32, HOCKET_SUM, SIZE_MAX, HOCKET_INVALID_ARGUMENT, "do not fit in memory"},
+      {HOCKET_I32, HOCKET_OP_SUM, SIZE_MAX / 4 + 1, HOCKET_INVALID_ARGUMENT,
+       "do not fit in memory"},
+      {HOCKET_I32, HOCKET_OP_SUM, SIZE_MAX, HOCKET_INVALID_ARGUMENT, "do not fit in memory"},
   };
   for (const Row& row : rows) {
     Call call;
@@ -146,14 +150,15 @@ TEST_CASE("null pointers to something are refused") {
   for (const auto& [out, a, b] : {std::tuple<int*, int*, int*>{nullptr, some, some},
                                   {some, nullptr, some},
                                   {some, some, nullptr}}) {
-    REQUIRE(hocket_reduce_local(out, a, b, 4, HOCKET_I32, HOCKET_SUM) == HOCKET_INVALID_ARGUMENT);
+    REQUIRE(hocket_reduce_local(out, a, b, 4, HOCKET_I32, HOCKET_OP_SUM) ==
+            HOCKET_INVALID_ARGUMENT);
     REQUIRE(contains(hocket_last_error(), "reduce_local: a null pointer for 4 elements"));
   }
 }
 
 TEST_CASE("the last error stays until the next and belongs to its thread") {
   Call failing;
-  failing.op = HOCKET_AVERAGE;
+  failing.op = HOCKET_OP_AVERAGE;
   REQUIRE(failing.run() == HOCKET_UNSUPPORTED);
   const std::string error = hocket_last_error();
   REQUIRE(Call().run() == HOCKET_OK);
@@ -164,7 +169,7 @@ TEST_CASE("the last error stays until the next and belongs to its thread") {
   std::thread([&] {
     before = hocket_last_error();
     Call other;
-    other.op = HOCKET_CUSTOM;
+    other.op = HOCKET_OP_CUSTOM;
     other.run();
     after = hocket_last_error();
   }).join();
@@ -190,15 +195,13 @@ TEST_CASE("the C++ API reduces spans and throws") {
   const std::vector<float> a = {1, 2, 3};
   const std::vector<float> b = {4, 5, 6};
   std::vector<float> out(3);
-  hocket::reduce_local<float>(out, a, b, hocket::ReduceOp::product);
+  hocket::reduce_local(out, a, b, hocket::ReduceOp::product);
   REQUIRE(out == std::vector<float>{4, 10, 18});
 
   using hocket::ReduceOp;
   const std::span<const float> shorter = std::span(b).first(2);
-  REQUIRE_THROWS_AS(hocket::reduce_local<float>(out, a, shorter, ReduceOp::sum),
-                    hocket::InvalidArgument);
-  REQUIRE_THROWS_AS(hocket::reduce_local<float>(out, shorter, b, ReduceOp::sum),
-                    hocket::InvalidArgument);
-  REQUIRE_THROWS_AS(hocket::reduce_local<float>(out, a, b, ReduceOp::bit_or), hocket::Unsupported);
+  REQUIRE_THROWS_AS(hocket::reduce_local(out, a, shorter, ReduceOp::sum), hocket::InvalidArgument);
+  REQUIRE_THROWS_AS(hocket::reduce_local(out, shorter, b, ReduceOp::sum), hocket::InvalidArgument);
+  REQUIRE_THROWS_AS(hocket::reduce_local(out, a, b, ReduceOp::bit_or), hocket::Unsupported);
   REQUIRE(out == std::vector<float>{4, 10, 18});
 }

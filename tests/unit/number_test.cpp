@@ -14,7 +14,7 @@ using hocket::StatusCode;
 using hocket::store::HashStore;
 using hocket::store::PrefixStore;
 using hocket::testing::Child;
-using hocket::world::check_world_name;
+using hocket::world::check_name;
 using hocket::world::describe;
 using hocket::world::epoch_of;
 using hocket::world::next_number;
@@ -57,11 +57,11 @@ TEST_CASE("messages name a world that is not the first") {
 }
 
 TEST_CASE("names of worlds are simple") {
-  for (const char* name : {"", "a", "data.loader_2-B"}) REQUIRE(check_world_name(name).ok());
-  const std::string longest(hocket::limits::world_name_bytes_max, 'x');
-  REQUIRE(check_world_name(longest).ok());
+  for (const char* name : {"", "a", "data.loader_2-B"}) REQUIRE(check_name(name, "world").ok());
+  const std::string longest(hocket::limits::name_bytes_max, 'x');
+  REQUIRE(check_name(longest, "world").ok());
   for (const std::string& name : {longest + "x", std::string("a/b"), std::string("a b")}) {
-    REQUIRE(check_world_name(name).code() == StatusCode::invalid_argument);
+    REQUIRE(check_name(name, "world").code() == StatusCode::invalid_argument);
   }
 }
 

@@ -399,15 +399,14 @@ TEST_CASE("reduce_local is typed and checks its arguments") {
   const std::vector<float> a = {1, 2, 3};
   const std::vector<float> b = {10, 20, 30};
   std::vector<float> out(3);
-  reduce_local<float>(out, a, b, ReduceOp::sum);
+  reduce_local(out, a, b, ReduceOp::sum);
   CHECK(out == std::vector<float>{11, 22, 33});
-  reduce_local<float>(out, out, b, ReduceOp::max);
+  reduce_local(out, out, b, ReduceOp::max);
   CHECK(out == std::vector<float>{11, 22, 33});
 
-  CHECK_THROWS_AS(reduce_local<float>(out, a, std::span(b).first(2), ReduceOp::sum),
-                  InvalidArgument);
-  CHECK_THROWS_AS(reduce_local<float>(out, a, b, ReduceOp::bit_and), Unsupported);
-  CHECK_THROWS_AS(reduce_local<float>(out, a, b, ReduceOp::average), Unsupported);
+  CHECK_THROWS_AS(reduce_local(out, a, std::span(b).first(2), ReduceOp::sum), InvalidArgument);
+  CHECK_THROWS_AS(reduce_local(out, a, b, ReduceOp::bit_and), Unsupported);
+  CHECK_THROWS_AS(reduce_local(out, a, b, ReduceOp::average), Unsupported);
   float overlapping[4] = {};
   CHECK_THROWS_AS(
       reduce_local(overlapping + 1, overlapping, overlapping, 3, DataType::f32, ReduceOp::sum),

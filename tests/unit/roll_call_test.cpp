@@ -1,10 +1,11 @@
-#include "comm/roll_call.hpp"
+#include "world/roll_call.hpp"
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,7 +18,7 @@
 #include "store/hash_store.hpp"
 #include "support/catch.hpp"
 
-namespace hocket::comm::testing {
+namespace hocket::world::testing {
 namespace {
 
 using namespace std::chrono_literals;
@@ -50,15 +51,28 @@ class Hall {
   /// On a thread of its own.
   std::future<Status> call(std::uint32_t rank, Duration timeout, Status loss = {}) {
     return std::async(std::launch::async, [this, rank, timeout, loss] {
-      return call_roll({.store = store_,
-                        .keys = "roll/1/",
-                        .place = {.rank = rank, .size = 4},
-                        .timeout = timeout,
-                        .list =
-                            [](std::span<const int> ranks) {
-                              return fmt::format("{}", fmt::join(ranks, " and "));
-                            },
-                        .loss = [loss] { return loss; }});
+      RollCall roll = roll_of(rank, timeout);
+      roll.loss = [loss] { return loss; };
+      return call_roll(roll).status();
+    });
+  }
+  /// With a card.
+  std::future<Result<std::string>> say(std::uint32_t rank, const std::string& card) {
+    return std::async(std::launch::async, [this, rank, card] {
+      RollCall roll = roll_of(rank, long_time);
+      roll.card = card;
+      roll.rank_0_waits = false;
+      roll.disagreement = "say different things";
+      roll.grant = [this](Duration) -> Result<std::string> { return std::to_string(++granted_); };
+      return call_roll(roll);
+    });
+  }
+  /// Memory runs out when all have come.
+  std::future<Result<std::string>> run_out_of_memory(std::uint32_t rank) {
+    return std::async(std::launch::async, [this, rank] {
+      RollCall roll = roll_of(rank, long_time);
+      roll.grant = [](Duration) -> Result<std::string> { throw std::bad_alloc(); };
+      return call_roll(roll);
     });
   }
   std::int64_t keys_left() { return store_.num_keys().value(); }
@@ -66,14 +80,27 @@ class Hall {
   void fail(int requests, StatusCode code) { store_.fail(requests, code); }
   /// Until that rank has said that it is there.
   void wait_for(std::uint32_t rank) {
-    const std::string name = fmt::format("{} ", rank);
+    const std::string name = fmt::format("{}:", rank);
     while (store_.get("roll/1/came", long_time).value().find(name) == std::string::npos) {
       std::this_thread::yield();
     }
   }
 
  private:
+  RollCall roll_of(std::uint32_t rank, Duration timeout) {
+    return {
+        .store = store_,
+        .keys = "roll/1/",
+        .rank = rank,
+        .size = 4,
+        .timeout = timeout,
+        .list =
+            [](std::span<const int> ranks) { return fmt::format("{}", fmt::join(ranks, " and ")); },
+        .loss = [] { return Status(); }};
+  }
+
   Failing store_;
+  std::atomic<int> granted_ = 0;
 };
 
 TEST_CASE("all come, and leave nothing behind") {
@@ -107,6 +134,44 @@ TEST_CASE("without time a barrier only looks") {
         "3 of 4 ranks of the communicator have not come within 0s: 0 and 1 and 2");
 }
 
+TEST_CASE("all get one and the same, where several may have seen that all have come") {
+  for (int round = 0; round < 20; ++round) {
+    Hall hall;
+    std::vector<std::future<Result<std::string>>> ranks;
+    for (std::uint32_t rank = 0; rank < 4; ++rank) ranks.push_back(hall.say(rank, "one"));
+    const std::string granted = ranks.front().get().value();
+    for (std::size_t rank = 1; rank < 4; ++rank) CHECK(ranks[rank].get().value() == granted);
+    CHECK(hall.keys_left() == 0);
+  }
+}
+
+TEST_CASE("two that say different things are named to all, and each hears of another") {
+  Hall hall;
+  auto first = hall.say(1, "one");
+  hall.wait_for(1);
+  const Status last = hall.say(3, "other").get().status();
+  CHECK(last.code() == StatusCode::mismatch);
+  CHECK(last.what() == "1 and 3 say different things");
+  CHECK(last.peer() == 1);
+  CHECK(first.get().status().peer() == 3);
+  CHECK(hall.say(0, "one").get().status().what() == last.what());
+  CHECK(hall.say(2, "one").get().status().what() == last.what());
+  CHECK(hall.keys_left() == 0);
+}
+
+TEST_CASE("a rank whose memory runs out tells the others") {
+  Hall hall;
+  std::vector<std::future<Result<std::string>>> ranks;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.push_back(hall.say(rank, ""));
+  for (std::uint32_t rank = 0; rank < 3; ++rank) hall.wait_for(rank);
+  ranks.push_back(hall.run_out_of_memory(3));
+  for (auto& rank : ranks) {
+    const Status status = rank.get().status();
+    CHECK(status.code() == StatusCode::limit_exceeded);
+    CHECK(status.peer() == 3);
+  }
+}
+
 TEST_CASE("a loss ends the waiting, of this rank alone") {
   Hall hall;
   auto other = hall.call(1, 2s);
@@ -137,4 +202,4 @@ TEST_CASE("a store that never answers is no rank that is missing") {
 }
 
 }  // namespace
-}  // namespace hocket::comm::testing
+}  // namespace hocket::world::testing

@@ -83,6 +83,17 @@ static_assert(!Element<long double> && !Element<std::byte> && !Element<void*> &&
 
 }  // namespace
 
+TEST_CASE("elements of any number of bytes") {
+  CHECK(hocket::size_of(hocket::bytes_type(1)) == 1);
+  CHECK(hocket::size_of(hocket::bytes_type(12)) == 12);
+  CHECK(hocket::size_of(hocket::bytes_type(HOCKET_BYTES_MAX)) == HOCKET_BYTES_MAX);
+  CHECK(hocket::name(hocket::bytes_type(12)) == "bytes");
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{HOCKET_BYTES_MAX + 1}}) {
+    CHECK(hocket::size_of(hocket::bytes_type(bytes)) == 0);
+    CHECK(hocket::name(hocket::bytes_type(bytes)) == "unknown");
+  }
+}
+
 TEMPLATE_TEST_CASE("a type has the size of its DataType", "", signed char, unsigned char, short,
                    unsigned short, int, unsigned, long, unsigned long, long long,
                    unsigned long long, hocket::float16, hocket::bfloat16, hocket::float8_e4m3,

@@ -154,10 +154,11 @@ void try_batches(Communicator& world, Report& report) {
 /// Where there is no memory for it, the communicator fails, and nothing else.
 void try_too_large_batch(Communicator& world, Report& report) {
   Communicator other = world.dup();
-  std::byte byte = {};
-  const Piece piece = {&byte, std::size_t{1} << 45};
+  std::byte bytes[3] = {};
+  // With a hole between them, so that they are copied.
+  const Piece pieces[] = {{&bytes[0], 1}, {&bytes[2], std::size_t{1} << 45}};
   try {
-    other.run(Collective::broadcast<std::uint8_t>(std::span(&piece, 1)));
+    other.run(Collective::broadcast<std::uint8_t>(pieces));
     report.add("a batch of 32 TiB is taken");
   } catch (const Error& error) {
     const bool is_ours = error.code() == StatusCode::limit_exceeded;

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 std::vector<int> members_of(Communicator& communicator, int rank_in_world) {
   std::vector<int> members(static_cast<std::size_t>(communicator.size()));
   const int ours[] = {rank_in_world};
-  communicator.all_gather<int>(ours, members);
+  communicator.all_gather(ours, members);
   return members;
 }
 
@@ -65,21 +65,21 @@ void split_by_colors(Communicator& world, Report& report) {
   report.expect(!none, "no rank with a color, and there is a communicator");
 }
 
-void choose_subgroups(Communicator& world, Report& report) {
+void name_members(Communicator& world, Report& report) {
   const int last = world.size() - 1;
   const int both[] = {last, 0};
   const std::span<const int> ends(both, last == 0 ? 1 : 2);
-  Communicator pair = world.subgroup(ends);
+  Communicator pair = world.group(ends);
   const bool is_end = world.rank() == 0 || world.rank() == last;
-  report.expect(is_end == static_cast<bool>(pair), "a subgroup has other ranks than it names");
-  if (is_end) expect_members(pair, world, {ends.begin(), ends.end()}, "a subgroup", report);
+  report.expect(is_end == static_cast<bool>(pair), "a group has other ranks than were named");
+  if (is_end) expect_members(pair, world, {ends.begin(), ends.end()}, "a group", report);
   if (pair) {
     const int first[] = {0};
-    Communicator one = pair.subgroup(first);
-    report.expect(static_cast<bool>(one) == (pair.rank() == 0), "a subgroup of a subgroup");
+    Communicator one = pair.group(first);
+    report.expect(static_cast<bool>(one) == (pair.rank() == 0), "a group of a group");
   }
-  const Communicator nobody = world.subgroup({});
-  report.expect(!nobody, "an empty subgroup gives a communicator");
+  const Communicator nobody = world.group({});
+  report.expect(!nobody, "no ranks give a communicator");
 }
 
 /// A communicator and what it works on may go while its operation is under way.
@@ -88,8 +88,8 @@ void drop_while_busy(Communicator& world, Report& report) {
     std::vector<int> values(5000, world.rank());
     {
       Communicator group = world.dup();
-      const Work first = group.start(Collective::all_reduce<int>(values, values));
-      const Work second = group.start(Collective::all_reduce<int>(values, values));
+      const Work first = group.start(Collective::all_reduce(values, values));
+      const Work second = group.start(Collective::all_reduce(values, values));
       group = {};
     }
     const int sum = world.size() * (world.size() - 1) / 2 * world.size();
@@ -103,12 +103,12 @@ void find_places(Communicator& world, Report& report) {
   const int part[] = {rank + 1};
   int begin[] = {-7};
   int end[] = {0};
-  world.run(Collective::exscan<int>(part, begin));
-  world.run(Collective::scan<int>(part, end));
+  world.run(Collective::exscan(part, begin));
+  world.run(Collective::scan(part, end));
   report.expect(begin[0] == (rank == 0 ? -7 : rank * (rank + 1) / 2), "a part begins elsewhere");
   report.expect(end[0] == (rank + 1) * (rank + 2) / 2, "a part ends elsewhere");
   const std::span<int> nothing;
-  world.run(Collective::exscan<int>(part, rank == 0 ? nothing : begin, ReduceOp::max));
+  world.run(Collective::exscan(part, rank == 0 ? nothing : begin, ReduceOp::max));
   report.expect(rank == 0 || begin[0] == rank, "the largest part below is another");
 }
 
@@ -117,7 +117,7 @@ void find_places(Communicator& world, Report& report) {
 void try_splits(Communicator& world, Report& report) {
   split_by_keys(world, report);
   split_by_colors(world, report);
-  choose_subgroups(world, report);
+  name_members(world, report);
   for (int i = 0; i < 30; ++i) {
     const Communicator copy = world.dup();
     report.expect(copy.rank() == world.rank() && copy.size() == world.size(), "a dup is another");
@@ -133,13 +133,13 @@ void wait_in_vain(Communicator& world, Report& report) {
   std::vector<double> values(3, 1);
   const bool is_late = world.rank() == world.size() - 1;
   if (is_late) std::this_thread::sleep_for(700ms);
-  Work work = world.start(Collective::all_reduce<double>(values, values));
+  Work work = world.start(Collective::all_reduce(values, values));
   bool is_over = work.wait_for(20ms);
   if (world.size() > 1 && !is_late) {
-    report.expect(!is_over && !work.is_over(), "an operation was over without its last rank");
+    report.expect(!is_over && !work.test(), "an operation was over without its last rank");
   }
   for (int i = 0; i < 5 && !is_over; ++i) is_over = work.wait_for(1ms);
-  while (!work.is_over()) std::this_thread::yield();
+  while (!work.test()) std::this_thread::yield();
   report.expect(work.wait_for(0ms) && work.status().ok(), "what is over is not");
   work.wait();
   work.wait();
@@ -156,7 +156,7 @@ void wait_for_any(Communicator& world, Report& report) {
     // Each rank begins in another order.
     const std::size_t k = (i * 5 + static_cast<std::size_t>(world.rank())) % count;
     values[k].assign(1 + k * 3000, 1);
-    works[k] = groups[k].start(Collective::all_reduce<int>(values[k], values[k]));
+    works[k] = groups[k].start(Collective::all_reduce(values[k], values[k]));
   }
   std::vector<bool> is_over(count);
   for (std::size_t left = count; left > 0; --left) {
@@ -168,7 +168,7 @@ void wait_for_any(Communicator& world, Report& report) {
       numbers.push_back(i);
     }
     const std::size_t first = wait_any(waiting);
-    report.expect(waiting[first].is_over(), "wait_any names one that is not over");
+    report.expect(waiting[first].test(), "wait_any names one that is not over");
     is_over[numbers[first]] = true;
     report.expect(values[numbers[first]].back() == world.size(), "wait_any came too early");
     for (std::size_t i = 0; i < numbers.size(); ++i) works[numbers[i]] = std::move(waiting[i]);
@@ -180,7 +180,7 @@ void wait_for_all(Communicator& world, Report& report) {
   std::vector<std::vector<int>> values(40, std::vector<int>(100, 1));
   std::vector<Work> works;
   works.emplace_back();
-  for (auto& each : values) works.push_back(world.start(Collective::all_reduce<int>(each, each)));
+  for (auto& each : values) works.push_back(world.start(Collective::all_reduce(each, each)));
   wait_all(works);
   for (const auto& each : values) {
     report.expect(each[99] == world.size(), "wait_all came too early");
@@ -188,7 +188,7 @@ void wait_for_all(Communicator& world, Report& report) {
   report.expect(wait_any(works) < works.size(), "wait_any finds none");
   Work nothing;
   nothing.wait();
-  report.expect(nothing.is_over() && nothing.status().ok(), "a work of nothing is not over");
+  report.expect(nothing.test() && nothing.status().ok(), "a work of nothing is not over");
 }
 
 }  // namespace
@@ -202,8 +202,8 @@ void try_works(Communicator& world, Report& report) {
 void try_prepared(Communicator& world, Report& report) {
   std::vector<std::int64_t> values(300);
   std::vector<float> chosen(20'000);
-  Prepared sum = world.prepare(Collective::all_reduce<std::int64_t>(values, values));
-  Prepared choice = world.prepare(Collective::broadcast<float>(chosen, world.size() - 1));
+  Prepared sum = world.prepare(Collective::all_reduce(values, values));
+  Prepared choice = world.prepare(Collective::broadcast(chosen, world.size() - 1));
   const std::int64_t ranks = world.size();
   const std::int64_t ours = world.rank();
   for (std::int64_t i = 0; i < 500; ++i) {

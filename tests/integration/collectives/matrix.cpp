@@ -196,7 +196,7 @@ class Matrix {
     std::vector<std::uint64_t> ours;
     for (const auto& [number, hash] : hashes_) ours.push_back(hash);
     std::vector<std::uint64_t> all(ours.size() * size_);
-    world_.all_gather<std::uint64_t>(ours, all);
+    world_.all_gather(ours, all);
     for (std::size_t i = 0; i < ours.size(); ++i) {
       if (all[i] != ours[i]) {
         report_.add(

@@ -115,7 +115,7 @@ class Mistakes {
     const std::array<Piece, 1> null = {Piece{nullptr, 4}};
     Collective wrong = of(CollectiveKind::reduce);
     wrong.pieces = right;
-    refused(wrong, "can't be of many pieces");
+    refused(wrong, "can't be of pieces in place");
     wrong.kind = CollectiveKind::all_reduce;
     refused(wrong, "both pieces and a buffer");
     wrong.in = wrong.out = nullptr;
@@ -151,12 +151,11 @@ class Mistakes {
     std::array<int, 4> four = {};
     std::array<int, 5> five = {};
     const auto wrong = StatusCode::invalid_argument;
-    refused([&] { world_.run(Collective::all_reduce<int>(four, five)); }, wrong, "different sizes");
-    refused([&] { world_.run(Collective::all_to_all<int>(four, five, 1)); }, wrong,
-            "different sizes");
-    refused([&] { world_.run(Collective::exscan<int>(four, five)); }, wrong, "different sizes");
-    refused([&] { world_.run(Collective::all_gather<int>(four, five)); }, wrong, "no multiple");
-    refused([&] { static_cast<void>(wait_any({})); }, wrong, "no works");
+    refused([&] { world_.run(Collective::all_reduce(four, five)); }, wrong, "different sizes");
+    refused([&] { world_.run(Collective::all_to_all(four, five, 1)); }, wrong, "different sizes");
+    refused([&] { world_.run(Collective::exscan(four, five)); }, wrong, "different sizes");
+    refused([&] { world_.run(Collective::all_gather(four, five)); }, wrong, "no multiple");
+    refused([&] { static_cast<void>(wait_any(std::span<Work>())); }, wrong, "no works");
   }
 
   void groups() {
@@ -165,10 +164,10 @@ class Mistakes {
     const int below[] = {-3};
     const int twice[] = {0, 0};
     const auto wrong = StatusCode::invalid_argument;
-    refused([&] { static_cast<void>(world_.subgroup(beyond)); }, wrong,
+    refused([&] { static_cast<void>(world_.group(beyond)); }, wrong,
             fmt::format("rank {} is none of", size));
-    refused([&] { static_cast<void>(world_.subgroup(below)); }, wrong, "rank -3 is none of");
-    refused([&] { static_cast<void>(world_.subgroup(twice)); }, wrong, "rank 0 is named twice");
+    refused([&] { static_cast<void>(world_.group(below)); }, wrong, "rank -3 is none of");
+    refused([&] { static_cast<void>(world_.group(twice)); }, wrong, "rank 0 is named twice");
   }
 
   Communicator& world_;
@@ -183,7 +182,7 @@ class Mistakes {
 void try_mistakes(Communicator& world, Report& report) {
   Mistakes(world, report).run();
   std::vector<int> values(5, 1);
-  world.all_reduce<int>(values);
+  world.all_reduce(values);
   report.expect(values[4] == world.size(), "after mistakes an operation gives something else");
 }
 

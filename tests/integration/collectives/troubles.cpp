@@ -55,7 +55,7 @@ bool is_last(const Communicator& world) { return world.rank() == world.size() - 
 
 void sum(Communicator& world, std::size_t count, std::chrono::nanoseconds timeout) {
   std::vector<float> values(count, 1);
-  world.all_reduce<float>(values, {}, {.timeout = timeout});
+  world.all_reduce(values, {}, {.timeout = timeout});
 }
 
 /// What failed stays so, and at once; what has nothing to do with it goes on.
@@ -68,7 +68,7 @@ void go_on(Communicator& world, Communicator& other, Report& report) {
     report.expect(watch.elapsed() < 5s, "a later operation took its time to fail");
   }
   std::vector<float> values(3, 1);
-  other.all_reduce<float>(values);
+  other.all_reduce(values);
   report.expect(values[0] == static_cast<float>(other.size()),
                 "another communicator gives something else");
 }
@@ -84,7 +84,7 @@ void call_another_operation(Communicator& world, Report& report) {
   print_outcome([&] {
     if (!is_last(world)) return sum(world, 1000, 2s);
     std::vector<float> all(static_cast<std::size_t>(world.size()) * 10);
-    world.all_gather<float>(std::vector<float>(10), all, {.timeout = 2s});
+    world.all_gather(std::vector<float>(10), all, {.timeout = 2s});
   });
   go_on(world, other, report);
 }
@@ -104,14 +104,14 @@ void come_late_to_many(Communicator& world, Report& report) {
   std::vector<Work> works;
   try {
     for (auto& each : values) {
-      works.push_back(world.start(Collective::all_reduce<float>(each, each, {}, {.timeout = 1s})));
+      works.push_back(world.start(Collective::all_reduce(each, each, {}, {.timeout = 1s})));
     }
   } catch (const Error& error) {
     report.add(error.what());
   }
   print_outcome([&] { wait_all(works); });
   for (Work& each : works) {
-    report.expect(each.is_over(), "one is not over");
+    report.expect(each.test(), "one is not over");
     report.expect(is_last(world) || !each.status().ok(), "one did not fail");
   }
   go_on(world, other, report);
@@ -139,7 +139,7 @@ void die(Communicator& world, Report& report) {
                   "an operation without its last rank");
     return stay();
   }
-  const Work work = world.start(Collective::all_reduce<float>(values, values));
+  const Work work = world.start(Collective::all_reduce(values, values));
   _exit(0);
 }
 
@@ -153,8 +153,8 @@ void leave(Communicator& world, Report&) {
     });
     return stay();
   }
-  const Work work = world.start(Collective::all_reduce<float>(values, values));
-  const Work more = world.start(Collective::all_reduce<float>(values, values));
+  const Work work = world.start(Collective::all_reduce(values, values));
+  const Work more = world.start(Collective::all_reduce(values, values));
   std::exit(0);
 }
 

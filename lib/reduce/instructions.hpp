@@ -3,9 +3,9 @@
 
 #include "reduce/kernel.hpp"
 
-namespace hocket::comm {
+namespace hocket::reduce {
 
 /// As HOCKET_SIMD allows.
-[[nodiscard]] const reduce::InstructionSet& allowed_instruction_set();
+[[nodiscard]] const InstructionSet& allowed_instruction_set();
 
-}  // namespace hocket::comm
+}  // namespace hocket::reduce
