@@ -4,7 +4,8 @@
 pkg-config and cmake are given an install that was moved away from its prefix, subproject the source
 tree. Libraries of both kinds that the build makes are tried: the shared one and the archive. The
 fourth way, transport, builds examples/transport with such an install, and has it judged. The fifth,
-installed, looks at the install itself: how large it is, and where the links of its pages lead.
+embed, builds examples/embed and tests of the headers with all warnings, by gcc and by clang. The
+last, installed, looks at the install itself: how large it is, and where the links of its pages lead.
 """
 
 from __future__ import annotations
@@ -25,6 +26,18 @@ sys.path.insert(0, str(HERE.parent / "docs"))
 from links import dangling  # noqa: E402
 
 INSTALLED_MIB_MAX = 40  # programs, libraries and modules together; 15 when this was written
+# Each with its ranks, without any where it starts them itself, and what they print, sorted.
+EMBEDDED = (
+    ("examples/embed/event_loop.cpp", 2,
+     [f"rank {i}: 100 sums, the last of 3, and N ticks of the timer" for i in range(2)]),
+    ("examples/embed/own_store.cpp", None, [f"rank {i} of 3: the highest is 2" for i in range(3)]),
+    ("examples/embed/library.cpp", 2,
+     [f"rank {i}: 2 ranks, whose mean is 0.5 and 0.5" for i in range(2)]),
+    ("examples/embed/callbacks.c", 3,
+     [f"rank {i} of 3: gradients 18, counts 72" for i in range(3)]),
+    ("tests/integration/capi.c", 3, []),
+    ("tests/integration/methods.cpp", 3, []),
+)
 PROGRAMS = {"program.cpp": ("CXX", "c++20"), "program.c": ("CC", "c11")}
 
 
@@ -165,6 +178,34 @@ def transport(options: argparse.Namespace) -> None:
         sys.exit(f"{program} printed {printed!r}")
 
 
+def embed(options: argparse.Namespace) -> None:
+    """Programs that embed an installed Hocket, and tests of its headers, by each compiler there is."""
+    installed = Installed(options)
+    launcher = installed.prefix / "bin/hocket"
+    if "shared" not in installed.kinds() or not launcher.exists():
+        print("the build has no shared library, or no launcher")
+        sys.exit(77)
+    ask = ["pkg-config", f"--define-variable=prefix={installed.prefix}", "--cflags", "--libs"]
+    flags = shlex.split(run(*ask, "hocket", PKG_CONFIG_PATH=installed.libraries / "pkgconfig"))
+    warnings = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    for cc, cxx in (("gcc", "g++"), ("clang", "clang++")):
+        if not shutil.which(cxx):
+            print(f"{cxx} is not installed")
+            continue
+        for source, ranks, wanted in EMBEDDED:
+            path, program = options.source / source, options.work / f"{Path(source).name}-{cc}"
+            compiler = (cc, "-std=c11") if path.suffix == ".c" else (cxx, "-std=c++20")
+            run(*compiler, *warnings, "-I", options.source / "tests", path, *flags, "-pthread",
+                "-o", program)
+            found = {"LD_LIBRARY_PATH": installed.libraries}
+            started = (launcher, "run", "--no-tag-output", "-n", ranks, "--", program)
+            printed = run(*started, **found) if ranks else run(program, **found)
+            lines = sorted(re.sub(r"\d+ ticks", "N ticks", line) for line in printed.splitlines())
+            if lines != wanted:
+                sys.exit(f"{program} printed {printed!r}")
+        print(f"{cxx}: {len(EMBEDDED)} programs")
+
+
 def is_stripped_by(build: Path) -> bool:
     options = json.loads((build / "meson-info/intro-buildoptions.json").read_text("utf-8"))
     return next(each["value"] for each in options if each["name"] == "strip")
@@ -200,7 +241,7 @@ def installed(options: argparse.Namespace) -> None:
 
 def main() -> None:
     ways = {"pkg-config": pkg_config, "cmake": cmake, "subproject": subproject,
-            "transport": transport, "installed": installed}
+            "transport": transport, "embed": embed, "installed": installed}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("way", choices=ways)
     for name in ("source", "build", "work", "prefix", "conformance"):

@@ -7,7 +7,7 @@ int main(void) {
   const float a[] = {1, 2, 3};
   const float b[] = {10, 20, 30};
   float sum[3];
-  if (hocket_reduce_local(sum, a, b, 3, HOCKET_F32, HOCKET_SUM) != HOCKET_OK) {
+  if (hocket_reduce_local(sum, a, b, 3, HOCKET_F32, HOCKET_OP_SUM) != HOCKET_OK) {
     fprintf(stderr, "%s\n", hocket_last_error());
     return 1;
   }
