@@ -1,7 +1,9 @@
-/* A framework that is given its network as two functions, as LightGBM takes them: it reduces blocks
- * of different sizes, which lie anywhere in its memory, with a reducer of its own for elements of
- * 12 bytes; and it gathers such blocks. In C, over Hocket's C ABI.
+/* A framework that takes its network as two functions, in the manner of LightGBM (whose functions
+ * have a few more arguments): it reduces blocks of different sizes, which lie anywhere in its
+ * memory, with a reducer of its own for elements of 12 bytes; and it gathers such blocks. In C,
+ * over Hocket's C ABI.
  *
+ *   gcc -std=c11 callbacks.c $(pkg-config --cflags --libs hocket) -o callbacks
  *   hocket run -n 3 -- ./callbacks
  */
 #include <stdint.h>
@@ -86,7 +88,7 @@ static void reduce_scatter(char* input, int element_size, const int* start, cons
   hocket_piece* blocks = pieces_of(input, element_size, start, size, ranks, &counts);
   const hocket_collective collective = {.struct_size = sizeof collective,
                                         .kind = HOCKET_KIND_REDUCE_SCATTER,
-                                        .dtype = HOCKET_BYTES(element_size),
+                                        .dtype = HOCKET_BYTES(element_size), /* up to 4096 */
                                         .out = output,
                                         .counts = counts,
                                         .op = HOCKET_OP_CUSTOM,
@@ -117,11 +119,13 @@ static void all_gather(const char* input, const int* start, const int* size, int
 
 /* ---- A step of the framework: bins are summed by their owners, and all get all of them ---- */
 
+enum { ranks_max = 64 };
+
 static int owned_bins(int rank) { return 3 + rank; }
 
 static void step(reduce_scatter_function scatter, all_gather_function gather, int rank, int ranks) {
-  int start[64];
-  int size[64];
+  int start[ranks_max];
+  int size[ranks_max];
   int end = 0;
   for (int i = 0; i < ranks; ++i) {
     start[i] = end;
@@ -156,7 +160,10 @@ static void step(reduce_scatter_function scatter, all_gather_function gather, in
       all_gradients += each;
       all_counts += each_count;
     }
-    if (sums[start[i] + size[i]] != 0x55) exit(1);
+    if (sums[start[i] + size[i]] != 0x55) {
+      fprintf(stderr, "a hole was written to\n");
+      exit(1);
+    }
   }
   printf("rank %d of %d: gradients %g, counts %d\n", rank, ranks, all_gradients, (int)all_counts);
   free(histogram);
@@ -166,6 +173,10 @@ static void step(reduce_scatter_function scatter, all_gather_function gather, in
 
 int main(void) {
   check(hocket_join(NULL, &comm));
+  if (hocket_comm_size(comm) > ranks_max) {
+    fprintf(stderr, "at most %d ranks\n", ranks_max);
+    return 1;
+  }
   step(reduce_scatter, all_gather, hocket_comm_rank(comm), hocket_comm_size(comm));
   hocket_comm_free(comm);
   return 0;

@@ -1,6 +1,7 @@
 // An event loop that has other work to do: a timer, and sums that Hocket makes in the background.
 // The loop sleeps in poll() until one of them has something. Run it on several ranks:
 //
+//   g++ -std=c++20 event_loop.cpp $(pkg-config --cflags --libs hocket) -o event_loop
 //   hocket run -n 2 -- ./event_loop
 #include <chrono>
 #include <cstdint>
@@ -43,7 +44,8 @@ class Loop {
   }
 
  private:
-  /// Its memory is borrowed until it has been reported. The Work need not be kept.
+  /// Starts a sum. Its memory stays borrowed until the queue has reported it, so the Work need not
+  /// be kept.
   void start() {
     values_.assign(10'000, static_cast<float>(world_.rank() + 1));
     (void)world_.start(hocket::Collective::all_reduce(
@@ -62,7 +64,7 @@ class Loop {
 
   hocket::Communicator world_;
   std::vector<float> values_;
-  hocket::CompletionQueue queue_;  // goes before the values, and waits for what is under way
+  hocket::CompletionQueue queue_;  // destroyed before values_; waits until nothing is in flight
   int timer_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
   int rounds_done_ = 0;
   std::uint64_t ticks_ = 0;

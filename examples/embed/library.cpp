@@ -1,7 +1,7 @@
-// A library that communicates, inside a program that uses Hocket itself. Neither needs to know of
-// the other: the library has a communicator of its own, so their operations never meet, in whatever
-// order and in whichever threads they are called.
+// A library that communicates, inside a program that uses Hocket itself. The library has a
+// communicator of its own, so its operations never meet the program's, whichever threads call them.
 //
+//   g++ -std=c++20 library.cpp $(pkg-config --cflags --libs hocket) -pthread -o library
 //   hocket run -n 2 -- ./library
 #include <cstdio>
 #include <thread>
@@ -18,11 +18,12 @@ class Mean {
   /// Joins by the variables that the launcher set, as the program does. The name keeps this world
   /// apart from the program's.
   Mean() : ranks_(hocket::join({.name = "statistics"})) {}
-  /// Of a program that hands its communicator over: the copy shares its connections' host and
-  /// threads, and nothing else. All ranks call it.
+  /// For a program that hands over its communicator. dup() shares the program's threads and
+  /// adapters, but its operations never meet the program's. All ranks call it, at the same place
+  /// among the program's operations.
   explicit Mean(hocket::Communicator& program) : ranks_(program.dup()) {}
 
-  /// Of the values of all ranks.
+  /// Returns the mean of the values of all ranks.
   double of(double value) {
     double sum[] = {value};
     ranks_.all_reduce(sum);

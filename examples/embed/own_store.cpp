@@ -2,12 +2,13 @@
 // the store is a map that they share. Nothing is read from the environment. The same class could
 // forward to etcd, Redis or whatever the application's processes share.
 //
+//   g++ -std=c++20 own_store.cpp $(pkg-config --cflags --libs hocket) -pthread -o own_store
 //   ./own_store
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -37,7 +38,7 @@ class MapStore final : public hocket::Store {
     std::unique_lock lock(mutex_);
     if (changed_.wait_for(lock, timeout.value_or(this->timeout()), [&] { return has(keys); }))
       return;
-    hocket::throw_error({hocket::StatusCode::timeout, "no key " + keys[0]});
+    hocket::throw_error({hocket::StatusCode::timeout, "not all keys came in time"});
   }
   bool check(std::span<const std::string> keys, TimeLimit) override {
     const std::lock_guard lock(mutex_);
@@ -91,15 +92,17 @@ class MapStore final : public hocket::Store {
   std::map<std::string, std::string> values_;
 };
 
-void be_a_rank(const std::shared_ptr<hocket::Store>& store, int rank, int size) {
+/// Returns whether it went well.
+bool be_a_rank(const std::shared_ptr<hocket::Store>& store, int rank, int size) {
   try {
     hocket::Communicator world = hocket::join({.store = store, .rank = rank, .size = size});
     std::vector<double> values(4, rank);
     world.all_reduce(values, hocket::ReduceOp::max);
     std::printf("rank %d of %d: the highest is %g\n", rank, size, values[0]);
+    return true;
   } catch (const hocket::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    std::exit(1);
+    return false;
   }
 }
 
@@ -108,9 +111,13 @@ void be_a_rank(const std::shared_ptr<hocket::Store>& store, int rank, int size) 
 int main() {
   constexpr int size = 3;
   const auto store = std::make_shared<MapStore>();
+  std::atomic<bool> is_well = true;
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < size; ++rank) {
-    ranks.emplace_back([&, rank] { be_a_rank(store, rank, size); });
+    ranks.emplace_back([&, rank] {
+      if (!be_a_rank(store, rank, size)) is_well = false;
+    });
   }
   for (std::thread& each : ranks) each.join();
+  return is_well ? 0 : 1;
 }

@@ -95,6 +95,19 @@ inline std::size_t part_of(std::size_t whole, int parts, std::string_view what) 
                      std::string(what) + ": the elements are no multiple of the ranks"));
 }
 
+inline void check_size(std::size_t size, std::size_t wanted, std::string_view what) {
+  if (size == wanted) return;
+  throw_error(Status(StatusCode::invalid_argument,
+                     std::string(what) + ": a range of " + std::to_string(size) +
+                         " elements, where the world needs " + std::to_string(wanted)));
+}
+
+inline std::size_t sum(std::span<const std::size_t> counts) {
+  std::size_t sum = 0;
+  for (const std::size_t each : counts) sum += each;
+  return sum;
+}
+
 inline void check_same_size(std::size_t one, std::size_t other, std::string_view what) {
   if (one == other) return;
   throw_error(
@@ -104,8 +117,12 @@ inline void check_same_size(std::size_t one, std::size_t other, std::string_view
 }  // namespace detail
 
 /// An operation that all ranks of a communicator call with the same kind, count, type, op and root.
-/// in and out may be one buffer, or the part of the larger that the smaller is a copy of; any other
-/// overlap is an error. The memory is borrowed until the operation is over.
+/// In place, in and out are the same buffer; where ranks have parts, the smaller one is this rank's
+/// part of the larger one (all_to_all is never in place). Any other overlap is an error.
+///
+/// A Collective keeps only addresses. The memory must live until the operation has ended, and hold
+/// as many elements as the kind needs: of a whole where ranks have parts, size() parts or the sum
+/// of the counts. That is not checked here; the methods of Communicator check it.
 struct Collective {
   CollectiveKind kind = CollectiveKind::barrier;
   const void* in = nullptr;  // null where this rank gives nothing
@@ -114,22 +131,23 @@ struct Collective {
   /// Elements: of the whole, or of one rank's part where ranks have parts (reduce_scatter,
   /// all_gather, gather, scatter, all_to_all).
   std::size_t count = 0;
-  /// In place of count, where parts differ: elements of each rank's part; of all_to_all, of the
+  /// Instead of count, where parts differ: elements of each rank's part; of all_to_all, of the
   /// part for each rank. The same on all ranks, but for all_to_all.
   std::span<const std::size_t> counts = {};
   std::span<const std::size_t> counts_from = {};  // of all_to_all: of the part from each rank
   Reduction reduction = {};
   int root = 0;
   OperationOptions options = {};
-  /// Of all_reduce and broadcast, in place of in and out: what lies one behind the other in the
-  /// vector of `count` elements. Each is in place, and overlaps no other. They are copied there and
-  /// back, so that they should be small; the list of them is needed only until the call returns.
-  /// Of device memory: if one rank has pieces, all have, of the same sizes in the same order.
+  /// For all_reduce and broadcast, instead of in and out. The vector of `count` elements is these
+  /// pieces, one after the other; each is both input and output, and none overlaps another. Unless
+  /// they lie one after the other in memory, they are copied both ways, so keep them small. The
+  /// list is only read during the call. With device memory: if one rank has pieces, all have, of
+  /// the same sizes in the same order.
   std::span<const Piece> pieces = {};
-  /// Of any kind, in place of in or of out: what lies one behind the other in what this rank gives
-  /// or gets, such as a piece for each rank where ranks have parts; pieces and parts need not end
-  /// at the same elements. Pieces overlap nothing else. They are copied, unless they lie behind
-  /// each other in memory. Not of device memory.
+  /// For any kind, instead of in or out. The input (or output) of this rank is these pieces, one
+  /// after the other, for example one for each rank; a piece may end inside a rank's part. Set
+  /// `count` or `counts` as usual. They overlap nothing else, and are copied unless they lie one
+  /// after the other in memory. Host memory only.
   std::span<const Piece> in_pieces = {};  // only read
   std::span<const Piece> out_pieces = {};
 
@@ -218,7 +236,8 @@ struct Collective {
     return it;
   }
 
-  /// out[i] = the values in[i] of all ranks, reduced; on the root. `out` is empty elsewhere.
+  /// out[i] = the values in[i] of all ranks, reduced; on the root. Other ranks may leave `out`
+  /// empty; it is not written there.
   template <ElementRange In, OutputFor<In> Out>
   [[nodiscard]] static Collective reduce(const In& in, Out&& out, Reduction reduction = {},
                                          int root = 0, const OperationOptions& options = {}) {

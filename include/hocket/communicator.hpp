@@ -63,13 +63,17 @@ class HOCKET_API Work {
   [[nodiscard]] Status status() const;
   /// Calls the function once, soon after the operation has ended, with its status. A thread of the
   /// library calls it, where it may wait and call Hocket; if it throws, that is logged and has no
-  /// other effect. May be called several times. Throws InvalidArgument without an operation.
+  /// other effect. May be called several times. Of an
+  /// operation on device memory, the call waits while another thread begins one. Throws
+  /// InvalidArgument without an operation.
   void then(std::function<void(const Status& status)> function);
-  /// Gives the operation up: it goes on by itself. Its memory is borrowed until `release` is
-  /// called, once, as then() calls its function; null: the memory is always there. If it is over
-  /// already, `release` may be called at once. If this throws, nothing has changed.
+  /// Gives up the operation, which goes on by itself; this Work is empty then. The memory stays
+  /// borrowed until `release` is called, once, on a thread of the library as by then(). Null means
+  /// that the memory outlives the operation anyway. If this Work is empty already, detach() calls
+  /// `release` itself, with success. If detach() throws, nothing has changed.
   void detach(std::function<void(const Status& status)> release);
-  /// Returns what a receive got that is over and went well; throws InvalidArgument otherwise.
+  /// Returns what a receive got. Throws InvalidArgument unless this is a message that has ended
+  /// well.
   [[nodiscard]] Received received() const;
 
  private:
@@ -83,7 +87,10 @@ class HOCKET_API Work {
 /// A collective or a message.
 using AnyOperation = std::variant<Collective, Message>;
 
-/// Waits until one of them is over, and returns which. Throws InvalidArgument for none.
+/// Waits until one of them has ended and returns its index; an empty Work counts as ended. Does not
+/// throw if that operation failed: its wait() does. Take it out of the list before the next call,
+/// or it will be returned again. Throws InvalidArgument if the list is empty. No pointer may be
+/// null.
 HOCKET_API std::size_t wait_any(std::span<Work> works);
 HOCKET_API std::size_t wait_any(std::span<Work* const> works);
 /// Waits until all are over. Then it throws if some failed: what the first of them in the list
@@ -93,10 +100,9 @@ HOCKET_API void wait_all(std::span<Work* const> works);
 
 /// An operation that is planned once and run often, on the same memory, which stays mapped as long
 /// as this or a work of it lives: adapters may know it from now on, and move it without copies.
-/// Of device memory: all ranks prepare the operation and let go of it, as they do operations, in
-/// one order; and while it lives, the memory is in other operations on all ranks or on none. So
-/// that NCCL, too, may know it, which it must on all ranks. ~Prepared waits for what is under way.
-/// One thread at a time may call it.
+/// With device memory, all ranks prepare and destroy it in one order, as they do operations. While
+/// it lives, other operations use that memory on all ranks or on none, because NCCL must know it on
+/// all ranks. ~Prepared waits for what is under way. One thread at a time may call it.
 class HOCKET_API Prepared {
  public:
   explicit Prepared(std::unique_ptr<comm::PreparedCollective> operation) noexcept;
@@ -112,14 +118,13 @@ class HOCKET_API Prepared {
   std::unique_ptr<comm::PreparedCollective> operation_;
 };
 
-/// A handle: copies are the same communicator. Any thread may call any function of it, also several
-/// at once; only the handle itself is not to be assigned to meanwhile. Its operations run one after
-/// the other, in the order in which they are begun, which must be the same on all its ranks: where
-/// threads begin operations that differ, the program sees to their order. Operations of different
-/// communicators never wait for each other, in however many threads they are begun. When one
-/// operation fails, so do all later ones. Where NCCL has done operations on device memory, the last
-/// copy waits for the other ranks' to go, too, which may need this rank's memory till then: at most
-/// until the last deadline of those operations.
+/// A handle: copies refer to the same communicator. Any thread may call any function, also several
+/// at once; only assigning to a handle or destroying it needs that handle alone. Operations run one
+/// after the other, in the order in which they are begun. That order must be the same on all ranks,
+/// so threads that begin different operations must agree on it. Operations of different
+/// communicators never wait for each other. When one operation fails, all later ones fail. If NCCL
+/// has run operations on device memory, destroying the last copy waits until the other ranks
+/// destroy theirs, at most until the last deadline of those operations.
 class HOCKET_API Communicator {
  public:
   Communicator() noexcept;  // of no ranks; only to be assigned to
@@ -130,20 +135,22 @@ class HOCKET_API Communicator {
   Communicator& operator=(Communicator&&) noexcept;
   ~Communicator();
 
-  /// Whether this process is one of its ranks; else only to be assigned to.
+  /// Whether this is a communicator. An empty one (default-constructed, or of a rank that group()
+  /// or split() left out) may only be tested, copied, assigned and destroyed.
   [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
   /// The name of what carries its messages: "tcp".
   [[nodiscard]] std::string_view transport() const;
-  /// The name of the host on which that rank runs.
+  /// The name of the host on which `rank` runs; valid while this communicator exists. Throws
+  /// InvalidArgument if there is no such rank.
   [[nodiscard]] std::string_view host(int rank) const;
   /// Of the ranks of this communicator on this host, in their order: which this one is, and how
   /// many there are.
   [[nodiscard]] int local_rank() const;
   [[nodiscard]] int local_size() const;
-  /// What a rank of this communicator is in another of the same world; -1 if it is none of its
-  /// ranks.
+  /// The number in `other` of the process that is `rank` here; -1 if it is not in `other`. Throws
+  /// InvalidArgument if there is no such rank, or if `other` belongs to another world.
   [[nodiscard]] int rank_in(const Communicator& other, int rank) const;
 
   // These throw if an argument is wrong, or if the communicator has failed. The first operation of
@@ -152,23 +159,25 @@ class HOCKET_API Communicator {
   /// (OperationOptions), this puts it into the stream and returns at once; a failure does not stop
   /// the stream, and the communicator's next operation throws it.
   void run(const Collective& operation);
-  /// Starts it. It moves on by itself, from 0.1 ms after the last start on, or while any thread
-  /// waits. If it has a stream, it begins behind what is in the stream now; what is put there later
-  /// waits for it only after Work::wait(Stream).
+  /// Starts it. It makes progress by itself from 0.1 ms after the last start, or sooner while some
+  /// thread waits. If it has a stream, it begins behind what is in the stream now; what is put
+  /// there later waits for it only after Work::wait(Stream).
   [[nodiscard]] Work start(const Collective& operation);
   /// Plans it, so that it can be run or started many times.
   [[nodiscard]] Prepared prepare(const Collective& operation);
 
-  /// Starts collectives and messages, of any kinds and types, in this order, as one operation: it
-  /// is over when all of them are, and fails if one does. The options are of the whole, and only
-  /// its queue and on_end count; each of the many has its own timeout. On memory of the host. If
-  /// one of them can't be, this throws, and none has begun.
+  /// Starts collectives and messages of any kinds and types, in this order, as one operation. It
+  /// has ended when all of them have, and it fails if one of them fails. Other ranks may start the
+  /// same operations one by one. All memory is on the host. If an argument is wrong, it throws, and
+  /// nothing has begun. Of `options` only queue, queue_tag, on_end and on_end_context are used;
+  /// each operation has its own timeout. received() does not work on this Work.
   [[nodiscard]] Work start_many(std::span<const AnyOperation> operations,
                                 const OperationOptions& options = {});
 
   // Messages from rank to rank, in any order with the operations above, and apart from those of
   // other communicators.
-  /// Sends or receives it, until that is over. Returns what a receive got, or what was sent.
+  /// Sends or receives the message and waits for its end. Returns what was received; after a send,
+  /// peer, tag and count of the message itself.
   Received run(const Message& message);
   [[nodiscard]] Work start(const Message& message);
 
@@ -195,18 +204,22 @@ class HOCKET_API Communicator {
   /// first error. Does nothing in a child made by fork().
   void abort(std::string_view reason = {}) noexcept;
 
-  /// Makes a communicator of these ranks, in this order. Only they call it, and all with the same
-  /// ranks, order and name; on another rank it returns an empty communicator at once. Waits until
-  /// all have called it, at most the timeout (no value: the communicator's). Then it throws Timeout
-  /// and names who is missing, on all that have called it or do so later; so they all must call it
-  /// again.
+  /// Makes a communicator of these ranks, in this order. Each of them calls it with the same ranks,
+  /// order and name. Other ranks need not call it; if they do, they get an empty communicator at
+  /// once. It waits until all members have called it, at most `timeout` (no value: the
+  /// communicator's; zero: all others must have called it already). If some have not, it throws
+  /// Timeout, which names them, on every member, also on those that call later. If two members give
+  /// different orders, all get Mismatch; if a member dies, PeerLost; if a member fails by itself,
+  /// Aborted. After such a failure, all members that are left must call it again. If
+  /// the store does not answer, this rank alone fails. A rank that does not exist, or is named
+  /// twice, is InvalidArgument. This communicator never fails by it.
   ///
   /// The nth call with the same ranks and name on one rank meets the nth on the others. Calls with
   /// other ranks or another name do not wait for each other, so threads that make communicators of
   /// the same ranks at the same time give each a name: at most 64 letters, digits, '.', '_', '-'.
   ///
-  /// Any thread may call it, in any order with operations. It goes through the store, and shares
-  /// this communicator's threads and adapters. This communicator may have failed: those that are
+  /// It may be called in any order with operations. It goes through the store, and the new
+  /// communicator shares this one's threads and adapters. This one may have failed: those that are
   /// left after a death may go on together, while the store is there.
   [[nodiscard]] Communicator group(std::span<const int> ranks, std::string_view name = {},
                                    std::optional<std::chrono::nanoseconds> timeout = {});
@@ -218,9 +231,9 @@ class HOCKET_API Communicator {
   /// Makes another one of the same ranks, whose operations never meet those of this one.
   [[nodiscard]] Communicator dup();
 
-  // The same in one word, for one operation now: collective.hpp says what each does. in, out and
-  // values are vectors, arrays, spans or other contiguous ranges. With values alone it is in place:
-  // where ranks have parts, each has its own at its place in the whole.
+  // Shorthand: each of these runs the Collective or Message of the same name and waits for its end;
+  // collective.hpp has the contracts. Ranges of a size that does not fit the world are refused. The
+  // forms with `values` alone are in place: this rank's part is at its own place within `values`.
   template <ElementRange In, OutputFor<In> Out>
   void all_reduce(const In& in, Out&& out, Reduction reduction = {},
                   const OperationOptions& options = {}) {
@@ -233,6 +246,7 @@ class HOCKET_API Communicator {
   template <ElementRange In, OutputFor<In> Out>
   void reduce_scatter(const In& in, Out&& out, Reduction reduction = {},
                       const OperationOptions& options = {}) {
+    check_whole(in, out, "reduce_scatter");
     run(Collective::reduce_scatter(in, out, reduction, options));
   }
   template <WritableElementRange Values>
@@ -243,10 +257,12 @@ class HOCKET_API Communicator {
   template <ElementRange In, OutputFor<In> Out>
   void reduce_scatter_v(const In& in, Out&& out, std::span<const std::size_t> counts,
                         Reduction reduction = {}, const OperationOptions& options = {}) {
+    check_counts(counts, std::ranges::size(in), std::ranges::size(out), "reduce_scatter_v");
     run(Collective::reduce_scatter_v(in, out, counts, reduction, options));
   }
   template <ElementRange In, OutputFor<In> Out>
   void all_gather(const In& in, Out&& out, const OperationOptions& options = {}) {
+    check_whole(out, in, "all_gather");
     run(Collective::all_gather(in, out, options));
   }
   template <WritableElementRange Values>
@@ -256,6 +272,7 @@ class HOCKET_API Communicator {
   template <ElementRange In, OutputFor<In> Out>
   void all_gather_v(const In& in, Out&& out, std::span<const std::size_t> counts,
                     const OperationOptions& options = {}) {
+    check_counts(counts, std::ranges::size(out), std::ranges::size(in), "all_gather_v");
     run(Collective::all_gather_v(in, out, counts, options));
   }
   template <WritableElementRange Values>
@@ -265,6 +282,9 @@ class HOCKET_API Communicator {
   template <ElementRange In, OutputFor<In> Out>
   void reduce(const In& in, Out&& out, Reduction reduction = {}, int root = 0,
               const OperationOptions& options = {}) {
+    if (rank() == root) {
+      detail::check_size(std::ranges::size(out), std::ranges::size(in), "reduce");
+    }
     run(Collective::reduce(in, out, reduction, root, options));
   }
   template <WritableElementRange Values>
@@ -274,6 +294,7 @@ class HOCKET_API Communicator {
   }
   template <ElementRange In, OutputFor<In> Out>
   void gather(const In& in, Out&& out, int root = 0, const OperationOptions& options = {}) {
+    if (rank() == root) check_whole(out, in, "gather");
     run(Collective::gather(in, out, root, options));
   }
   /// In place: the whole on the root, else this rank's part.
@@ -283,13 +304,18 @@ class HOCKET_API Communicator {
     run(rank() == root ? Collective::gather(own_part(values), all, root, options)
                        : Collective::gather(all, all.first(0), root, options));
   }
+
+  /// Of parts of different sizes.
   template <ElementRange In, OutputFor<In> Out>
   void gather_v(const In& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
                 const OperationOptions& options = {}) {
+    check_counts(counts, rank() == root ? std::ranges::size(out) : detail::sum(counts),
+                 std::ranges::size(in), "gather_v");
     run(Collective::gather_v(in, out, counts, root, options));
   }
   template <ElementRange In, OutputFor<In> Out>
   void scatter(const In& in, Out&& out, int root = 0, const OperationOptions& options = {}) {
+    if (rank() == root) check_whole(in, out, "scatter");
     run(Collective::scatter(in, out, root, options));
   }
   /// In place: the whole on the root, else this rank's part.
@@ -299,9 +325,13 @@ class HOCKET_API Communicator {
     run(rank() == root ? Collective::scatter(all, own_part(values), root, options)
                        : Collective::scatter(all.first(0), all, root, options));
   }
+
+  /// Of parts of different sizes.
   template <ElementRange In, OutputFor<In> Out>
   void scatter_v(const In& in, Out&& out, std::span<const std::size_t> counts, int root = 0,
                  const OperationOptions& options = {}) {
+    check_counts(counts, rank() == root ? std::ranges::size(in) : detail::sum(counts),
+                 std::ranges::size(out), "scatter_v");
     run(Collective::scatter_v(in, out, counts, root, options));
   }
   template <ElementRange In, OutputFor<In> Out>
@@ -313,6 +343,8 @@ class HOCKET_API Communicator {
   void all_to_all_v(const In& in, Out&& out, std::span<const std::size_t> counts_to,
                     std::span<const std::size_t> counts_from,
                     const OperationOptions& options = {}) {
+    check_counts(counts_to, std::ranges::size(in), {}, "all_to_all_v");
+    check_counts(counts_from, std::ranges::size(out), {}, "all_to_all_v");
     run(Collective::all_to_all_v(in, out, counts_to, counts_from, options));
   }
   void barrier(const OperationOptions& options = {}) { run(Collective::barrier(options)); }
@@ -328,6 +360,7 @@ class HOCKET_API Communicator {
   template <ElementRange In, OutputFor<In> Out>
   void exscan(const In& in, Out&& out, Reduction reduction = {},
               const OperationOptions& options = {}) {
+    if (rank() > 0) detail::check_size(std::ranges::size(out), std::ranges::size(in), "exscan");
     run(Collective::exscan(in, out, reduction, options));
   }
   template <WritableElementRange Values>
@@ -343,7 +376,8 @@ class HOCKET_API Communicator {
                 const OperationOptions& options = {}) {
     return run(Message::recv(values, peer, tag, options));
   }
-  /// Sends one message and receives another at the same time, so ranks may send around a circle.
+  /// Sends `sent` and receives into `received` at the same time, so ranks may send around a circle.
+  /// Both are checked before either begins. Returns what was received.
   Received sendrecv(const Message& sent, const Message& received);
 
  private:
@@ -353,6 +387,20 @@ class HOCKET_API Communicator {
   [[nodiscard]] auto own_part(Values& values) const {
     const std::size_t part = detail::part_of(std::ranges::size(values), size(), "in place");
     return std::span(values).subspan(static_cast<std::size_t>(rank()) * part, part);
+  }
+
+  /// The whole is a part for each rank.
+  template <class Whole, class Part>
+  void check_whole(const Whole& whole, const Part& part, std::string_view what) const {
+    detail::check_size(std::ranges::size(whole),
+                       std::ranges::size(part) * static_cast<std::size_t>(size()), what);
+  }
+  /// The whole is parts of these counts, this rank's among them.
+  void check_counts(std::span<const std::size_t> counts, std::size_t whole,
+                    std::optional<std::size_t> own, std::string_view what) const {
+    detail::check_size(whole, detail::sum(counts), what);
+    const auto place = static_cast<std::size_t>(rank());
+    if (own && place < counts.size()) detail::check_size(*own, counts[place], what);
   }
 
   std::shared_ptr<comm::Group> group_;

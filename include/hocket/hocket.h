@@ -8,20 +8,24 @@
  *  4. Enumerations have fixed values and travel as int32_t, so that new values can be added.
  *  5. A pointer argument is borrowed until the function returns, unless its comment says otherwise.
  *  6. Strings that are returned are UTF-8, NUL-terminated and owned by the library.
- *  7. An input struct begins with struct_size: set it to sizeof and all that you don't use to zero.
- * A struct of an older header is understood; of a newer one too, if what is not known here is zero.
+ *  7. Structs that begin with struct_size, for input or output: set it to sizeof before the call,
+ * and of an input all that you don't use to zero. A struct of an older header is understood; of a
+ * newer one too, if what is not known here is zero.
  *  8. Handles are made by one function and freed by another, which takes NULL as well.
  *  9. A timeout is an int64_t in nanoseconds and means the same in every struct and function: 0 is
  * the default that its comment names, HOCKET_NO_WAIT is no time at all (what can be done at once is
  * done), and any other negative value is HOCKET_INVALID_ARGUMENT.
- * 10. Every function may be called from any thread, also several at once with one handle; but none
- * with a handle that is being freed, and one at a time those of a hocket_prepared. Ranks must begin
- * the operations of a communicator in one order: where threads begin operations that differ, the
- * program sees to it. No thread may change the environment (setenv) while another one calls Hocket:
- * the HOCKET_* variables are read at the first call that needs them.
+ * 10. Any thread may call any function, and several may use one handle at once, with these
+ * exceptions: no other call may use a handle that is being freed or detached, and a hocket_prepared
+ * or a hocket_values is for one thread at a time. All ranks must begin the operations of a
+ * communicator in one order, so threads that begin different operations must agree on it. No thread
+ * may change the environment (setenv) while another one calls Hocket: the HOCKET_* variables are
+ * read at the first call that needs them.
  * 11. Handles do not survive fork(): in the child every function that takes one of its parent's
- * fails at once with HOCKET_INVALID_ARGUMENT, but for those that free it or return its rank or
- * size. The child may join a world of its own. A program that is executed gets no descriptor.
+ * fails at once with HOCKET_INVALID_ARGUMENT, except those that free it, that only say what it is
+ * (rank, size, transport, host, local rank and size, rank_in, a buffer's address, a queue's
+ * descriptor), and hocket_comm_abort, which does nothing. The child may join a world of its own. A
+ * program that is executed gets no descriptor.
  */
 #pragma once
 
@@ -113,21 +117,21 @@ HOCKET_API const char* hocket_status_name(hocket_status status);
  * call. */
 HOCKET_API const char* hocket_last_error(void);
 
-/* "f32", …; "bytes" for HOCKET_BYTES; "unknown" for a value this library does not know. */
-HOCKET_API const char* hocket_dtype_name(hocket_dtype dtype);
-
-/* The numbers of that failure; -1 where one is not known. */
+/* The failure that hocket_last_error() describes, in numbers; -1 means not known. */
 typedef struct hocket_failure {
   size_t struct_size;
   hocket_status status;
-  int32_t rank;         /* that met it */
+  int32_t rank;         /* the rank that noticed it */
   int32_t peer;         /* the other rank that it concerns */
-  int32_t step;         /* of the operation's plan */
+  int32_t step;         /* the step of the operation's plan */
   int32_t system_error; /* an errno value; 0 for none */
 } hocket_failure;
 
-/* Of the last failing call on this thread; status is HOCKET_OK before any. */
+/* Fills in the last failure on this thread; status is HOCKET_OK if there was none. */
 HOCKET_API hocket_status hocket_last_failure(hocket_failure* failure);
+
+/* "f32", …; "bytes" for HOCKET_BYTES; "unknown" for a value this library does not know. */
+HOCKET_API const char* hocket_dtype_name(hocket_dtype dtype);
 
 /* Bytes of one element; 0 for a value this library does not know. */
 HOCKET_API size_t hocket_dtype_size(hocket_dtype dtype);
@@ -300,11 +304,11 @@ typedef struct hocket_join_options {
   int64_t timeout_ns;           /* for all ranks to be there; 0: HOCKET_STORE_TIMEOUT */
   int64_t operation_timeout_ns; /* of operations that name none; 0: 30 minutes */
   const char* name;             /* of the world; NULL or "": none */
-  /* For this world, in place of what the environment says. A name or a value that is wrong is an
+  /* For this world, instead of what the environment says. A name or a value that is wrong is an
    * error, and so is a variable that holds for the whole process (`hocket info --env`). */
   const hocket_setting* settings;
   size_t setting_count;
-  hocket_store* store; /* in which the ranks meet, in place of one at a URL; or NULL */
+  hocket_store* store; /* in which the ranks meet, instead of one at a URL; or NULL */
   int32_t rank;        /* which rank this is, if size is above 0 */
   int32_t size;        /* how many ranks; 0, with rank 0: the URL or the launcher says both */
 } hocket_join_options;
@@ -312,18 +316,21 @@ typedef struct hocket_join_options {
 /* Returns when all ranks are there. options may be NULL. A process may join any number of worlds:
  * the n-th call of a rank meets the n-th of the others, counted for each name by itself. */
 HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm);
-/* Its works and prepared operations may outlive it. */
+/* Works, prepared operations and buffers may outlive it, and keep its world alive. */
 HOCKET_API void hocket_comm_free(hocket_comm* comm);
+/* This rank's number in comm, -1 for NULL; and how many ranks comm has, 0 for NULL. */
 HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
 /* The name of what carries its messages: "tcp". */
 HOCKET_API const char* hocket_comm_transport(const hocket_comm* comm);
-/* The name of the host on which that rank runs; NULL if there is no such rank. */
+/* The name of the host on which that rank runs, valid while comm exists; NULL if there is no such
+ * rank. */
 HOCKET_API const char* hocket_comm_host(const hocket_comm* comm, int32_t rank);
-/* Of the ranks of comm on this host, in their order: which this one is, and how many there are. */
+/* This rank's number among the ranks of comm on its host, and how many those are. */
 HOCKET_API int32_t hocket_comm_local_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_local_size(const hocket_comm* comm);
-/* What a rank of comm is in other; -1 if it is none of its ranks, or other is of another world. */
+/* The number in other of the process that is rank in comm; -1 if it is not in other, if there is no
+ * such rank, or if other belongs to another world: hocket_last_error() says which. */
 HOCKET_API int32_t hocket_comm_rank_in(const hocket_comm* comm, const hocket_comm* other,
                                        int32_t rank);
 
@@ -341,16 +348,18 @@ HOCKET_API hocket_status hocket_comm_split(hocket_comm* comm, int32_t color, int
                                            hocket_comm** part);
 HOCKET_API hocket_status hocket_comm_dup(hocket_comm* comm, hocket_comm** copy);
 
-/* Makes a communicator of these ranks, in this order. Only they call it, and all with the same
- * ranks, order and name; another rank gets NULL at once. Waits until all have called it. Else all
- * that have called it or do so later get HOCKET_TIMEOUT, hocket_last_error() names who is missing,
- * and they all must call it again. timeout_ns 0: comm's operation_timeout_ns; HOCKET_NO_WAIT: only
- * looks.
+/* Makes a communicator of these ranks, in this order. Each of them calls it with the same ranks,
+ * order and name; another rank that calls it gets NULL at once. It waits until all members have
+ * called it, at most timeout_ns (0: comm's operation_timeout_ns; HOCKET_NO_WAIT: all others must
+ * have called it already). Otherwise all members fail, also those that call later: with
+ * HOCKET_TIMEOUT, and hocket_last_error() names who is missing; with HOCKET_MISMATCH if two gave
+ * different orders; with HOCKET_PEER_LOST if a member died. Then all that are left must call it
+ * again. comm never fails by it.
  *
  * The nth call with the same ranks and name on one rank meets the nth on the others. Calls with
  * other ranks or another name do not wait for each other. name: at most 64 letters, digits, '.',
- * '_' and '-'; NULL or "": none. Any thread may call it, in any order with operations, also if comm
- * has failed: those that are left after a death may go on together, while the store is there. */
+ * '_' and '-'; NULL or "": none. It may be called in any order with operations, also if comm has
+ * failed: those that are left after a death may go on together, while the store is there. */
 HOCKET_API hocket_status hocket_comm_group(hocket_comm* comm, const int32_t* ranks, size_t count,
                                            const char* name, int64_t timeout_ns,
                                            hocket_comm** group);
@@ -427,7 +436,7 @@ typedef struct hocket_collective {
   const void* in;       /* NULL where this rank gives nothing */
   void* out;            /* NULL where it gets nothing */
   size_t count;         /* elements: of the whole, or of one rank's part where ranks have parts */
-  const size_t* counts; /* in place of count, if parts differ: one for each rank; or NULL */
+  const size_t* counts; /* instead of count, if parts differ: one for each rank; or NULL */
   const size_t* counts_from; /* of all_to_all with counts: of the parts from each rank */
   hocket_op op;
   int32_t root;
@@ -438,7 +447,7 @@ typedef struct hocket_collective {
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
   const hocket_piece*
-      pieces; /* of all_reduce and broadcast: in place of in, out and count; or NULL */
+      pieces; /* of all_reduce and broadcast: instead of in, out and count; or NULL */
   size_t piece_count;
   hocket_memory memory; /* of what kind it is, when you know */
   int32_t has_stream;   /* nonzero: it begins behind what `stream` has */
@@ -446,7 +455,7 @@ typedef struct hocket_collective {
   hocket_queue* queue;  /* where it reports its end, if it is started; or NULL. Then its work may be
                          * freed at once, and its memory is borrowed until it has been reported */
   uint64_t queue_tag;   /* comes back with the completion */
-  /* Of any kind, in place of in or of out: what lies one behind the other in what this rank gives
+  /* Of any kind, instead of in or of out: what lies one behind the other in what this rank gives
    * or gets. Not of device memory. */
   const hocket_piece* in_pieces;
   size_t in_piece_count;
@@ -466,13 +475,17 @@ HOCKET_API hocket_status hocket_prepared_run(hocket_prepared* prepared);
 HOCKET_API hocket_status hocket_prepared_start(hocket_prepared* prepared, hocket_work** work);
 HOCKET_API void hocket_prepared_free(hocket_prepared* prepared);
 
-/* Zeroed memory of the host that adapters know, so that they move it without copies: for operations
- * of comm's world, before which it must not be freed. */
+/* Zeroed memory of the host, aligned to 4096 bytes. Any operation may use it; the adapters of
+ * comm's world know it and move it without copies. Free it after the operations on it. Until then
+ * it keeps comm's world alive. */
 HOCKET_API hocket_status hocket_allocate(hocket_comm* comm, size_t size, hocket_buffer** buffer);
 HOCKET_API void* hocket_buffer_data(const hocket_buffer* buffer);
 HOCKET_API void hocket_buffer_free(hocket_buffer* buffer);
 
-/* In one call each. in and out may be one buffer. */
+/* These run one operation each and wait for its end; hocket_run runs the other kinds. In place:
+ * hocket_all_reduce takes one buffer as in and out. For hocket_reduce_scatter and hocket_all_gather
+ * the smaller buffer is this rank's part of the larger one, rank * part_count elements behind its
+ * beginning. */
 HOCKET_API hocket_status hocket_all_reduce(hocket_comm* comm, const void* in, void* out,
                                            size_t count, hocket_dtype dtype, hocket_op op);
 HOCKET_API hocket_status hocket_reduce_scatter(hocket_comm* comm, const void* in, void* out,
@@ -501,8 +514,8 @@ typedef struct hocket_message {
   hocket_dtype dtype;
   void* data; /* a send only reads it */
   size_t count;
-  int32_t peer;
-  int32_t tag;
+  int32_t peer;               /* 0 is rank 0; HOCKET_ANY_RANK for a receive from any */
+  int32_t tag;                /* from 0 on; HOCKET_ANY_TAG for a receive of any */
   int64_t timeout_ns;         /* 0: the communicator's operation_timeout_ns */
   hocket_end_function on_end; /* or NULL */
   void* on_end_context;
@@ -512,13 +525,15 @@ typedef struct hocket_message {
   uint64_t queue_tag;  /* comes back with the completion */
 } hocket_message;
 
-/* Starts collectives and messages, in this order, as one operation: it is over when all of them
- * are, and fails if one does. Where collectives[i] is NULL, messages[i] is the i-th; one of both is
- * NULL. None of them has a queue, an on_end or a stream; their memory is of the host. If one of
- * them can't be, this fails, and none has begun. */
+/* Starts collectives and messages of any kinds and types, in this order, as one operation: it has
+ * ended when all of them have, and fails if one of them fails. Entry i is in exactly one of the two
+ * lists; the other list has NULL there, or is itself NULL. All memory is on the host, and no entry
+ * has a queue, an on_end or a stream of its own. If an argument is wrong, this fails, and nothing
+ * has begun. queue: as in hocket_collective; or NULL. */
 HOCKET_API hocket_status hocket_start_many(hocket_comm* comm,
                                            const hocket_collective* const* collectives,
                                            const hocket_message* const* messages, size_t count,
+                                           hocket_queue* queue, uint64_t queue_tag,
                                            hocket_work** work);
 
 typedef struct hocket_received {
@@ -553,8 +568,9 @@ HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns)
 /* Of an operation on device memory: what is put into the stream from now on waits for it. Returns
  * at once; hocket_work_free does not wait then. */
 HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream);
-/* Makes progress without waiting. HOCKET_IN_PROGRESS: it has not ended. Else as hocket_work_wait.
- */
+/* Makes progress and returns at once with HOCKET_IN_PROGRESS if the operation has not ended;
+ * otherwise returns what hocket_work_wait would. After a failure it may take up to 0.2 s to find
+ * out why. */
 HOCKET_API hocket_status hocket_work_test(hocket_work* work);
 /* Frees work without waiting: the operation goes on by itself. Its memory is borrowed until release
  * is called, once, as on_end is; NULL: the memory is always there. If this fails, work is kept. */
@@ -562,9 +578,11 @@ HOCKET_API hocket_status hocket_work_detach(hocket_work* work, hocket_end_functi
                                             void* context);
 /* Of a receive that is over and went well. */
 HOCKET_API hocket_status hocket_work_received(const hocket_work* work, hocket_received* received);
-/* Which is over first. */
+/* Waits until one work has ended, and sets which to its index. HOCKET_OK also if that operation
+ * failed: hocket_work_test says how it ended. Take it out of the list before the next call, or it
+ * will be returned again. */
 HOCKET_API hocket_status hocket_wait_any(hocket_work* const* works, size_t count, size_t* which);
-/* Until all are over, whatever happens. Fails as the first of them in the list that failed. */
+/* Waits until all have ended. If any failed, it then fails as the first failed one in the list. */
 HOCKET_API hocket_status hocket_wait_all(hocket_work* const* works, size_t count);
 /* Waits until it is over: its memory is borrowed. */
 HOCKET_API void hocket_work_free(hocket_work* work);

@@ -1,8 +1,9 @@
 // Hocket's C++ API. Failures are thrown as classes of the family hocket::Error (status.hpp).
 //
 // Objects do not survive fork(): in the child each call on what its parent made throws
-// InvalidArgument at once, except rank(), size() and transport(); destroying it does nothing. The
-// child may join a world of its own (docs/fork.md).
+// InvalidArgument at once, except rank(), size(), transport(), host(), local_rank(), local_size(),
+// rank_in(), Memory::data() and size(). status() returns the error, and abort() and destroying it
+// do nothing. The child may join a world of its own (docs/fork.md).
 #pragma once
 
 #include <concepts>

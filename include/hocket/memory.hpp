@@ -16,9 +16,10 @@ class MemoryBlock;
 
 namespace hocket::inline v0 {
 
-/// Memory of the host that belongs to this object, zeroed, and aligned for any instruction.
-/// Adapters know it while it lives, so they move it without copies from the first operation on. Any
-/// communicator may use it. It must outlive the operations on it.
+/// Zeroed memory of the host, aligned to 4096 bytes, which belongs to this object. Any operation
+/// may use it. The adapters of the world for which it was allocated know it (from 64 KiB on) and
+/// move it without copies from the first operation on. It must outlive the operations on it. Until
+/// it is destroyed, it keeps the communicator it was allocated from, and thereby the world.
 class HOCKET_API Memory {
  public:
   Memory() noexcept;  // of no bytes
@@ -27,7 +28,7 @@ class HOCKET_API Memory {
   Memory& operator=(Memory&& other) noexcept;
   ~Memory();
 
-  /// Null for no bytes.
+  /// Null if default-constructed or moved from.
   [[nodiscard]] std::byte* data() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;  // in bytes
   /// As many elements as fit.
@@ -40,7 +41,7 @@ class HOCKET_API Memory {
   std::unique_ptr<comm::MemoryBlock> block_;
 };
 
-/// For operations of this communicator's world. Throws LimitExceeded without memory.
+/// Throws LimitExceeded if memory runs out.
 [[nodiscard]] HOCKET_API Memory allocate(const Communicator& communicator, std::size_t bytes);
 
 }  // namespace hocket::inline v0

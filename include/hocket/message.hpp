@@ -34,8 +34,8 @@ struct Message {
   void* data = nullptr;  // a send only reads it
   DataType type = DataType::u8;
   std::size_t count = 0;  // elements
-  int peer = any_rank;    // a send names one
-  int tag = any_tag;      // likewise; not below zero
+  int peer = any_rank;    // a send needs a rank
+  int tag = any_tag;      // a send needs a tag from 0 on
   OperationOptions options = {};
   /// For a receive: if its timeout expires before a message for it has arrived, it fails alone, and
   /// the communicator goes on. Otherwise the communicator fails as well. A send can't be taken

@@ -78,7 +78,8 @@ struct TransportCompletion {
 struct TransportCaps {
   /// Messages up to so many bytes cost about the same as an empty one.
   std::uint64_t small_bytes_max = 0;
-  /// Large messages are cut into pieces of so many bytes: a multiple of 16, the same on all ranks.
+  /// Large messages are cut into pieces of at most so many bytes: a multiple of 16, at least
+  /// HOCKET_BYTES_MAX, the same on all ranks.
   std::uint64_t segment_bytes = 256 << 10;
 };
 

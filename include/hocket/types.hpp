@@ -146,16 +146,16 @@ concept ElementRange = std::ranges::contiguous_range<Range> && std::ranges::size
 template <ElementRange Range>
 using ElementOf = std::ranges::range_value_t<Range>;
 
-/// One that can be written to.
+/// An ElementRange that can be written to.
 template <class Range>
 concept WritableElementRange = ElementRange<Range> &&
     !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<Range>>>;
 
-/// One that an operation can write to, whose input is `In`.
+/// A WritableElementRange that can take the output of an operation whose input is an `In`.
 template <class Range, class In>
 concept OutputFor = WritableElementRange<Range> && std::same_as<ElementOf<Range>, ElementOf<In>>;
 
-/// One of many vectors that one operation takes: its elements.
+/// A stretch of memory that is part of an operation's input or output.
 struct Piece {
   void* data = nullptr;
   std::size_t count = 0;

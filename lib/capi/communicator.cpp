@@ -244,7 +244,7 @@ hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collectiv
 
 hocket_status hocket_start_many(hocket_comm* comm, const hocket_collective* const* collectives,
                                 const hocket_message* const* messages, size_t count,
-                                hocket_work** work) {
+                                hocket_queue* queue, uint64_t queue_tag, hocket_work** work) {
   return start(work, [&] {
     hocket::Communicator& group = given(comm).group;
     std::vector<hocket::AnyOperation> operations;
@@ -258,7 +258,10 @@ hocket_status hocket_start_many(hocket_comm* comm, const hocket_collective* cons
         operations.emplace_back(message_of(message));
       }
     }
-    return group.start_many(operations);
+    hocket::OperationOptions options;
+    if (queue != nullptr) options.queue = &queue->queue;
+    options.queue_tag = queue_tag;
+    return group.start_many(operations, options);
   });
 }
 

@@ -1,7 +1,7 @@
 // Completion queues of the C ABI.
 #include "capi/queue.hpp"
 
-#include <cstring>
+#include <new>
 
 #include "capi/arguments.hpp"
 #include "capi/guard.hpp"
@@ -37,7 +37,12 @@ hocket_status hocket_queue_next(hocket_queue* queue, int64_t timeout_ns,
                         .count = found->received->count};
     }
     hocket::capi::write(known, completion);
-    if (!found->status.ok()) hocket::capi::fail(found->status, found->status.to_string().c_str());
+    if (found->status.ok()) return;
+    try {
+      hocket::capi::fail(found->status, found->status.to_string().c_str());
+    } catch (const std::bad_alloc&) {
+      hocket::capi::fail(found->status, "");  // it has been taken, whatever there is to say
+    }
   });
   return is_found ? status : HOCKET_IN_PROGRESS;
 }

@@ -10,6 +10,7 @@
 #include "comm/arguments.hpp"
 #include "comm/find_device.hpp"
 #include "comm/group.hpp"
+#include "comm/kinds.hpp"
 #include "comm/mail.hpp"
 #include "comm/reports.hpp"
 
@@ -36,23 +37,25 @@ void end_part(void* context, StatusCode /*status*/) noexcept {
 
 Batch::Batch(Group& group) noexcept : Path(group.engine()), group_(group) {}
 
-Status Batch::check(std::span<const AnyOperation> operations) const {
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    const OperationOptions& options = options_of(operations[i]);
-    const auto* const collective = std::get_if<Collective>(&operations[i]);
-    Status status = collective != nullptr
-                        ? comm::check(*collective, group_.place())
-                        : comm::check(std::get<Message>(operations[i]), group_.place());
-    if (status.ok() && (options.queue != nullptr || options.on_end != nullptr)) {
-      status = Status(StatusCode::invalid_argument, "one of many can't report its end by itself")
-                   .with_hint("give the queue or on_end to start_many");
-    }
-    if (status.ok() && (options.stream || is_of_device(options.memory))) {
-      status = {StatusCode::unsupported, "many as one take memory of the host only, and no stream"};
-    }
-    if (!status.ok()) return std::move(status).with_operation(fmt::format("start_many, {}", i));
+Status Batch::check(const AnyOperation& operation) {
+  const OperationOptions& options = options_of(operation);
+  if (options.queue != nullptr || options.on_end != nullptr) {
+    return Status(StatusCode::invalid_argument, "one of many can't report its end by itself")
+        .with_hint("give the queue to start_many");
   }
-  return {};
+  const Status device_memory(StatusCode::unsupported,
+                             "many as one take memory of the host only, and no stream");
+  if (options.stream || is_of_device(options.memory)) return device_memory;
+  const auto* const collective = std::get_if<Collective>(&operation);
+  if (collective == nullptr) return comm::check(std::get<Message>(operation), group_.place());
+  if (Status status = comm::check(*collective, group_.place()); !status.ok()) return status;
+  if (plan::reduces(operation_of(collective->kind))) {
+    const auto reduction = make_reduction(*collective, group_.place().size);
+    if (!reduction.ok()) return reduction.status();
+  }
+  const auto route = group_.route_of(*collective);
+  if (!route.ok()) return route.status();
+  return route->device < 0 ? Status() : device_memory;
 }
 
 Status Batch::start_part(const AnyOperation& operation, Operation& part) {
@@ -60,20 +63,17 @@ Status Batch::start_part(const AnyOperation& operation, Operation& part) {
     part.path = &group_.mail();
     return group_.mail().start(*message, part);
   }
-  const auto& collective = std::get<Collective>(operation);
-  const auto route = group_.route_of(collective);
-  if (!route.ok()) return route.status();
-  if (route->device >= 0) {
-    return {StatusCode::unsupported, "many as one take memory of the host only, and no stream"};
-  }
-  part.path = &route->path;
-  return route->path.start(collective, route->device, part);
+  part.path = &group_.host_path();
+  return group_.host_path().start(std::get<Collective>(operation), -1, part);
 }
 
 Status Batch::start(std::span<const AnyOperation> operations, const OperationOptions& options,
                     Operation& whole) {
   if (Status status = comm::check(options); !status.ok()) return status;
-  if (Status status = check(operations); !status.ok()) return status;
+  for (std::size_t i = 0; i < operations.size(); ++i) {
+    Status status = check(operations[i]);
+    if (!status.ok()) return std::move(status).with_operation(fmt::format("start_many, {}", i));
+  }
   whole.parts.clear();  // where memory ran out at its last use, some were left
   whole.parts.reserve(operations.size());
   for (std::size_t i = 0; i < operations.size(); ++i) {

@@ -15,9 +15,9 @@ class Batch final : public Path {
   /// Borrows the group that it is a member of.
   explicit Batch(Group& group) noexcept;
 
-  /// Fails, and has begun nothing, if one of them can't be. If a later one fails to begin, those
-  /// before it go on, and the whole fails when they are over. Throws std::bad_alloc if memory runs
-  /// out before one has begun.
+  /// Fails, and has begun nothing, if an argument is wrong. If one of them fails to begin (the
+  /// communicator has failed, or memory runs out), those before it go on, and the whole fails when
+  /// they are over. Throws std::bad_alloc if memory runs out before one has begun.
   [[nodiscard]] Status start(std::span<const AnyOperation> operations,
                              const OperationOptions& options, Operation& whole);
 
@@ -25,7 +25,7 @@ class Batch final : public Path {
   void let_go(Operation& whole) noexcept override;
 
  private:
-  [[nodiscard]] Status check(std::span<const AnyOperation> operations) const;
+  [[nodiscard]] Status check(const AnyOperation& operation);
   [[nodiscard]] Status start_part(const AnyOperation& operation, Operation& part);
 
   Group& group_;

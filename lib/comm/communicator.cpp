@@ -38,13 +38,6 @@ int Communicator::rank_in(const Communicator& other, int rank) const {
   return as_errors([&] { return group_->rank_in(*other.group_, rank); });
 }
 
-Received Communicator::sendrecv(const Message& sent, const Message& received) {
-  Work receiving = start(received);
-  run(sent);
-  receiving.wait();
-  return receiving.received();
-}
-
 void Communicator::monitored_barrier(std::optional<std::chrono::nanoseconds> timeout) {
   group_->check_process();
   Status status = group_->monitored_barrier(timeout);

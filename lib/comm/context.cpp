@@ -208,6 +208,11 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!tuning.ok()) return decline(*world, tuning.status());
   auto made = make_transport(config, transport_options(*world, config));
   if (!made.ok()) return decline(*world, made.status());
+  if (made->transport->caps().segment_bytes < HOCKET_BYTES_MAX) {
+    return decline(*world, {StatusCode::unsupported,
+                            fmt::format("the transport {} cuts messages into less than {} bytes",
+                                        made->name(), HOCKET_BYTES_MAX)});
+  }
   auto monitor = open_monitor(*world, config);
   if (!monitor.ok()) return decline(*world, monitor.status());
   const auto cards = meet(*world, card_of(*made, *world, *tuning, monitor->get()));

@@ -32,13 +32,17 @@ std::string host_of_devices() {
                     : std::string(id);
 }
 
+/// Of the staged way: room for a few elements of each rank.
+std::size_t slot_bytes_of(const Place& place) noexcept {
+  return std::max<std::size_t>(limits::staging_slot_bytes, std::size_t{place.size} * 64);
+}
+
 device::GroupOptions options_of(const Place& place, const Config& config) {
-  return {
-      .seat = {.rank = place.rank, .size = place.size},
-      .host = host_of_devices(),
-      .offload = config.get(variables::nccl) ? device::built_in_offload() : nullptr,
-      .slot_bytes = std::max<std::size_t>(limits::staging_slot_bytes, std::size_t{place.size} * 64),
-      .allows_gpudirect = config.get(variables::gpudirect)};
+  return {.seat = {.rank = place.rank, .size = place.size},
+          .host = host_of_devices(),
+          .offload = config.get(variables::nccl) ? device::built_in_offload() : nullptr,
+          .slot_bytes = slot_bytes_of(place),
+          .allows_gpudirect = config.get(variables::gpudirect)};
 }
 
 /// Registers its memory with the offload after the first run. All ranks must register the same
@@ -117,6 +121,10 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
   return core_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
     const Place& place = core_.place();
     if (Status status = check(collective, place); !status.ok()) return refused(status);
+    if (size_of(collective.type) * 4 * place.size > slot_bytes_of(place)) {
+      return refused(
+          {StatusCode::unsupported, "elements so large, of so many ranks, in memory of a device"});
+    }
     if (!collective.in_pieces.empty() || !collective.out_pieces.empty()) {
       return refused({StatusCode::unsupported,
                       "pieces of device memory: only all_reduce and broadcast in place take them"});

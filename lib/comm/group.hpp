@@ -53,12 +53,13 @@ class Group {
   [[nodiscard]] const Context& context() const noexcept { return *core_.context(); }
   [[nodiscard]] engine::Engine& engine() const noexcept { return core_.engine(); }
   [[nodiscard]] GroupCore& core() noexcept { return core_; }
+  [[nodiscard]] HostPath& host_path() noexcept { return host_path_; }
   [[nodiscard]] Mail& mail() noexcept { return mail_; }
   [[nodiscard]] Batch& batch() noexcept { return batch_; }
 
   /// The ranks of this communicator on this host, and which of them this one is.
   [[nodiscard]] Place local_place() const noexcept;
-  // These throw InvalidArgument for a rank that there is not.
+  // These throw InvalidArgument for a rank that does not exist.
   [[nodiscard]] const std::string& host_of(int rank) const;
   /// -1 if it is no rank of the other, which must be of the same world.
   [[nodiscard]] int rank_in(const Group& other, int rank) const;

@@ -41,7 +41,7 @@ GroupCore::~GroupCore() {
 }
 
 Status GroupCore::fail_by_exception(std::string_view operation) noexcept {
-  const Status why = status_of_exception();
+  Status why = status_of_exception();
   engine().fail(group_, why);
   try {
     return Status(why)

@@ -57,8 +57,8 @@ class GroupCore final : private engine::GroupObserver {
     }
   }
 
-  /// To be held while an operation begins: then it is numbered, and given to the engine, before or
-  /// behind those of other threads, and not in the midst of them.
+  /// To be held while an operation begins, so that it is numbered and given to the engine as one
+  /// step, before or after those of other threads.
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   // With the lock.

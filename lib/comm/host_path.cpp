@@ -33,21 +33,37 @@ std::byte* in_a_row(std::span<const Piece> pieces, std::uint64_t element_bytes) 
   return first;
 }
 
-/// Those that lie in a row are as good as a buffer.
+bool overlap(const std::byte* one, std::uint64_t one_bytes, const std::byte* other,
+             std::uint64_t other_bytes) noexcept {
+  const auto a = reinterpret_cast<std::uintptr_t>(one);
+  const auto b = reinterpret_cast<std::uintptr_t>(other);
+  return a < b + other_bytes && b < a + one_bytes;
+}
+
+/// Those that lie in a row are as good as a buffer. If they overlap the other side, they are copied
+/// nevertheless, as others would be.
 void take_pieces(const Collective& collective, engine::Task& task) noexcept {
   const bool is_in_place = !collective.pieces.empty();
   const std::uint64_t element_bytes = size_of(collective.type);
-  const auto in = is_in_place ? collective.pieces : collective.in_pieces;
-  const auto out = is_in_place ? collective.pieces : collective.out_pieces;
-  if (!in.empty()) {
-    task.in = in_a_row(in, element_bytes);
-    if (task.in == nullptr) task.in_pieces = in;
+  const std::uint64_t in_bytes = task.binding->in_bytes();
+  const std::uint64_t out_bytes = task.binding->out_bytes();
+  if (in_bytes > 0) task.in_pieces = is_in_place ? collective.pieces : collective.in_pieces;
+  if (out_bytes > 0) task.out_pieces = is_in_place ? collective.pieces : collective.out_pieces;
+  task.has_pieces_in_place = is_in_place && !task.in_pieces.empty() && !task.out_pieces.empty();
+  if (!task.out_pieces.empty()) {
+    if (auto* const row = in_a_row(task.out_pieces, element_bytes)) {
+      task.out = row;
+      task.out_pieces = {};
+    }
   }
-  if (!out.empty()) {
-    task.out = in_a_row(out, element_bytes);
-    if (task.out == nullptr) task.out_pieces = out;
-  }
-  task.has_pieces_in_place = is_in_place && !task.in_pieces.empty();
+  if (task.in_pieces.empty()) return;
+  const std::byte* const row = in_a_row(task.in_pieces, element_bytes);
+  const bool may_be = task.has_pieces_in_place || task.out == nullptr ||
+                      !overlap(row, in_bytes, task.out, out_bytes);
+  if (row == nullptr || !may_be) return;
+  task.in = row;
+  task.in_pieces = {};
+  task.has_pieces_in_place = false;
 }
 
 /// Copies the lists into the operation, whose memory is used again and again.
@@ -129,7 +145,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
       .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
       .group = &core_.group(),
   };
-  take_pieces(collective, call.task);
+  if (!is_barrier) take_pieces(collective, call.task);
   if (!is_barrier && !plan::reduces(call.plan->signature.operation)) return {};
   auto reduction = is_barrier
                        ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
@@ -202,11 +218,11 @@ void HostPath::begin_in_background(const Collective& collective, const HostCall&
                                    Operation& operation) {
   operation.call = call;
   operation.work = &operation.own_work;
-  operation.own_work.call_at_end(note_of(*core_.context(), &operation, collective.options));
   number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;
   task.deadline = core_.deadline_of(collective.options, task.begun);
   keep_pieces(task, operation);
+  operation.own_work.call_at_end(note_of(*core_.context(), &operation, collective.options));
   core_.engine().start_in_background(task);
 }
 

@@ -30,6 +30,9 @@ Status check(const Message& message, const Place& place) {
   const auto wrong = [&](std::string what) {
     return Status(StatusCode::invalid_argument, std::move(what)).with_operation(describe(message));
   };
+  if (message.kind != MessageKind::send && message.kind != MessageKind::recv) {
+    return wrong("unknown kind");
+  }
   const std::uint64_t element_bytes = size_of(message.type);
   if (element_bytes == 0) return wrong("unknown data type");
   if (message.count > INT64_MAX / element_bytes) {

@@ -1,5 +1,6 @@
 #include "hocket/memory.hpp"
 
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>
@@ -21,9 +22,7 @@ class MemoryBlock {
   /// Throws std::bad_alloc if memory runs out.
   MemoryBlock(std::shared_ptr<Group> group, std::size_t bytes)
       : group_(std::move(group)),
-        memory_{.data = static_cast<std::byte*>(::operator new(bytes, alignment)),
-                .bytes = bytes,
-                .may_receive = true} {
+        memory_{.data = take(bytes), .bytes = bytes, .may_receive = true} {
     std::memset(data(), 0, bytes);
     if (is_registered()) group_->engine().register_memory(memory_);
   }
@@ -39,6 +38,11 @@ class MemoryBlock {
   [[nodiscard]] std::size_t size() const noexcept { return memory_.bytes; }
 
  private:
+  /// Sizes that the system's arithmetic would wrap around are refused.
+  [[nodiscard]] static std::byte* take(std::size_t bytes) {
+    if (bytes > PTRDIFF_MAX) throw std::bad_alloc();
+    return static_cast<std::byte*>(::operator new(bytes, alignment));
+  }
   /// Less is copied anyway.
   [[nodiscard]] bool is_registered() const noexcept {
     return memory_.bytes >= limits::registered_bytes_min;

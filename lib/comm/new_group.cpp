@@ -99,7 +99,7 @@ Result<std::uint64_t> number_new_group(const NewGroup& group) {
        .rank = static_cast<std::uint32_t>(own - members.begin()),
        .size = static_cast<std::uint32_t>(members.size()),
        .timeout = group.timeout,
-       .rank_0_waits = false,
+       .is_binding = true,
        .card = order,
        .disagreement = "have named the ranks of the new communicator in different orders",
        .grant = [&](Duration patience) -> Result<std::string> {
@@ -120,15 +120,18 @@ Result<std::uint64_t> number_new_group(const NewGroup& group) {
                   fmt::format("{} is no number of a communicator", quote(*granted)));
   }
   const Status& why = granted.status();
-  if (why.code() == StatusCode::timeout) {
+  if (why.code() == StatusCode::timeout && why.peer() >= 0) {
     return Status(why)
         .with_peer(rank_of(why.peer()))
         .with_hint(
             "check whether the named ranks call group() with the same ranks and name; then "
             "call it again on all of these ranks");
   }
-  if (why.code() == StatusCode::mismatch) {
+  if (why.code() == StatusCode::mismatch && why.peer() >= 0) {
     return Status(why).with_peer(rank_of(why.peer())).with_hint("give all members one order");
+  }
+  if (why.code() == StatusCode::aborted && why.peer() >= 0) {
+    return Status(why).with_peer(rank_of(why.peer()));
   }
   return group.parent.in_group(watch.cause_of(why));
 }

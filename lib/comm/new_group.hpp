@@ -1,5 +1,5 @@
-// How the members of a new communicator find together, without the other ranks of theirs: they meet
-// in the store, compare what they have called, and get a number for it.
+// How the members of a new communicator meet, without the other ranks of its parent: in the store.
+// They compare what they have called, and get a number for it.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@
 namespace hocket::inline v0 {
 namespace {
 
-/// How often wait_any looks at operations that end silently.
+/// How often wait_any looks at operations whose end it would not notice.
 constexpr Duration silent_look = std::chrono::microseconds(50);
 
 bool wait_for_end(const comm::Operation& operation, Deadline deadline = {}) {
@@ -70,7 +70,9 @@ std::size_t wait_for_any(std::size_t count, const OperationAt& operation_at) {
       operation->group->check_process();
       if (operation->path->test(*operation)) return i;
       waiting.push_back(operation->work);
-      is_silent = is_silent || operation->path->ends_silently();
+      const bool is_elsewhere =
+          &operation->group->engine() != &operation_at(0)->group->engine();  // of another world
+      is_silent = is_silent || is_elsewhere || operation->path->ends_silently();
     }
     const Deadline look = is_silent ? Deadline::after(monotonic_clock(), silent_look) : Deadline();
     operation_at(0)->group->engine().wait_any(waiting, look);
@@ -259,6 +261,21 @@ Work Communicator::start(const Message& message) {
   return begin_work(
       group_, group_->mail(), comm::is_send(message) ? "send" : "recv", message.options,
       [&](comm::Operation& operation) { return group_->mail().start(message, operation); });
+}
+
+Received Communicator::sendrecv(const Message& sent, const Message& received) {
+  group_->check_process();
+  refuse_queue(sent.options);
+  as_errors([&] {
+    for (const Message* const each : {&sent, &received}) {
+      Status status = comm::check(*each, group_->place());
+      if (!status.ok()) throw_error(std::move(status));
+    }
+  });
+  Work receiving = start(received);
+  run(sent);
+  receiving.wait();
+  return receiving.received();
 }
 
 Work Communicator::start_many(std::span<const AnyOperation> operations,

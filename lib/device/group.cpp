@@ -290,6 +290,7 @@ bool Group::test(Operation& operation) {
 }
 
 bool Group::call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) {
+  if (operation.work.is_over()) return false;  // the lock may be held long
   const Lock lock(mutex_);
   if (operation.work.is_over()) return false;
   former = operation.work.at_end();

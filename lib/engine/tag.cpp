@@ -27,8 +27,7 @@ struct Field {
 
 namespace fields {
 // Algorithm, type and op are one more than what they say, so that 0 says nothing.
-constexpr Field history{0, Tag::History::bits};
-constexpr Field algorithm{12, 6};  // its place in the catalog
+constexpr Field algorithm{Tag::History::bits, 6};  // its place in the catalog, behind the history
 constexpr Field type{18, 5};
 constexpr Field op{23, 4};
 constexpr Field root{27, 12};

@@ -1,8 +1,10 @@
 #include "world/roll_call.hpp"
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ constexpr Duration look_pause = 100ms;
 constexpr Duration request_patience = 1s;
 /// Behind the timeout: for the verdict to be read or written.
 constexpr Duration verdict_patience = 5s;
+/// Between attempts to withdraw, while there is no memory.
+constexpr Duration memory_pause = 1ms;
 /// For all ranks, which have come, to read the verdict.
 constexpr Duration farewell_patience = 2s;
 // The verdict is one of these words and what is said below, with spaces between.
@@ -145,7 +149,9 @@ Result<std::string> find_verdict(const RollCall& call, const Keys& keys) {
     return status.ok() ? Result<bool>(true) : status;
   });
   if (!told.ok()) return told.status();
-  auto decided = try_to_decide(call, keys, deadline, false);
+  // A decision that has begun is not given up for want of time.
+  const Duration patience = std::max(deadline.remaining(monotonic_clock().now()), verdict_patience);
+  auto decided = try_to_decide(call, keys, Deadline::after(monotonic_clock(), patience), false);
   while (decided.ok() && !*decided) {
     const Duration left = deadline.remaining(monotonic_clock().now());
     auto verdict = call.store.get(keys.verdict, std::min(left, look_pause));
@@ -158,18 +164,35 @@ Result<std::string> find_verdict(const RollCall& call, const Keys& keys) {
   return std::move(**decided);
 }
 
-/// If memory runs out, the others are told, as they may count on this rank; or it goes on with
-/// them, if they have decided by then.
+/// In a binding meeting, a rank that fails by itself tells the others; or it goes on with them, if
+/// they have decided by then.
 Result<std::string> find_verdict_or_withdraw(const RollCall& call, const Keys& keys) {
-  try {
-    return find_verdict(call, keys);
-  } catch (...) {
-    const Status why = status_of_exception();
-    const int own[] = {static_cast<int>(call.rank)};
-    const std::string words = fmt::format("{} can't: {}", call.list(own), why.what());
-    return decide(call, keys, Deadline::after(monotonic_clock(), verdict_patience),
-                  fmt::format("{} {} {}", one_has_failed, own[0], words));
+  const int own[] = {static_cast<int>(call.rank)};
+  std::string withdrawal;  // made now, because memory may be short later
+  if (call.is_binding) {
+    const std::string words = fmt::format("{} could not take part", call.list(own));
+    withdrawal = fmt::format("{} {} {}", one_has_failed, own[0], words);
   }
+  Status why;
+  try {
+    auto verdict = find_verdict(call, keys);
+    if (verdict.ok()) return verdict;
+    why = verdict.status();
+  } catch (...) {
+    why = status_of_exception();
+  }
+  // Of a loss the others hear, too.
+  if (!call.is_binding || !call.loss().ok()) return why;
+  const Deadline deadline = Deadline::after(monotonic_clock(), verdict_patience);
+  while (!deadline.passed(monotonic_clock().now())) {
+    try {
+      auto counts = decide(call, keys, deadline, withdrawal);
+      return counts.ok() && *counts != withdrawal ? counts : Result<std::string>(why);
+    } catch (const std::bad_alloc&) {
+      std::this_thread::sleep_for(memory_pause);
+    }
+  }
+  return why;
 }
 
 void delete_all(const RollCall& call, const Keys& keys) {
@@ -184,7 +207,7 @@ void leave(const RollCall& call, const Keys& keys, bool have_all_come) {
   const auto left = call.store.add(keys.left, 1, request_patience);
   if (!left.ok()) return;
   const bool is_last = *left == call.size;
-  const bool rank_0_waits = call.rank_0_waits && have_all_come;
+  const bool rank_0_waits = !call.is_binding && have_all_come;
   if (is_last && (call.rank == 0 || !rank_0_waits)) return delete_all(call, keys);
   if (is_last) {
     static_cast<void>(call.store.set(keys.all_left, ""));
@@ -214,7 +237,9 @@ Result<std::string> call_roll(const RollCall& call) {
   if (word == all_have_come) return std::string(rest);
   const int rank = take_rank(rest);
   if (word == one_has_failed) {
-    return Status(StatusCode::limit_exceeded, std::string(rest)).with_peer(rank);
+    return Status(StatusCode::aborted, std::string(rest))
+        .with_peer(rank)
+        .with_hint("see the error of that rank; then let all ranks call it again");
   }
   if (word == two_disagree) {
     const int other = take_rank(rest);

@@ -20,9 +20,10 @@ struct RollCall {
   std::uint32_t rank = 0;
   std::uint32_t size = 1;
   Duration timeout = {};
-  /// Whether rank 0 waits until all have read the verdict: it may serve the store, and end right
-  /// behind the meeting.
-  bool rank_0_waits = true;
+  /// Whether the others count on this rank afterwards: then it tells them if it fails by itself. If
+  /// not, rank 0, which may serve the store and end right behind the meeting, waits until all have
+  /// read the verdict.
+  bool is_binding = false;
   /// What this rank says of the meeting, without spaces. All ranks must say the same.
   std::string card = {};
   std::string disagreement = {};  // what two ranks did if their cards differ: "have ..."

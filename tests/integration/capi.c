@@ -157,12 +157,14 @@ static void works(hocket_comm* world) {
   const hocket_collective* collectives[3] = {&barrier, NULL, NULL};
   const hocket_message* mail[3] = {NULL, &from_self, &to_self};
   values[0] = -1;
-  expect(hocket_start_many(world, collectives, mail, 3, &works[0]) == HOCKET_OK, "start many");
+  expect(hocket_start_many(world, collectives, mail, 3, NULL, 0, &works[0]) == HOCKET_OK,
+         "start many");
   expect(hocket_work_wait(works[0], 0) == HOCKET_OK && values[0] == values[1], "what many do");
   hocket_work_free(works[0]);
   mail[0] = &to_self;
-  expect(hocket_start_many(world, collectives, mail, 3, &works[0]) == HOCKET_INVALID_ARGUMENT,
-         "both of two kinds");
+  expect(
+      hocket_start_many(world, collectives, mail, 3, NULL, 0, &works[0]) == HOCKET_INVALID_ARGUMENT,
+      "both of two kinds");
 
   const hocket_message never = {.struct_size = sizeof never,
                                 .dtype = HOCKET_I32,

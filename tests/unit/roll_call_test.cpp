@@ -61,17 +61,21 @@ class Hall {
     return std::async(std::launch::async, [this, rank, card] {
       RollCall roll = roll_of(rank, long_time);
       roll.card = card;
-      roll.rank_0_waits = false;
+      roll.is_binding = true;
       roll.disagreement = "say different things";
       roll.grant = [this](Duration) -> Result<std::string> { return std::to_string(++granted_); };
       return call_roll(roll);
     });
   }
-  /// Memory runs out when all have come.
-  std::future<Result<std::string>> run_out_of_memory(std::uint32_t rank) {
-    return std::async(std::launch::async, [this, rank] {
+  /// Memory runs out when all have come; or the store fails.
+  std::future<Result<std::string>> fail_alone(std::uint32_t rank, bool is_of_store) {
+    return std::async(std::launch::async, [this, rank, is_of_store] {
       RollCall roll = roll_of(rank, long_time);
-      roll.grant = [](Duration) -> Result<std::string> { throw std::bad_alloc(); };
+      roll.is_binding = true;
+      roll.grant = [is_of_store](Duration) -> Result<std::string> {
+        if (is_of_store) return Status(StatusCode::protocol_error, "the store fails");
+        throw std::bad_alloc();
+      };
       return call_roll(roll);
     });
   }
@@ -159,16 +163,20 @@ TEST_CASE("two that say different things are named to all, and each hears of ano
   CHECK(hall.keys_left() == 0);
 }
 
-TEST_CASE("a rank whose memory runs out tells the others") {
-  Hall hall;
-  std::vector<std::future<Result<std::string>>> ranks;
-  for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.push_back(hall.say(rank, ""));
-  for (std::uint32_t rank = 0; rank < 3; ++rank) hall.wait_for(rank);
-  ranks.push_back(hall.run_out_of_memory(3));
-  for (auto& rank : ranks) {
-    const Status status = rank.get().status();
-    CHECK(status.code() == StatusCode::limit_exceeded);
-    CHECK(status.peer() == 3);
+TEST_CASE("a rank that fails by itself tells the others") {
+  for (const bool is_of_store : {false, true}) {
+    Hall hall;
+    std::vector<std::future<Result<std::string>>> ranks;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) ranks.push_back(hall.say(rank, ""));
+    for (std::uint32_t rank = 0; rank < 3; ++rank) hall.wait_for(rank);
+    const Status own = hall.fail_alone(3, is_of_store).get().status();
+    CHECK(own.code() == (is_of_store ? StatusCode::protocol_error : StatusCode::limit_exceeded));
+    for (auto& rank : ranks) {
+      const Status status = rank.get().status();
+      CHECK(status.code() == StatusCode::aborted);
+      CHECK(status.peer() == 3);
+      CHECK(status.what() == "3 could not take part");
+    }
   }
 }
 

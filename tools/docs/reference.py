@@ -259,7 +259,7 @@ def page(name: str, parts: list[Part], introduction: list[str]) -> str:
 
 def pages() -> dict[str, str]:
     """By name of the file. Exits where a function has no contract."""
-    found, missing = {}, []
+    found, missing, abouts = {}, [], {}
     for name in (*(f"{each}.hpp" for each in ORDER), "hocket.h"):
         path = HEADERS / name
         header = CHeader(path) if name.endswith(".h") else CppHeader(path)
@@ -267,15 +267,15 @@ def pages() -> dict[str, str]:
         missing += [f"{path.relative_to(ROOT)}:{group.line}: {group.code[0].splitlines()[0]}"
                     for part in parts for group in part.groups if group.needs_words()]
         introduction = file_text(path.read_text("utf-8").splitlines())
-        found[name.replace(".hpp", ".md").replace(".h", "_h.md")] = \
-            page(f"hocket/{name}", parts, introduction)
+        file = name.replace(".hpp", ".md").replace(".h", "_h.md")
+        found[file] = page(f"hocket/{name}", parts, introduction)
+        abouts[file] = " ".join(" ".join(introduction).split(". ")[0].split()).rstrip(".")
     if missing:
         sys.exit("no contract, neither of its own nor of what stands above it:\n"
                  + "\n".join(missing))
     index = ["# Reference", "",
              "Each page is written from the header of its name by `tools/docs/reference.py`.", ""]
-    index += [f"- [hocket/{name}]({name.replace('.hpp', '.md').replace('.h', '_h.md')})"
-              for name in (*(f"{each}.hpp" for each in ORDER), "hocket.h")]
+    index += [f"- [{name}]({name}): {about}" for name, about in abouts.items()]
     return found | {"README.md": "\n".join(index) + "\n"}
 
 
