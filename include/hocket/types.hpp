@@ -37,9 +37,11 @@ enum class DataType : std::int32_t {
 };
 
 /// Elements of so many bytes, whatever they are: for moving, and for a custom op. From 1 to
-/// HOCKET_BYTES_MAX. A type of your own can have one as its DataTypeOf.
+/// HOCKET_BYTES_MAX; for any other number operations refuse the type. A type of your own can have
+/// one as its DataTypeOf.
 [[nodiscard]] constexpr DataType bytes_type(std::size_t bytes) noexcept {
-  return static_cast<DataType>(HOCKET_BYTES(static_cast<std::int32_t>(bytes)));
+  const bool is_one = bytes <= HOCKET_BYTES_MAX;
+  return static_cast<DataType>(HOCKET_BYTES(is_one ? static_cast<std::int32_t>(bytes) : 0));
 }
 
 enum class ReduceOp : std::int32_t {

@@ -94,8 +94,9 @@ const DataTypeRow* row_of(DataType type) noexcept {
 }
 /// 0 if it is not a bytes_type().
 std::size_t bytes_of(DataType type) noexcept {
-  const std::int32_t bytes = static_cast<std::int32_t>(type) - HOCKET_BYTES_BASE;
-  return bytes >= 1 && bytes <= HOCKET_BYTES_MAX ? static_cast<std::size_t>(bytes) : 0;
+  const auto number = static_cast<std::int32_t>(type);
+  if (number <= HOCKET_BYTES(0) || number > HOCKET_BYTES(HOCKET_BYTES_MAX)) return 0;
+  return static_cast<std::size_t>(number - HOCKET_BYTES_BASE);
 }
 
 static_assert([] {

@@ -88,7 +88,7 @@ TEST_CASE("elements of any number of bytes") {
   CHECK(hocket::size_of(hocket::bytes_type(12)) == 12);
   CHECK(hocket::size_of(hocket::bytes_type(HOCKET_BYTES_MAX)) == HOCKET_BYTES_MAX);
   CHECK(hocket::name(hocket::bytes_type(12)) == "bytes");
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{HOCKET_BYTES_MAX + 1}}) {
+  for (const std::size_t bytes : {std::size_t{0}, std::size_t{HOCKET_BYTES_MAX + 1}, SIZE_MAX}) {
     CHECK(hocket::size_of(hocket::bytes_type(bytes)) == 0);
     CHECK(hocket::name(hocket::bytes_type(bytes)) == "unknown");
   }
