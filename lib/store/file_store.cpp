@@ -183,7 +183,12 @@ Status FileStore::replay() {
     auto record = log_.next();
     if (!record.ok()) return record.status();
     if (!*record) break;
-    if (Status status = apply(**record); !status.ok()) return damage_ = std::move(status);
+    try {
+      if (Status status = apply(**record); !status.ok()) return damage_ = std::move(status);
+    } catch (...) {  // without memory; what this handle knows must not lack a record
+      log_.unread((*record)->position);
+      throw;
+    }
   }
   return log_.is_empty() ? begin_log() : Status();
 }
@@ -324,7 +329,13 @@ std::optional<Reply> FileStore::change(Request request, Ticket& ticket) {
     log_.take_back();
     return Reply{.status = std::move(status)};
   }
-  std::optional<Reply> reply = keyspace_.execute(ticket, std::move(request), Instant());
+  std::optional<Reply> reply;
+  try {
+    reply = keyspace_.execute(ticket, std::move(request), Instant());
+  } catch (...) {  // without memory: it has not happened, and nobody has read the record yet
+    log_.take_back();
+    throw;
+  }
   const bool did_others_wait = hand_out_replies() > 0;
   if (reply && kind == Kind::barrier) log_.unmark(ticket);
   if (reply && !did_others_wait && !is_change(kind, *reply)) log_.take_back();

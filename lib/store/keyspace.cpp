@@ -327,20 +327,31 @@ std::optional<Reply> Keyspace::park(Ticket ticket, Request request, std::size_t 
                                     Instant now) {
   if (request.timeout <= Duration::zero()) return timed_out(request);
   if (!can_hold(cost(request))) return full();
-  bytes_ += cost(request);
   const bool is_endless = request.timeout > Instant::max() - now;
   const Instant deadline = is_endless ? Instant::max() : now + request.timeout;
-  const std::string& key = request.keys[missing];
+  const Parked& parked =
+      parked_.emplace(ticket, Parked{std::move(request), deadline, missing}).first->second;
+  try {
+    deadlines_.emplace(deadline, ticket);
+    stand_in_line(ticket, parked.request, parked.request.keys[missing]);
+  } catch (...) {  // without memory: it does not wait
+    deadlines_.erase({deadline, ticket});
+    parked_.erase(ticket);
+    throw;
+  }
+  bytes_ += cost(parked.request);
+  return std::nullopt;
+}
+
+/// Of those that wait for the same. Where it throws, it stands in none.
+void Keyspace::stand_in_line(Ticket ticket, const Request& request, const std::string& key) {
   if (request.kind == Kind::barrier) {
     Barrier& barrier = barriers_[key];
-    barrier.size = request.number;
     barrier.line.push_back(ticket);
+    barrier.size = request.number;
   } else {
     (request.kind == Kind::queue_pop ? poppers_ : waiters_)[key].push_back(ticket);
   }
-  deadlines_.emplace(deadline, ticket);
-  parked_.emplace(ticket, Parked{std::move(request), deadline, missing});
-  return std::nullopt;
 }
 
 Request Keyspace::unpark(Ticket ticket) {

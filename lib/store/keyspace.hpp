@@ -100,6 +100,7 @@ class Keyspace {
 
   std::optional<Reply> park(Ticket ticket, Request request, std::size_t missing, Instant now);
   /// Takes it out of parked_, but not out of the line in which it stands.
+  void stand_in_line(Ticket ticket, const Request& request, const std::string& key);
   Request unpark(Ticket ticket);
   void leave_line(Ticket ticket, const Parked& parked);
   void complete(Ticket ticket, Reply reply);

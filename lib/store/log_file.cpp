@@ -213,6 +213,11 @@ Result<std::optional<LogFile::Record>> LogFile::next() {
   return std::optional(record);
 }
 
+void LogFile::unread(Position record) noexcept {
+  used_ -= static_cast<std::size_t>(position_ - record);
+  position_ = record;
+}
+
 Result<std::optional<LogFile::Record>> LogFile::cut_off_rest() {
   if (ftruncate(file_.get(), static_cast<off_t>(position_)) != 0) return failed("shorten", path_);
   end_ = position_;

@@ -55,6 +55,8 @@ class LogFile {
   /// The next record; nothing when all have been read. What a writer that died left unfinished at
   /// the end is cut off; any other damage is a protocol_error.
   [[nodiscard]] Result<std::optional<Record>> next();
+  /// Gives back the record that next() gave last, which comes again then.
+  void unread(Position record) noexcept;
   /// When all have been read.
   [[nodiscard]] Result<Position> append(std::string body);
   /// Removes the record that was just appended. It may fail; then the record stays.
