@@ -143,12 +143,12 @@ Reply Keyspace::append(Request request) {
                                format_size(limits::store_message_bytes_max)));
   }
   if (!can_hold(more.size())) return full();
-  bytes_ += more.size();
   if (text.use_count() == 1) {
     text->append(more);
   } else {
     text = std::make_shared<std::string>(*text + more);
   }
+  bytes_ += more.size();
   return {};
 }
 
@@ -159,9 +159,11 @@ Reply Keyspace::compare_set(Request request) {
   const bool is_absent = found == values_.end();
   const bool is_expected = is_absent ? expected.empty() : *found->second == expected;
   if (!is_expected) return {.number = 0, .values = {is_absent ? nullptr : Value(found->second)}};
-  Reply reply = set({.kind = Kind::set, .keys = {key}, .values = {std::move(request.values[1])}});
-  if (!reply.status.ok()) return reply;
-  return {.number = 1, .values = {values_.find(key)->second}};
+  Reply reply = {.number = 1, .values = std::vector<Value>(1)};  // now: what is set stays set
+  Reply done = set({.kind = Kind::set, .keys = {key}, .values = {std::move(request.values[1])}});
+  if (!done.status.ok()) return done;
+  reply.values.front() = values_.find(key)->second;
+  return reply;
 }
 
 Reply Keyspace::delete_key(const std::string& key) {
@@ -306,8 +308,8 @@ Reply Keyspace::timed_out(const Request& request) const {
 }
 
 void Keyspace::put(const std::string& key, Text text) {
-  bytes_ += cost(key, text->size());
   Text& place = values_[key];
+  bytes_ += cost(key, text->size());
   if (place != nullptr) bytes_ -= cost(key, place->size());
   place = std::move(text);
 }
