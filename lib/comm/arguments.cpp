@@ -11,7 +11,7 @@
 
 #include "base/limits.hpp"
 #include "comm/kinds.hpp"
-#include "reduce/instructions.hpp"
+#include "comm/local.hpp"
 
 namespace hocket::comm {
 namespace {
@@ -120,10 +120,10 @@ Status check_memory(const Collective& c, const Place& place) {
   }
   if (c.in == nullptr || c.out == nullptr || elements.in == 0 || elements.out == 0) return {};
   const std::uint64_t element_bytes = size_of(c.type);
+  if (!ranges_overlap(c.in, elements.in * element_bytes, c.out, elements.out * element_bytes))
+    return {};
   const auto in = reinterpret_cast<std::uintptr_t>(c.in);
   const auto out = reinterpret_cast<std::uintptr_t>(c.out);
-  if (in + elements.in * element_bytes <= out || out + elements.out * element_bytes <= in)
-    return {};
   if (c.kind == CollectiveKind::all_to_all)
     return wrong("it can't be in place: in and out overlap");
   const bool is_larger_in = elements.in > elements.out;
@@ -144,6 +144,13 @@ Status check_memory(const Collective& c, const Place& place) {
 }
 
 }  // namespace
+
+bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
+                    std::uint64_t other_bytes) noexcept {
+  const auto a = reinterpret_cast<std::uintptr_t>(one);
+  const auto b = reinterpret_cast<std::uintptr_t>(other);
+  return a < b + other_bytes && b < a + one_bytes;
+}
 
 std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& place) {
   std::vector<RegisteredMemory> memory;
@@ -250,7 +257,7 @@ Result<reduce::Reduction> make_reduction(const Collective& c, std::uint32_t size
                                   .contributions = static_cast<int>(size),
                                   .factor = c.reduction.factor,
                                   .custom = {c.reduction.custom, c.reduction.context}},
-                                 reduce::allowed_instruction_set());
+                                 allowed_instruction_set());
 }
 
 }  // namespace hocket::comm

@@ -44,6 +44,9 @@ struct Place {
 [[nodiscard]] Status check_ranks(std::span<const int> ranks, const Place& place);
 [[nodiscard]] Status check(const JoinOptions& options);
 
+[[nodiscard]] bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
+                                  std::uint64_t other_bytes) noexcept;
+
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,
                                                            const Place& place);

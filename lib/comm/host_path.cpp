@@ -22,7 +22,7 @@ std::uint32_t ranks_per_host(const Context& context, const Membership& members) 
   return comm::ranks_per_host(hosts);
 }
 
-/// Where they begin, if each lies behind the one before it; else null.
+/// Returns where the pieces begin, if each lies right behind the one before it; else null.
 std::byte* in_a_row(std::span<const Piece> pieces, std::uint64_t element_bytes) noexcept {
   auto* const first = static_cast<std::byte*>(pieces.front().data);
   std::byte* next = first;
@@ -33,15 +33,8 @@ std::byte* in_a_row(std::span<const Piece> pieces, std::uint64_t element_bytes) 
   return first;
 }
 
-bool overlap(const std::byte* one, std::uint64_t one_bytes, const std::byte* other,
-             std::uint64_t other_bytes) noexcept {
-  const auto a = reinterpret_cast<std::uintptr_t>(one);
-  const auto b = reinterpret_cast<std::uintptr_t>(other);
-  return a < b + other_bytes && b < a + one_bytes;
-}
-
-/// Those that lie in a row are as good as a buffer. If they overlap the other side, they are copied
-/// nevertheless, as others would be.
+/// Gives the task the collective's pieces. Pieces that lie in a row become its buffer, unless they
+/// overlap the other side: then they are copied, like those with holes between them.
 void take_pieces(const Collective& collective, engine::Task& task) noexcept {
   const bool is_in_place = !collective.pieces.empty();
   const std::uint64_t element_bytes = size_of(collective.type);
@@ -59,7 +52,7 @@ void take_pieces(const Collective& collective, engine::Task& task) noexcept {
   if (task.in_pieces.empty()) return;
   const std::byte* const row = in_a_row(task.in_pieces, element_bytes);
   const bool may_be = task.has_pieces_in_place || task.out == nullptr ||
-                      !overlap(row, in_bytes, task.out, out_bytes);
+                      !ranges_overlap(row, in_bytes, task.out, out_bytes);
   if (row == nullptr || !may_be) return;
   task.in = row;
   task.in_pieces = {};

@@ -1,21 +1,34 @@
 // The part of the C++ API that needs no world.
+#include "comm/local.hpp"
+
 #include <cstdint>
 
 #include <fmt/format.h>
 
 #include "hocket/hocket.hpp"
 
+#include "base/config.hpp"
 #include "base/log.hpp"
-#include "reduce/instructions.hpp"
+#include "comm/arguments.hpp"
 #include "reduce/reduction.hpp"
+
+namespace hocket::comm {
+
+const reduce::InstructionSet& allowed_instruction_set() {
+  static const reduce::InstructionSet& set = [&]() -> const reduce::InstructionSet& {
+    const std::size_t limit = process_config().get(variables::simd).index;
+    return reduce::widest_within(variables::simd_levels[limit], reduce::instruction_sets());
+  }();
+  return set;
+}
+
+}  // namespace hocket::comm
 
 namespace hocket::inline v0 {
 namespace {
 
 bool overlaps(const void* out, const void* in, std::size_t bytes) noexcept {
-  const auto a = reinterpret_cast<std::uintptr_t>(out);
-  const auto b = reinterpret_cast<std::uintptr_t>(in);
-  return a != b && (a < b ? b - a : a - b) < bytes;
+  return out != in && comm::ranges_overlap(out, bytes, in, bytes);
 }
 
 }  // namespace
@@ -27,7 +40,7 @@ void set_log_sink(hocket_log_sink sink, void* context) noexcept { log::set_sink(
 void reduce_local(void* out, const void* a, const void* b, std::size_t count, DataType type,
                   ReduceOp op) {
   const auto reduction =
-      reduce::Reduction::make({.type = type, .op = op}, reduce::allowed_instruction_set());
+      reduce::Reduction::make({.type = type, .op = op}, comm::allowed_instruction_set());
   const bool is_custom = op == ReduceOp::custom;  // which fails for want of a function
   if (!reduction.ok() && !is_custom) throw_error(reduction.status().with_operation("reduce_local"));
   if (is_custom || op == ReduceOp::average || op == ReduceOp::premul_sum) {

@@ -38,15 +38,12 @@ using hocket::Status;
 using hocket::StatusCode;
 using hocket::testing::failure_of;
 using hocket::testing::Report;
+using hocket::testing::says;
 using hocket::testing::Stopwatch;
 
 constexpr auto short_time = 300ms;
 constexpr auto long_time = 100s;
 constexpr auto soon = 20s;  // far less, also where other tests take the processors
-
-bool says(const Status& status, std::string_view words) {
-  return status.to_string().find(words) != std::string::npos;
-}
 
 /// The ranks of the world that a communicator has, in its order.
 std::vector<int> members_of(Communicator& group, const Communicator& world) {

@@ -24,15 +24,12 @@ using hocket::Status;
 using hocket::StatusCode;
 using hocket::testing::failure_of;
 using hocket::testing::Report;
+using hocket::testing::says;
 using hocket::testing::Stopwatch;
 
 constexpr auto short_time = 300ms;
 constexpr auto long_time = 100s;
 constexpr auto soon = 20s;  // far less, also where other tests take the processors
-
-bool says(const Status& status, std::string_view words) {
-  return status.to_string().find(words) != std::string::npos;
-}
 
 void all_come(Communicator& group, Report& report) {
   for (int i = 0; i < 20; ++i) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <string_view>
 
 #include "hocket/status.hpp"
 
@@ -15,6 +17,11 @@ namespace hocket::testing {
     return error.status();
   }
   return {};
+}
+
+/// Whether the story of the failure has these words.
+[[nodiscard]] inline bool says(const Status& status, std::string_view words) {
+  return status.to_string().find(words) != std::string::npos;
 }
 
 }  // namespace hocket::testing
