@@ -251,7 +251,8 @@ hocket_status hocket_start_many(hocket_comm* comm, const hocket_collective* cons
     for (size_t i = 0; i < count; ++i) {
       const hocket_collective* const collective = collectives == nullptr ? nullptr : collectives[i];
       const hocket_message* const message = messages == nullptr ? nullptr : messages[i];
-      if ((collective == nullptr) == (message == nullptr)) refuse("neither or both of two kinds");
+      if ((collective == nullptr) == (message == nullptr))
+        refuse("an entry must be either a collective or a message");
       if (collective != nullptr) {
         operations.emplace_back(collective_of(collective, group.size()));
       } else {

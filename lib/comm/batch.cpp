@@ -40,11 +40,12 @@ Batch::Batch(Group& group) noexcept : Path(group.engine()), group_(group) {}
 Status Batch::check(const AnyOperation& operation) {
   const OperationOptions& options = options_of(operation);
   if (options.queue != nullptr || options.on_end != nullptr) {
-    return Status(StatusCode::invalid_argument, "one of many can't report its end by itself")
+    return Status(StatusCode::invalid_argument,
+                  "an operation of start_many can't have a queue or on_end of its own")
         .with_hint("give the queue to start_many");
   }
   const Status device_memory(StatusCode::unsupported,
-                             "many as one take memory of the host only, and no stream");
+                             "start_many takes memory of the host only, and no stream");
   if (options.stream || is_of_device(options.memory)) return device_memory;
   const auto* const collective = std::get_if<Collective>(&operation);
   if (collective == nullptr) return comm::check(std::get<Message>(operation), group_.place());
