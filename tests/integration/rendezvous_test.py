@@ -35,19 +35,26 @@ def has_ipv6() -> bool:
 class Process:
     def __init__(self, *command: str, **variables: object) -> None:
         self.started = time.monotonic()
+        # Without a buffer: what that read ahead of a line would be lost to `end`.
         self.child = subprocess.Popen(
             command, env=environment(**variables), stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True)
+            stderr=subprocess.STDOUT, bufsize=0)
+
+    def line(self) -> str:
+        """The next that it writes, "" at its end."""
+        assert self.child.stdout
+        return self.child.stdout.readline().decode()
 
     def end(self) -> tuple[int, str, float]:
-        """Its status, what it wrote, and how long it ran."""
+        """Its status, what it wrote after the lines taken, and how long it ran."""
         try:
             text, _ = self.child.communicate(timeout=WAIT_S)
         except subprocess.TimeoutExpired:
             self.child.kill()
             text, _ = self.child.communicate()
-            raise AssertionError(f"still running after {WAIT_S} s: {text}") from None
-        return self.child.returncode, text, time.monotonic() - self.started
+            raise AssertionError(
+                f"still running after {WAIT_S} s: {text.decode()}") from None
+        return self.child.returncode, text.decode(), time.monotonic() - self.started
 
     def kill(self) -> None:
         if self.child.poll() is None:
@@ -319,8 +326,7 @@ class TellsEveryone(Worlds):
         started = [self.rank(rank, size, HOCKET_STORE_TIMEOUT="60s", HOCKET_LOG_LEVEL="info",
                              **variables) for rank in ranks]
         for each in started:
-            assert each.child.stdout
-            while "other ranks reach this one at" not in (line := each.child.stdout.readline()):
+            while "other ranks reach this one at" not in (line := each.line()):
                 self.assertNotEqual(line, "", "it has ended")
         time.sleep(0.3)  # from that line to the store
         return started

@@ -157,19 +157,20 @@ class World:
     def __init__(self, program: str, scenario: Scenario, networks: Networks | None) -> None:
         port = free_port()
         master = networks.address(0) if networks else "127.0.0.1"
-        self.ranks: list[subprocess.Popen[str]] = []
+        self.ranks: list[subprocess.Popen[bytes]] = []
         for rank in range(scenario.ranks):
             where = ["nsenter", "-t", str(networks.hosts[scenario.host(rank)]), "-n"] if networks else []
+            # Without a buffer: what that read ahead of the first line would be lost to `end`.
             self.ranks.append(subprocess.Popen(
                 [*where, program, *scenario.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT, text=True,
+                stderr=subprocess.STDOUT, bufsize=0,
                 env=environment(RANK=rank, WORLD_SIZE=scenario.ranks, MASTER_ADDR=master,
                                 MASTER_PORT=port, HOCKET_SECRET="hush", HOCKET_TRANSPORT="tcp",
                                 HOCKET_FAILURE_TIMEOUT=f"{int(scenario.timeout_s * 1e3)}ms")))
         self.pids: list[int] = []
         try:
             for each in self.ranks:
-                line = each.stdout.readline() if each.stdout else ""
+                line = each.stdout.readline().decode() if each.stdout else ""
                 if not line.startswith("ready "):
                     raise OSError(f"a rank did not start: {line}")
                 self.pids.append(int(line.split()[2]))
@@ -179,7 +180,7 @@ class World:
 
     def end(self, rank: int, seconds: float) -> str:
         try:
-            return self.ranks[rank].communicate(timeout=seconds)[0]
+            return self.ranks[rank].communicate(timeout=seconds)[0].decode()
         except subprocess.TimeoutExpired:
             return "wrong: it hangs\n"
 
