@@ -16,15 +16,15 @@
 /* ---- The framework ---- */
 
 /* output[i] = output[i] op input[i], for size bytes of elements of element_size bytes. */
-typedef void (*reduce_function)(const char* input, char* output, int element_size, int size);
+typedef void (*ReduceFunction)(const char* input, char* output, int element_size, int size);
 
 /* Block r is size[r] bytes from input + start[r] on, and goes to rank r, reduced. */
-typedef void (*reduce_scatter_function)(char* input, int element_size, const int* start,
-                                        const int* size, int ranks, char* output,
-                                        reduce_function reducer);
+typedef void (*ReduceScatterFunction)(char* input, int element_size, const int* start,
+                                      const int* size, int ranks, char* output,
+                                      ReduceFunction reducer);
 /* Rank r's block goes to output + start[r] on every rank. */
-typedef void (*all_gather_function)(const char* input, const int* start, const int* size, int ranks,
-                                    char* output);
+typedef void (*AllGatherFunction)(const char* input, const int* start, const int* size, int ranks,
+                                  char* output);
 
 /* A bin of a histogram, packed: 12 bytes. */
 enum { bin_size = 12 };
@@ -57,7 +57,7 @@ static void check(hocket_status status) {
 /* Hocket gives three addresses, the framework's reducer takes two. */
 static void call_reducer(void* context, void* out, const void* a, const void* b, size_t count,
                          hocket_dtype dtype) {
-  reduce_function reducer = NULL;
+  ReduceFunction reducer = NULL;
   memcpy(&reducer, context, sizeof reducer);
   const size_t element_size = hocket_dtype_size(dtype);
   const void* other = b;
@@ -83,7 +83,7 @@ static hocket_piece* pieces_of(char* memory, int element_size, const int* start,
 }
 
 static void reduce_scatter(char* input, int element_size, const int* start, const int* size,
-                           int ranks, char* output, reduce_function reducer) {
+                           int ranks, char* output, ReduceFunction reducer) {
   size_t* counts = NULL;
   hocket_piece* blocks = pieces_of(input, element_size, start, size, ranks, &counts);
   const hocket_collective collective = {.struct_size = sizeof collective,
@@ -123,7 +123,7 @@ enum { ranks_max = 64 };
 
 static int owned_bins(int rank) { return 3 + rank; }
 
-static void step(reduce_scatter_function scatter, all_gather_function gather, int rank, int ranks) {
+static void step(ReduceScatterFunction scatter, AllGatherFunction gather, int rank, int ranks) {
   int start[ranks_max];
   int size[ranks_max];
   int end = 0;

@@ -44,8 +44,8 @@ Status Batch::check(const AnyOperation& operation) {
                   "an operation of start_many can't have a queue or on_end of its own")
         .with_hint("give the queue to start_many");
   }
-  const Status device_memory(StatusCode::unsupported,
-                             "start_many takes memory of the host only, and no stream");
+  Status device_memory(StatusCode::unsupported,
+                       "start_many takes memory of the host only, and no stream");
   if (options.stream || is_of_device(options.memory)) return device_memory;
   const auto* const collective = std::get_if<Collective>(&operation);
   if (collective == nullptr) return comm::check(std::get<Message>(operation), group_.place());

@@ -134,7 +134,7 @@ Result<std::optional<std::string>> try_to_decide(const RollCall& call, const Key
   const auto came = insist(call, deadline,
                            [&](Duration patience) { return call.store.get(keys.came, patience); });
   if (!came.ok()) return came.status();
-  const auto verdict = verdict_on(call, Attendance(*came, call.size), deadline, is_time_over);
+  auto verdict = verdict_on(call, Attendance(*came, call.size), deadline, is_time_over);
   if (!verdict.ok() || !*verdict) return verdict;
   auto counts = decide(call, keys, deadline, **verdict);
   return counts.ok() ? std::optional(std::move(*counts))
