@@ -121,6 +121,7 @@ std::span<const VariableInfo* const> variables::all() noexcept {
                                                  &interface,
                                                  &algorithm,
                                                  &tuning_file,
+                                                 &overlap,
                                                  &host_timeout,
                                                  &tcp_streams,
                                                  &tcp_interfaces,

@@ -156,6 +156,12 @@ inline constexpr Variable<std::string> tuning_file{{
     .help = "the file of the network's numbers and of rules by which algorithms are chosen; the "
             "same on all ranks",
 }};
+inline constexpr Variable<std::int64_t> overlap{{
+    .name = "HOCKET_OVERLAP",
+    .fallback = "1",
+    .help = "how many collectives of a communicator may be under way at once, from 1 to 8, over "
+            "connections of their own; the same on all ranks",
+}};
 inline constexpr Variable<std::string> transport{{
     .name = "HOCKET_TRANSPORT",
     .help =

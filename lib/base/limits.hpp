@@ -97,6 +97,8 @@ inline constexpr std::uint64_t bundle_bytes_max = 4 << 20;
 inline constexpr std::size_t verbs_rails_max = 4;
 /// Of a prepared operation: what is smaller is copied as fast.
 inline constexpr std::uint64_t registered_bytes_min = 64 << 10;
+/// Operations of a communicator that are under way at once.
+inline constexpr std::uint32_t overlap_max = 8;
 /// Stretches of memory of the user that adapters know: what is registered beyond is copied.
 inline constexpr std::size_t verbs_regions_max = 1024;
 /// With one peer over verbs.

@@ -27,6 +27,7 @@ std::string encode(const Card& card) {
   fields.text(card.transport);
   fields.text(card.address);
   fields.integer(card.segment_bytes);
+  fields.integer(card.overlap);
   fields.integer(card.local_rank);
   fields.integer(card.local_size);
   fields.text(card.host);
@@ -45,6 +46,7 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   card.transport = fields.text();
   card.address = fields.text();
   card.segment_bytes = fields.integer<std::uint64_t>();
+  card.overlap = fields.integer<std::uint32_t>();
   card.local_rank = fields.integer<std::uint32_t>();
   card.local_size = fields.integer<std::uint32_t>();
   card.host = fields.text();
@@ -143,6 +145,10 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
     if (theirs.segment_bytes != ours.segment_bytes) {
       return disagreement("segments", rank, std::to_string(ours.segment_bytes), other,
                           std::to_string(theirs.segment_bytes));
+    }
+    if (theirs.overlap != ours.overlap) {
+      return disagreement("values of HOCKET_OVERLAP", rank, std::to_string(ours.overlap), other,
+                          std::to_string(theirs.overlap));
     }
     if (theirs.tuning != ours.tuning) {
       return disagreement("rules for algorithms", rank, ours.tuning, other, theirs.tuning);

@@ -18,6 +18,7 @@ struct Card {
   std::string transport = {};       // or several, with commas
   std::string address = {};         // a list, as lib/engine/mixed.hpp has it
   std::uint64_t segment_bytes = 0;  // into which messages are cut
+  std::uint32_t overlap = 1;        // operations of a communicator at once
   std::uint32_t local_rank = 0;
   std::uint32_t local_size = 1;
   std::string host = {};        // what all ranks there call it

@@ -135,12 +135,20 @@ std::unique_ptr<record::Recorder> open_recorder(const world::World& world,
   return nullptr;
 }
 
+Result<std::uint32_t> read_overlap(const Config& config) {
+  const std::int64_t overlap = config.get(variables::overlap);
+  if (overlap >= 1 && overlap <= limits::overlap_max) return static_cast<std::uint32_t>(overlap);
+  return Status(StatusCode::invalid_argument,
+                fmt::format("HOCKET_OVERLAP={} is not from 1 to {}", overlap, limits::overlap_max));
+}
+
 Card card_of(const engine::MadeTransport& made, const world::World& world,
-             const sim::Tuning& tuning, const health::Monitor* monitor) {
+             const sim::Tuning& tuning, std::uint32_t overlap, const health::Monitor* monitor) {
   world::Entry process = world::describe_process();
   return {.transport = made.name(),
           .address = made.address(),
           .segment_bytes = made.transport->caps().segment_bytes,
+          .overlap = overlap,
           .local_rank = static_cast<std::uint32_t>(world.local_rank),
           .local_size = static_cast<std::uint32_t>(world.local_size),
           .host = std::move(process.host),
@@ -206,6 +214,8 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!world.ok()) return world.status();
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());
+  const auto overlap = read_overlap(config);
+  if (!overlap.ok()) return decline(*world, overlap.status());
   auto made = make_transport(config, transport_options(*world, config));
   if (!made.ok()) return decline(*world, made.status());
   if (made->transport->caps().segment_bytes < HOCKET_BYTES_MAX) {
@@ -215,7 +225,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   }
   auto monitor = open_monitor(*world, config);
   if (!monitor.ok()) return decline(*world, monitor.status());
-  const auto cards = meet(*world, card_of(*made, *world, *tuning, monitor->get()));
+  const auto cards = meet(*world, card_of(*made, *world, *tuning, *overlap, monitor->get()));
   if (!cards.ok()) return cards.status();
   std::vector<std::string> addresses;
   std::vector<std::string> processes;
@@ -249,6 +259,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
       sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   context->stall_warning = config.get(variables::stall_warning);
+  context->overlap = *overlap;
   return context;
 }
 

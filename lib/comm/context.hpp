@@ -54,6 +54,7 @@ struct Context {
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices
   Duration stall_warning = {};               // HOCKET_STALL_WARNING
+  std::uint32_t overlap = 1;                 // HOCKET_OVERLAP
   CallCounter group_calls = {};
   Callbacks callbacks = {};
 };

@@ -94,7 +94,7 @@ class PreparedOnDevice final : public PreparedCollective {
 DevicePath::DevicePath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
-      window_core_(core.context(), core.members().twin(), core.timeout()),
+      window_core_(core.context(), core.members().twin(), core.timeout(), 1),
       host_(window_core_),
       devices_(*core.context()->runtime, *this, options_of(core.place(), core.context()->config)) {}
 

@@ -17,7 +17,7 @@
 namespace hocket::comm {
 
 Group::Group(std::shared_ptr<Context> context, Membership members, Duration timeout)
-    : core_(std::move(context), std::move(members), timeout),
+    : core_(context, std::move(members), timeout, context->overlap),
       host_path_(core_),
       mail_(core_),
       batch_(*this) {}

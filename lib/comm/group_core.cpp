@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "base/text.hpp"
 #include "comm/mail.hpp"
 
@@ -14,12 +15,17 @@ namespace {
 // Beside those of plans.
 constexpr std::uint64_t letter_lane = 254;
 constexpr std::uint64_t payload_lane = 255;
+// Of a plan, at most.
+constexpr std::uint64_t lanes_of_bank = 16;
+static_assert(limits::overlap_max * lanes_of_bank <= letter_lane);
 
 }  // namespace
 
-GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout)
+GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout,
+                     std::uint32_t overlap)
     : context_(std::move(context)), members_(std::move(members)), timeout_(timeout) {
   group_.lanes = Membership::lanes_of(members_.id());
+  group_.overlap = group_.room = overlap;
   group_.record_id = members_.record_id();
   group_.members = members_.members();
   if (context_->recorder != nullptr)
@@ -68,10 +74,11 @@ Status GroupCore::failure_before(std::string_view operation, const Status& why) 
       .with_step(-1);  // that of the cause is of another operation
 }
 
-Result<ChannelId> GroupCore::open(const engine::Port& port) {
-  const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | port.lane;
+Result<ChannelId> GroupCore::open(const engine::Port& port, std::uint32_t bank) {
+  const std::uint64_t lane = bank * lanes_of_bank + port.lane;
+  const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
-  auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(port.lane));
+  auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(lane));
   if (channel.ok()) channels_.emplace(key, *channel);
   return channel;
 }

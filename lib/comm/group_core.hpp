@@ -28,8 +28,9 @@ namespace hocket::comm {
 /// runs out; other functions do not throw.
 class GroupCore final : private engine::GroupObserver {
  public:
-  /// `timeout` is for operations that set none.
-  GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout);
+  /// `timeout` is for operations that set none; `overlap` of them may be under way at once.
+  GroupCore(std::shared_ptr<Context> context, Membership members, Duration timeout,
+            std::uint32_t overlap);
   GroupCore(const GroupCore&) = delete;
   GroupCore& operator=(const GroupCore&) = delete;
   /// All operations of the communicator must have ended.
@@ -41,6 +42,7 @@ class GroupCore final : private engine::GroupObserver {
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
   [[nodiscard]] engine::Group& group() noexcept { return group_; }
   [[nodiscard]] Duration timeout() const noexcept { return timeout_; }
+  [[nodiscard]] std::uint32_t overlap() const noexcept { return group_.overlap; }
   [[nodiscard]] Deadline deadline_of(const OperationOptions& options, Instant now) const {
     return Deadline::after(now, options.timeout.value_or(timeout_));
   }
@@ -62,8 +64,8 @@ class GroupCore final : private engine::GroupObserver {
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
 
   // With the lock.
-  /// Returns the channel of a port, and opens it at the first call.
-  [[nodiscard]] Result<ChannelId> open(const engine::Port& port);
+  /// Returns the channel of a port in a bank, and opens it at the first call.
+  [[nodiscard]] Result<ChannelId> open(const engine::Port& port, std::uint32_t bank);
   [[nodiscard]] Status open_mail(std::uint32_t peer);
 
   /// Opens channels to other ranks, so that the engine notices when one is gone: to all ranks in

@@ -110,8 +110,10 @@ HostPath::HostPath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
       planner_(core.place(), ranks_per_host(*core.context(), core.members()),
-               core.context()->selector,
-               [&core](const engine::Port& port) { return core.open(port); }) {}
+               core.context()->selector, core.overlap(),
+               [&core](const engine::Port& port, std::uint32_t bank) {
+                 return core.open(port, bank);
+               }) {}
 
 Status HostPath::set_up(const Collective& collective, HostCall& call) {
   return core_.guarded(collective.kind, [&] { return plan(collective, call); });
@@ -132,7 +134,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   call.plan = std::move(*plan);
   const bool is_barrier = collective.kind == CollectiveKind::barrier;
   call.task = {
-      .binding = call.plan->binding.get(),
+      .binding = call.plan->banks.data(),
       .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
       .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
@@ -149,9 +151,12 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   return {};
 }
 
-/// Gives the operation its number, its start time and its work.
-void HostPath::number(HostCall& call, engine::Work& work) {
+/// Gives the operation its number, its channels, its start time and its work. It must begin then:
+/// other ranks number theirs alike.
+void HostPath::number(HostCall& call, engine::Work& work) noexcept {
   call.task.number = ++begun_;
+  call.task.binding = &call.plan->banks[bank_];
+  if (++bank_ == call.plan->banks.size()) bank_ = 0;
   call.task.begun = monotonic_clock().now();
   call.task.work = &work;
 }
@@ -211,11 +216,11 @@ void HostPath::begin_in_background(const Collective& collective, const HostCall&
                                    Operation& operation) {
   operation.call = call;
   operation.work = &operation.own_work;
-  number(operation.call, operation.own_work);
   engine::Task& task = operation.call.task;
-  task.deadline = core_.deadline_of(collective.options, task.begun);
   keep_pieces(task, operation);
   operation.own_work.call_at_end(note_of(*core_.context(), &operation, collective.options));
+  number(operation.call, operation.own_work);
+  task.deadline = core_.deadline_of(collective.options, task.begun);
   core_.engine().start_in_background(task);
 }
 

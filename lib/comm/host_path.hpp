@@ -46,7 +46,7 @@ class HostPath final : public CollectivePath {
   // With the core's lock.
   [[nodiscard]] Status set_up(const Collective& collective, HostCall& call);
   [[nodiscard]] Status plan(const Collective& collective, HostCall& call);
-  void number(HostCall& call, engine::Work& work);
+  void number(HostCall& call, engine::Work& work) noexcept;
   void begin(const Collective& collective, HostCall& call, engine::Work& work);
   void begin_in_background(const Collective& collective, const HostCall& call,
                            Operation& operation);
@@ -56,6 +56,7 @@ class HostPath final : public CollectivePath {
 
   GroupCore& core_;
   std::uint64_t begun_ = 0;  // how many operations have begun
+  std::uint32_t bank_ = 0;   // of the next one
   std::byte token_[2] = {};  // input and output of barriers, which carry no data
   Planner planner_;
 };

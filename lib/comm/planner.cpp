@@ -28,10 +28,11 @@ std::uint64_t common_count(const Signature& signature) noexcept {
 }  // namespace
 
 Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
-                 OpenChannel open)
+                 std::uint32_t overlap, OpenChannel open)
     : place_(place),
       ranks_per_host_(ranks_per_host),
       selector_(selector.with_ranks_per_host(ranks_per_host)),
+      overlap_(overlap),
       open_(std::move(open)) {}
 
 Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collective) {
@@ -70,18 +71,21 @@ Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   result->program = same != plans_.end() ? (*same)->program
                                          : std::make_shared<const engine::Program>(plan::build(
                                                *result->choice.algorithm, problem, place_.rank));
-  auto channels = channels_of(*result->program);
-  if (!channels.ok()) return channels.status();
-  result->binding = std::make_unique<engine::Binding>(*result->program, chunk_sizes(),
-                                                      wanted_.element_bytes, std::move(*channels));
+  for (std::uint32_t bank = 0; bank < overlap_; ++bank) {
+    auto channels = channels_of(*result->program, bank);
+    if (!channels.ok()) return channels.status();
+    result->banks.emplace_back(*result->program, chunk_sizes(), wanted_.element_bytes,
+                               std::move(*channels));
+  }
   result->tag = engine::Tag(*result->choice.algorithm, wanted_.root, common_count(wanted_));
   return std::shared_ptr<const BoundPlan>(std::move(result));
 }
 
-Result<std::vector<ChannelId>> Planner::channels_of(const engine::Program& program) const {
+Result<std::vector<ChannelId>> Planner::channels_of(const engine::Program& program,
+                                                    std::uint32_t bank) const {
   std::vector<ChannelId> channels;
   for (const engine::Port& port : program.ports()) {
-    const auto channel = open_(port);
+    const auto channel = open_(port, bank);
     if (!channel.ok()) return channel.status();
     channels.push_back(*channel);
   }

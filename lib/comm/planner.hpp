@@ -22,17 +22,19 @@ struct BoundPlan {
   Signature signature = {};
   sim::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
-  std::unique_ptr<engine::Binding> binding = {};
+  std::vector<engine::Binding> banks = {};  // for operations that are under way together
   engine::Tag tag = {};  // but for type and op
 };
 
-/// Opens the channel of a port, the first time, and then knows it.
-using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port)>;
+/// Opens the channel of a port in a bank, the first time, and then knows it.
+using OpenChannel =
+    std::function<Result<ChannelId>(const engine::Port& port, std::uint32_t bank)>;
 
 class Planner {
  public:
+  /// For so many operations under way together as `overlap` says.
   Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
-          OpenChannel open);
+          std::uint32_t overlap, OpenChannel open);
 
   /// The plan for a collective that passed check(): the one used last time if it fits, which takes
   /// no memory. Whoever uses it keeps it alive.
@@ -40,12 +42,14 @@ class Planner {
 
  private:
   [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> make();
-  [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program) const;
+  [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program,
+                                                            std::uint32_t bank) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
   Place place_;
   std::uint32_t ranks_per_host_;
   sim::Selector selector_;
+  std::uint32_t overlap_;
   OpenChannel open_;
   Signature wanted_;                                   // of the operation at hand
   std::list<std::shared_ptr<const BoundPlan>> plans_;  // those used last come first

@@ -147,7 +147,7 @@ void Executor::start(const Task& task) noexcept {
     recorder_.end(recorder_.begin(task, record::State::running), false);
     return task.work->finish(group.failure);
   }
-  if (group.is_busy) return enqueue(task);
+  if (group.room == 0) return enqueue(task);
   begin(task);
   begin_next();
   flush();
@@ -168,7 +168,8 @@ void Executor::begin(const Task& task) noexcept {
   bool has_run = false;
   try {
     Run& run = take_run();
-    group.is_busy = has_run = true;
+    has_run = true;
+    --group.room;
     run.record = task.record;
     if (task.record == 0) {
       run.record = recorder_.begin(task, record::State::running);
@@ -190,17 +191,21 @@ void Executor::begin(const Task& task) noexcept {
   }
 }
 
-void Executor::begin_next() noexcept {
+inline void Executor::begin_next() noexcept {
   while (!free_groups_.empty()) {
     Group& group = *free_groups_.back();
     free_groups_.pop_back();
-    if (group.queue_head == group.queue.size()) {
-      group.queue.clear();
-      group.queue_head = 0;
-      continue;
-    }
+    begin_next(group);
+  }
+}
+
+void Executor::begin_next(Group& group) noexcept {
+  while (group.queue_head < group.queue.size() && group.room > 0) {
     begin(group.queue[group.queue_head++]);
   }
+  if (group.queue_head < group.queue.size()) return;
+  group.queue.clear();
+  group.queue_head = 0;
 }
 
 bool Executor::progress() noexcept {
@@ -297,12 +302,18 @@ void Executor::fail(Group& group, const Status& why) noexcept {
   if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
-/// The operation of the group that runs, if one does.
+/// Of the operations of the group that are under way, if any: the one that has failed, or else the
+/// oldest.
 std::vector<std::unique_ptr<Run>>::const_iterator Executor::run_of(
     const Group& group) const noexcept {
-  return std::ranges::find_if(runs_, [&](const auto& each) {
-    return each->task.group == &group && each->task.work != nullptr;
-  });
+  auto found = runs_.end();
+  for (auto each = runs_.begin(); each != runs_.end(); ++each) {
+    const Run& run = **each;
+    if (run.task.group != &group || run.task.work == nullptr) continue;
+    if (run.failed_step >= 0) return each;
+    if (found == runs_.end() || run.index < (*found)->index) found = each;
+  }
+  return found;
 }
 
 /// Records the step whose message failed, or else the one that the operation was waiting in.
@@ -359,7 +370,11 @@ bool Executor::expire(Instant now) noexcept {
   for (const auto& run : runs_) {
     Group* const group = run->task.group;
     if (group == nullptr || !run->task.deadline.passed(now) || !run->failure.ok()) continue;
-    guarded(*group, [&] { fail(*group, too_late(*run)); });
+    guarded(*group, [&] {
+      const Status late = too_late(*run);
+      run->failed_step = late.step();
+      fail(*group, late);
+    });
   }
   for (Group* const group : mailing_) {
     if (group == nullptr || !group->failure.ok()) continue;
@@ -447,7 +462,7 @@ void Executor::finish(Run& run) noexcept {
   Work* const work = std::exchange(run.task.work, nullptr);
   Group* const group = std::exchange(run.task.group, nullptr);
   recorder_.end(run.record, run.failure.ok());
-  group->is_busy = false;
+  group->end(run.index);
   if (group->failure.ok()) free_groups_.push_back(group);
   free_runs_.push_back(&run);
   work->finish(std::move(run.failure));

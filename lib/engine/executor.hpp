@@ -106,6 +106,7 @@ class Executor {
   void begin(const Task& task) noexcept;
   [[nodiscard]] Run& take_run();
   void begin_next() noexcept;
+  void begin_next(Group& group) noexcept;
   void finish_if_over(Run& run) noexcept;
   void finish(Run& run) noexcept;
   void drop_unposted(Run& run) noexcept;

@@ -12,6 +12,14 @@ Status Group::in_world(const Status& why) const noexcept {
   return Status(why).with_peer(place < members.size() ? static_cast<int>(members[place]) : peer);
 }
 
+void Group::end_among_others(std::uint64_t index) noexcept {
+  ended |= std::uint64_t{1} << (index - oldest);
+  for (; (ended & 1) != 0; ended >>= 1) {
+    ++oldest;
+    ++room;
+  }
+}
+
 Status Group::in_group(Status why, std::uint32_t rank, std::uint32_t peer) noexcept {
   int other = why.peer();
   if (other >= 0 && !members.empty()) {

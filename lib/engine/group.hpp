@@ -77,8 +77,9 @@ class Calls {
 /// Whether the failure is the reason for which another rank closed a channel (reason.cpp).
 [[nodiscard]] bool is_told_by_peer(const Status& failure) noexcept;
 
-/// They run one after the other, as issued: on one channel all messages of one come before those of
-/// the next. When one fails, so do all.
+/// They begin in the order in which they were issued, so many at once as `overlap` says. Those that
+/// are under way together have different banks of channels (their index modulo `overlap`): on one
+/// channel all messages of one come before those of the next. When one fails, so do all.
 struct Group {
   /// All that it may ever open channels on; without them, close() can't reach peers that dial late.
   struct Lanes {
@@ -90,8 +91,11 @@ struct Group {
   /// Of the world, by rank of the group; empty: the same.
   std::span<const std::uint32_t> members = {};
   std::vector<ChannelId> channels = {};
-  bool is_busy = false;
-  std::vector<Task> queue = {};  // those behind the one that runs
+  std::uint32_t overlap = 1;     // at most 64
+  std::uint32_t room = overlap;  // how many more may begin now
+  std::uint64_t oldest = 0;      // index of the oldest that is not over, if several may be under way
+  std::uint64_t ended = 0;       // of those from there on, a bit each
+  std::vector<Task> queue = {};  // those that have not begun
   std::size_t queue_head = 0;
   Tag::History history = {};  // of the operations that have begun
   Calls calls = {};
@@ -99,6 +103,13 @@ struct Group {
   Status failure = {};
   GroupObserver* observer = nullptr;
   int accused = -1;  // this rank's own number, once another rank has failed because of it
+
+  /// The end of an operation that had begun.
+  void end(std::uint64_t index) noexcept {
+    if (overlap > 1) return end_among_others(index);
+    ++room;
+  }
+  void end_among_others(std::uint64_t index) noexcept;
 
   // Of Engine::abort().
   Status abort = {};
