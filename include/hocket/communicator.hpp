@@ -121,7 +121,9 @@ class HOCKET_API Prepared {
 /// A handle: copies refer to the same communicator. Any thread may call any function, also several
 /// at once; only assigning to a handle or destroying it needs that handle alone. Operations run one
 /// after the other, in the order in which they are begun. That order must be the same on all ranks,
-/// so threads that begin different operations must agree on it. Operations of different
+/// so threads that begin different operations must agree on it. With the variable HOCKET_OVERLAP
+/// above 1, so many collectives on host memory run at once and end in any order; then do not give
+/// memory of one that is not over to another, unless both only read it. Operations of different
 /// communicators never wait for each other. When one operation fails, all later ones fail. If NCCL
 /// has run operations on device memory, destroying the last copy waits until the other ranks
 /// destroy theirs, at most until the last deadline of those operations.

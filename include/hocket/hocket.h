@@ -18,9 +18,11 @@
  * 10. Any thread may call any function, and several may use one handle at once, with these
  * exceptions: no other call may use a handle that is being freed or detached, and a hocket_prepared
  * or a hocket_values is for one thread at a time. All ranks must begin the operations of a
- * communicator in one order, so threads that begin different operations must agree on it. No thread
- * may change the environment (setenv) while another one calls Hocket: the HOCKET_* variables are
- * read at the first call that needs them.
+ * communicator in one order, so threads that begin different operations must agree on it. They run
+ * one after the other; with the variable HOCKET_OVERLAP above 1, so many collectives on host memory
+ * run at once and end in any order, and memory of one that is not over must not be given to another
+ * unless both only read it. No thread may change the environment (setenv) while another one calls
+ * Hocket: the HOCKET_* variables are read at the first call that needs them.
  * 11. Handles do not survive fork(): in the child every function that takes one of its parent's
  * fails at once with HOCKET_INVALID_ARGUMENT, except those that free it, that only say what it is
  * (rank, size, transport, host, local rank and size, rank_in, a buffer's address, a queue's

@@ -109,11 +109,11 @@ class PreparedOnHost final : public PreparedCollective {
 HostPath::HostPath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
-      planner_(core.place(), ranks_per_host(*core.context(), core.members()),
-               core.context()->selector, core.overlap(),
-               [&core](const engine::Port& port, std::uint32_t bank) {
-                 return core.open(port, bank);
-               }) {}
+      planner_(
+          core.place(), ranks_per_host(*core.context(), core.members()), core.context()->selector,
+          core.overlap(),
+          [&core](const engine::Port& port, std::uint32_t bank) { return core.open(port, bank); }) {
+}
 
 Status HostPath::set_up(const Collective& collective, HostCall& call) {
   return core_.guarded(collective.kind, [&] { return plan(collective, call); });

@@ -23,12 +23,11 @@ struct BoundPlan {
   sim::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
   std::vector<engine::Binding> banks = {};  // for operations that are under way together
-  engine::Tag tag = {};  // but for type and op
+  engine::Tag tag = {};                     // but for type and op
 };
 
 /// Opens the channel of a port in a bank, the first time, and then knows it.
-using OpenChannel =
-    std::function<Result<ChannelId>(const engine::Port& port, std::uint32_t bank)>;
+using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port, std::uint32_t bank)>;
 
 class Planner {
  public:
@@ -43,7 +42,7 @@ class Planner {
  private:
   [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> make();
   [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program,
-                                                            std::uint32_t bank) const;
+                                                           std::uint32_t bank) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
   Place place_;

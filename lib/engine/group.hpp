@@ -93,8 +93,8 @@ struct Group {
   std::vector<ChannelId> channels = {};
   std::uint32_t overlap = 1;     // at most 64
   std::uint32_t room = overlap;  // how many more may begin now
-  std::uint64_t oldest = 0;      // index of the oldest that is not over, if several may be under way
-  std::uint64_t ended = 0;       // of those from there on, a bit each
+  std::uint64_t oldest = 0;  // index of the oldest that is not over, if several may be under way
+  std::uint64_t ended = 0;   // of those from there on, a bit each
   std::vector<Task> queue = {};  // those that have not begun
   std::size_t queue_head = 0;
   Tag::History history = {};  // of the operations that have begun

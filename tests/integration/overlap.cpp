@@ -133,9 +133,8 @@ void disagree(Communicator& world) {
   Values values(100, 1);
   Values others(100, 1);
   Work first = group.start(Collective::all_reduce(values));
-  Work second =
-      group.start(group.rank() == 0 ? Collective::all_reduce(others, ReduceOp::max)
-                                    : Collective::all_reduce(others));
+  Work second = group.start(group.rank() == 0 ? Collective::all_reduce(others, ReduceOp::max)
+                                              : Collective::all_reduce(others));
   StatusCode code = StatusCode::ok;
   try {
     second.wait();
@@ -212,8 +211,8 @@ int main(int argc, char** argv) {
       measure(world);
       return 0;
     }
-    Communicator world =
-        hocket::join({.operation_timeout = 60s, .settings = {{.name = "HOCKET_OVERLAP", .value = "4"}}});
+    Communicator world = hocket::join(
+        {.operation_timeout = 60s, .settings = {{.name = "HOCKET_OVERLAP", .value = "4"}}});
     results_are_the_same(world);
     all_kinds(world);
     prepared_and_not(world);
