@@ -4,14 +4,14 @@
 #include <cmath>
 #include <vector>
 
+#include "choose/cost.hpp"
 #include "plan/plan.hpp"
-#include "sim/cost.hpp"
 #include "simulator/simulate.hpp"
 
 namespace hocket::bench {
 namespace {
 
-using sim::Network;
+using choose::Network;
 using Number = double Network::*;
 
 constexpr double never_reached = 100;
@@ -109,8 +109,8 @@ double Fitter::seconds(std::size_t number, Network network) const {
   const Timed& what = measured_[number];
   network.ranks_per_host = what.problem.ranks_per_host;
   if (!simulates()) {
-    return sim::estimate_seconds(*what.algorithm, what.problem, static_cast<double>(what.bytes),
-                                 network);
+    return choose::estimate_seconds(*what.algorithm, what.problem, static_cast<double>(what.bytes),
+                                    network);
   }
   return sim::simulate(plans_[number], network,
                        {.elements = (what.bytes + element_bytes - 1) / element_bytes,

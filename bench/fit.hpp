@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
 #include "plan/problem.hpp"
-#include "sim/network.hpp"
 
 namespace hocket::bench {
 
@@ -18,18 +18,18 @@ struct Timed {
   double seconds = 0;
 };
 
-/// What each should take: by the estimate (sim/cost.hpp), or, where ranks share processors and are
-/// not too many, by the simulator, as estimates don't know who waits for whom there.
-[[nodiscard]] std::vector<double> foretold(const sim::Network& network,
+/// What each should take: by the estimate (choose/cost.hpp), or, where ranks share processors and
+/// are not too many, by the simulator, as estimates don't know who waits for whom there.
+[[nodiscard]] std::vector<double> foretold(const choose::Network& network,
                                            std::span<const Timed> timed);
 
 /// Those with which what is foretold comes closest to what was measured, in proportion, from
 /// `start` on. What was fastest counts most. Only those change that the measurements say something
 /// of: inside hosts where ranks share one, between hosts where they do not.
-[[nodiscard]] sim::Network fit(const sim::Network& start, std::span<const Timed> measured);
+[[nodiscard]] choose::Network fit(const choose::Network& start, std::span<const Timed> measured);
 
 /// The mean error of what is foretold, weighted as in fit(): 0.2 says that it is wrong by about 20
 /// %.
-[[nodiscard]] double error_of(const sim::Network& network, std::span<const Timed> measured);
+[[nodiscard]] double error_of(const choose::Network& network, std::span<const Timed> measured);
 
 }  // namespace hocket::bench

@@ -18,12 +18,12 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "choose/network.hpp"
+#include "choose/selector.hpp"
 #include "engine/transports.hpp"
 #include "plan_case.hpp"
 #include "record/recorder.hpp"
 #include "reduce/reduction.hpp"
-#include "sim/network.hpp"
-#include "sim/selector.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -54,8 +54,8 @@ Run plan_build(const PlanSubject& subject) {
 }
 
 Run choice() {
-  const auto network = sim::find_preset(sim::usual_network).value();
-  return [it = std::make_shared<sim::Selector>(network, std::vector<sim::Rule>())] {
+  const auto network = choose::find_preset(choose::usual_network).value();
+  return [it = std::make_shared<choose::Selector>(network, std::vector<choose::Rule>())] {
     (void)it->choose({.size = 16}, 1 << 20);
   };
 }

@@ -10,10 +10,10 @@
 #include <fmt/ranges.h>
 
 #include "base/text.hpp"
+#include "choose/cost.hpp"
 #include "measure.hpp"
 #include "plan/catalog.hpp"
 #include "program/json.hpp"
-#include "sim/cost.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -81,14 +81,14 @@ Race::Race(RaceOptions options) : options_(std::move(options)) {
   has_shared_hosts_ = first.machines == 1 && hosts_ > 1;
 }
 
-sim::Network Race::network() const {
-  sim::Network network = sim::find_preset(sim::usual_network).value();
+choose::Network Race::network() const {
+  choose::Network network = choose::find_preset(choose::usual_network).value();
   const std::uint32_t here = problem(Operation::barrier).ranks_per_host;
   const auto processors = static_cast<std::uint32_t>(processors_);
   if (has_shared_hosts_) {
     network.processors = processors;
   } else {
-    network = sim::crowded(network, (here - 1) / processors + 1);
+    network = choose::crowded(network, (here - 1) / processors + 1);
   }
   network.ranks_per_host = here;
   return network;
@@ -105,14 +105,14 @@ Race::Contenders Race::contenders(Operation operation) const {
   for (const plan::Algorithm& each : plan::catalog()) {
     if (!can_solve(each, problem(operation))) continue;
     all.push_back({&each});
-    if (sim::is_pipeline(each)) all.push_back({&each, 1});
+    if (choose::is_pipeline(each)) all.push_back({&each, 1});
   }
   return all;
 }
 
 std::uint32_t Race::usual_pieces(const plan::Algorithm& algorithm, std::uint64_t size) const {
-  return sim::best_pieces(algorithm, problem(algorithm.operation), static_cast<double>(size),
-                          network());
+  return choose::best_pieces(algorithm, problem(algorithm.operation), static_cast<double>(size),
+                             network());
 }
 
 Race::Run Race::run_once(Operation operation, const Contender& contender,
@@ -191,7 +191,7 @@ Times Race::in_pieces(std::uint64_t size, const Times& times) const {
   Times all;
   for (const auto& [contender, seconds] : times) {
     Contender exact = contender;
-    if (exact != automatic && exact.pieces == 0 && sim::is_pipeline(*exact.algorithm)) {
+    if (exact != automatic && exact.pieces == 0 && choose::is_pipeline(*exact.algorithm)) {
       exact.pieces = usual_pieces(*exact.algorithm, size);
     }
     all[exact].insert(all[exact].end(), seconds.begin(), seconds.end());

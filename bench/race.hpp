@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
 #include "plan/problem.hpp"
-#include "sim/network.hpp"
 
 namespace hocket::bench {
 
@@ -48,7 +48,7 @@ class Race {
   [[nodiscard]] int ranks() const noexcept { return ranks_; }
   [[nodiscard]] int hosts() const noexcept { return hosts_; }
   /// What the ranks take theirs for without a tuning file.
-  [[nodiscard]] sim::Network network() const;
+  [[nodiscard]] choose::Network network() const;
   [[nodiscard]] plan::Problem problem(plan::Operation operation) const;
 
   /// Who is far behind is not measured in each round, nor at each size. Pipelines have the pieces

@@ -18,14 +18,14 @@
 
 #include "base/config.hpp"
 #include "base/text.hpp"
+#include "choose/cost.hpp"
+#include "choose/parameters.hpp"
+#include "choose/selector.hpp"
+#include "choose/tuning.hpp"
 #include "comm/tuning.hpp"
 #include "fit.hpp"
 #include "measure.hpp"
 #include "race.hpp"
-#include "sim/cost.hpp"
-#include "sim/parameters.hpp"
-#include "sim/selector.hpp"
-#include "sim/tuning.hpp"
 
 namespace hocket::bench {
 namespace {
@@ -83,7 +83,7 @@ class Tuner {
  private:
   void measure(Operation operation);
   void print(Operation operation, const BySize& all) const;
-  void add_rules(Operation operation, const BySize& all, const sim::Selector& selector);
+  void add_rules(Operation operation, const BySize& all, const choose::Selector& selector);
   void write();
 
   const TuneOptions options_;
@@ -98,11 +98,12 @@ class Tuner {
 /// What a file says was measured, with as many ranks.
 BySize read_measured(const std::string& path, Operation operation, int ranks) {
   BySize all;
-  for (const sim::Measured& each : read_tuning(process_config(), {}, path).value().measured) {
+  for (const choose::Measured& each : read_tuning(process_config(), {}, path).value().measured) {
     if (each.algorithm->operation != operation || each.ranks != static_cast<std::uint64_t>(ranks)) {
       continue;
     }
-    const std::uint32_t pieces = sim::is_pipeline(*each.algorithm) ? std::max(each.pieces, 1U) : 0;
+    const std::uint32_t pieces =
+        choose::is_pipeline(*each.algorithm) ? std::max(each.pieces, 1U) : 0;
     all[each.bytes][{each.algorithm, pieces}] = {each.seconds};
   }
   return all;
@@ -131,14 +132,14 @@ void Tuner::print(Operation operation, const BySize& all) const {
   }
 }
 
-Contender contender_of(const sim::Choice& choice) {
-  return {choice.algorithm, sim::is_pipeline(*choice.algorithm) ? choice.pieces : 0};
+Contender contender_of(const choose::Choice& choice) {
+  return {choice.algorithm, choose::is_pipeline(*choice.algorithm) ? choice.pieces : 0};
 }
 
 /// As a rule has it: without the number of its pieces where it would have them anyway, as other
 /// sizes want others.
 Contender for_rule(Contender contender, const plan::Problem& problem, std::uint64_t size,
-                   const sim::Selector& selector) {
+                   const choose::Selector& selector) {
   const std::uint32_t usual = selector.priced(*contender.algorithm, problem, size, 0).pieces;
   if (contender.pieces == usual) contender.pieces = 0;
   return contender;
@@ -146,7 +147,7 @@ Contender for_rule(Contender contender, const plan::Problem& problem, std::uint6
 
 /// One for each stretch of sizes where the same algorithm, in the same pieces, is faster than what
 /// is chosen otherwise, or that was not measured.
-void Tuner::add_rules(Operation operation, const BySize& all, const sim::Selector& selector) {
+void Tuner::add_rules(Operation operation, const BySize& all, const choose::Selector& selector) {
   const auto between = [](std::uint64_t one, std::uint64_t other) {
     return static_cast<std::uint64_t>(
         std::sqrt(static_cast<double>(one) * static_cast<double>(other)));
@@ -199,21 +200,21 @@ void Tuner::measure(Operation operation) {
 }
 
 void Tuner::write() {
-  const sim::Network usual = sim::find_preset(sim::usual_network).value();
-  sim::Network start = usual;
+  const choose::Network usual = choose::find_preset(choose::usual_network).value();
+  choose::Network start = usual;
   start.processors = race_.network().processors;
-  const sim::Network fitted = fit(start, timed_);
+  const choose::Network fitted = fit(start, timed_);
   for (const auto& [operation, all] : measured_) {
-    sim::Network of_job = fitted;
+    choose::Network of_job = fitted;
     of_job.ranks_per_host = race_.problem(operation).ranks_per_host;
-    add_rules(operation, all, sim::Selector(of_job, {}));
+    add_rules(operation, all, choose::Selector(of_job, {}));
   }
   std::ofstream file(options_.out);
   file << fmt::format("# By hocket-bench tune: {} ranks on {} hosts.\nhocket-tuning 1\n",
                       race_.ranks(), race_.hosts());
-  file << fmt::format("network = {}\n", sim::usual_network);
-  const auto before = sim::parameters(usual);
-  const auto after = sim::parameters(fitted);
+  file << fmt::format("network = {}\n", choose::usual_network);
+  const auto before = choose::parameters(usual);
+  const auto after = choose::parameters(fitted);
   for (std::size_t i = 0; i < after.size(); ++i) {
     if (after[i].value == before[i].value) continue;
     file << fmt::format("network.{} = {}\n", after[i].name, after[i].value);

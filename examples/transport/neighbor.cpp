@@ -526,8 +526,8 @@ const TransportKind kind = {
 
 }  // namespace
 
-extern "C" const hocket::TransportKind* hocket_transport_v0();
+extern "C" const hocket::TransportKind* hocket_transport_v1();
 extern "C" __attribute__((visibility("default"))) const hocket::TransportKind*
-hocket_transport_v0() {
+hocket_transport_v1() {
   return &kind;
 }

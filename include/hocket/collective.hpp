@@ -16,7 +16,7 @@
 #include "hocket/status.hpp"
 #include "hocket/types.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 class CompletionQueue;
 
@@ -41,13 +41,18 @@ enum class CollectiveKind : std::int32_t {
 struct Reduction {
   ReduceOp op = ReduceOp::sum;
   double factor = 1.0;  // premul_sum's; a whole number for integers
-  /// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b.
-  /// All three may be unaligned for their type. It is called from any thread, but never twice at
-  /// once in one world. If it throws, the operation fails with code aborted and the text of the
-  /// exception, and the communicator with it: other ranks get an error, too.
+  /// The caller's own op: out[i] = a[i] op b[i], associative; out may be a or b. If it is not
+  /// commutative, set keeps_order. All three may be unaligned for their type. It is called from any
+  /// thread, but never twice at once in one world. If it throws, the operation fails with code
+  /// aborted and the text of the exception, and the communicator with it: other ranks get an error,
+  /// too.
   void (*custom)(void* context, void* out, const void* a, const void* b, std::size_t count,
                  DataType type) = nullptr;
   void* context = nullptr;
+  /// The result is r0 op r1 op r2 … in the order of the ranks; only the parentheses may differ. Set
+  /// it alike on all ranks. Fewer algorithms can do this, so an operation may take longer. It has
+  /// no effect on what NCCL carries out.
+  bool keeps_order = false;
 
   constexpr Reduction() noexcept = default;
   /// So that an op stands for itself: `world.all_reduce(values, ReduceOp::max)`.
@@ -139,15 +144,16 @@ struct Collective {
   int root = 0;
   OperationOptions options = {};
   /// For all_reduce and broadcast, instead of in and out. The vector of `count` elements is these
-  /// pieces, one after the other; each is both input and output, and none overlaps another. Unless
-  /// they lie one after the other in memory, they are copied both ways, so keep them small. The
-  /// list is only read during the call. With device memory: if one rank has pieces, all have, of
-  /// the same sizes in the same order.
+  /// pieces, one after the other; each is both input and output, and none overlaps another. See
+  /// in_pieces for when they are copied. The list is only read during the call. With device memory:
+  /// if one rank has pieces, all have, of the same sizes in the same order.
   std::span<const Piece> pieces = {};
   /// For any kind, instead of in or out. The input (or output) of this rank is these pieces, one
   /// after the other, for example one for each rank; a piece may end inside a rank's part. Set
-  /// `count` or `counts` as usual. They overlap nothing else, and are copied unless they lie one
-  /// after the other in memory. Host memory only.
+  /// `count` or `counts` as usual. They overlap nothing else. They are copied into one buffer and
+  /// back, except if they are contiguous in memory, or if together they have at least 4 KiB and
+  /// each message of the chosen algorithm lies in at most two of them. With one piece for each rank
+  /// this is usual for all_to_all, gather and scatter. Host memory only.
   std::span<const Piece> in_pieces = {};  // only read
   std::span<const Piece> out_pieces = {};
 
@@ -369,4 +375,4 @@ struct Collective {
   }
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -29,7 +29,7 @@ struct Operation;
 class PreparedCollective;
 }  // namespace hocket::comm
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 class Memory;
 
@@ -121,12 +121,14 @@ class HOCKET_API Prepared {
 /// A handle: copies refer to the same communicator. Any thread may call any function, also several
 /// at once; only assigning to a handle or destroying it needs that handle alone. Operations run one
 /// after the other, in the order in which they are begun. That order must be the same on all ranks,
-/// so threads that begin different operations must agree on it. With the variable HOCKET_OVERLAP
-/// above 1, so many collectives on host memory run at once and end in any order; then do not give
-/// memory of one that is not over to another, unless both only read it. Operations of different
-/// communicators never wait for each other. When one operation fails, all later ones fail. If NCCL
-/// has run operations on device memory, destroying the last copy waits until the other ranks
-/// destroy theirs, at most until the last deadline of those operations.
+/// so threads that begin different operations must agree on it. If the variable HOCKET_OVERLAP is
+/// above 1, up to that many collectives on host memory are in flight at once, and may end in any
+/// order; a barrier may end before an earlier collective. Memory that one in flight uses must then
+/// not be passed to another one, unless both only read it; this also holds for start_many and for
+/// starting a Prepared again. Operations of different communicators never wait for each other. When
+/// one operation fails, all later ones fail. If NCCL has run operations on device memory,
+/// destroying the last copy waits until the other ranks destroy theirs, at most until the last
+/// deadline of those operations.
 class HOCKET_API Communicator {
  public:
   Communicator() noexcept;  // of no ranks; only to be assigned to
@@ -446,4 +448,4 @@ struct JoinOptions {
 /// of one name in the same order.
 [[nodiscard]] HOCKET_API Communicator join(const JoinOptions& options = {});
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -8,7 +8,7 @@
 #include "hocket/export.h"
 #include "hocket/hocket.h"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 enum class MemoryKind : std::int32_t {
   detect = HOCKET_MEMORY_DETECT,  // asked of the device's runtime
@@ -37,4 +37,4 @@ struct Stream {
   friend bool operator==(const Stream&, const Stream&) = default;
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -19,9 +19,11 @@
  * exceptions: no other call may use a handle that is being freed or detached, and a hocket_prepared
  * or a hocket_values is for one thread at a time. All ranks must begin the operations of a
  * communicator in one order, so threads that begin different operations must agree on it. They run
- * one after the other; with the variable HOCKET_OVERLAP above 1, so many collectives on host memory
- * run at once and end in any order, and memory of one that is not over must not be given to another
- * unless both only read it. No thread may change the environment (setenv) while another one calls
+ * one after the other. If the variable HOCKET_OVERLAP is above 1, up to that many collectives on
+ * host memory are in flight at once, and may end in any order; a barrier may end before an earlier
+ * collective. Memory that one in flight uses must then not be passed to another one, unless both
+ * only read it; this also holds for hocket_start_many and for starting a hocket_prepared again. No
+ * thread may change the environment (setenv) while another one calls
  * Hocket: the HOCKET_* variables are read at the first call that needs them.
  * 11. Handles do not survive fork(): in the child every function that takes one of its parent's
  * fails at once with HOCKET_INVALID_ARGUMENT, except those that free it, that only say what it is
@@ -106,7 +108,7 @@ enum {
 typedef int32_t hocket_log_level;
 enum { HOCKET_LOG_ERROR = 0, HOCKET_LOG_WARNING = 1, HOCKET_LOG_INFO = 2, HOCKET_LOG_DEBUG = 3 };
 
-/* The release, such as "0.1.0". */
+/* The release, such as "0.2.0". */
 HOCKET_API const char* hocket_version(void);
 
 /* Changes when a program compiled against an older header must be compiled again. */
@@ -394,9 +396,10 @@ enum {
  * the runtime can't say. */
 HOCKET_API hocket_status hocket_memory_kind(const void* memory, hocket_memory* kind);
 
-/* out[i] = a[i] op b[i], associative and commutative; out may be a or b. All three may be unaligned
- * for their type. Called from any thread, but never twice at once in one world. If it is written in
- * C++ and throws, the operation and its communicator fail with HOCKET_ABORTED. */
+/* out[i] = a[i] op b[i], associative; out may be a or b. If it is not commutative, set keeps_order
+ * of the hocket_collective. All three may be unaligned for their type. Called from any thread, but
+ * never twice at once in one world. If it is written in C++ and throws, the operation and its
+ * communicator fail with HOCKET_ABORTED. */
 typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, const void* b,
                                        size_t count, hocket_dtype dtype);
 
@@ -407,8 +410,9 @@ typedef void (*hocket_reduce_function)(void* context, void* out, const void* a, 
  * then. The function may wait and call Hocket. */
 typedef void (*hocket_end_function)(void* context, hocket_status status);
 
-/* One of many vectors that one operation takes: they are copied, unless they lie behind each other
- * in memory. */
+/* One of many vectors that one operation takes. They are copied into one buffer and back, except if
+ * they are contiguous in memory, or if together they have at least 4 KiB and each message of the
+ * chosen algorithm lies in at most two of them, as is usual with one piece for each rank. */
 typedef struct hocket_piece {
   void* data;
   size_t count; /* elements */
@@ -463,6 +467,9 @@ typedef struct hocket_collective {
   size_t in_piece_count;
   const hocket_piece* out_pieces;
   size_t out_piece_count;
+  int32_t keeps_order; /* nonzero: the result is r0 op r1 op r2 … in the order of the ranks; only
+                        * the parentheses may differ. The same on all ranks. Fewer algorithms can
+                        * do this, so it may take longer. No effect on what NCCL carries out */
 } hocket_collective;
 
 /* Runs an operation until it is over; or, if it has a stream, puts it there. */

@@ -23,9 +23,9 @@
 #include "hocket/store.hpp"
 #include "hocket/types.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
-/// The release of the library that is linked, such as "0.1.0".
+/// The release of the library that is linked, such as "0.2.0".
 [[nodiscard]] HOCKET_API std::string_view version() noexcept;
 
 /// out[i] = a[i] op b[i] on this process alone, with the arithmetic that collectives use
@@ -50,4 +50,4 @@ void reduce_local(Out&& out, const A& a, const B& b, ReduceOp op) {
 /// Sends the log to sink instead of stderr; hocket.h says what a sink may do. Null: back to stderr.
 HOCKET_API void set_log_sink(hocket_log_sink sink, void* context) noexcept;
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

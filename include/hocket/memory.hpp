@@ -14,7 +14,7 @@ namespace hocket::comm {
 class MemoryBlock;
 }
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// Zeroed memory of the host, aligned to 4096 bytes, which belongs to this object. Any operation
 /// may use it. The adapters of the world for which it was allocated know it (from 64 KiB on) and
@@ -44,4 +44,4 @@ class HOCKET_API Memory {
 /// Throws LimitExceeded if memory runs out.
 [[nodiscard]] HOCKET_API Memory allocate(const Communicator& communicator, std::size_t bytes);
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -9,7 +9,7 @@
 #include "hocket/hocket.h"
 #include "hocket/types.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 inline constexpr int any_rank = -1;
 inline constexpr int any_tag = -1;
@@ -66,4 +66,4 @@ struct Message {
   }
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

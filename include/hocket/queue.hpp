@@ -15,7 +15,7 @@ namespace hocket::comm {
 class Reports;
 }
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// The end of an operation.
 struct Completion {
@@ -56,4 +56,4 @@ class HOCKET_API CompletionQueue {
   std::unique_ptr<comm::Reports> reports_;
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// A HOCKET_* variable (`hocket info --env` lists them) and its value as text, as in the
 /// environment. An empty value means the default. If a name occurs twice, the last value counts.
@@ -12,4 +12,4 @@ struct Setting {
   std::string value = {};
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -13,7 +13,7 @@
 #include "hocket/export.h"
 #include "hocket/hocket.h"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// The C ABI's codes under their C++ names; what each means stands in hocket.h.
 enum class StatusCode : std::int32_t {
@@ -202,4 +202,4 @@ class [[nodiscard]] Result {
   std::variant<T, Status> content_;
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

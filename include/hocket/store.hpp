@@ -20,7 +20,7 @@ namespace hocket::store {
 class Server;
 }
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// What Store::compare_set found.
 struct Swap {
@@ -153,4 +153,4 @@ class HOCKET_API StoreServer {
   std::unique_ptr<store::Server> server_;
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -24,7 +24,7 @@
 #include "hocket/setting.hpp"
 #include "hocket/status.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 /// Identifies this end of a channel; open() returns it. Ids are below channel_ids_end, because the
 /// library uses the bits above to combine transports. After close() an id may be reused, but only
@@ -198,7 +198,7 @@ struct TransportOptions {
   std::vector<Setting> settings = {};
 };
 
-/// A kind of transport. A loadable one exports `hocket_transport_v0`, a function without arguments
+/// A kind of transport. A loadable one exports `hocket_transport_v1`, a function without arguments
 /// that returns a pointer to one of these, which lives as long as the process.
 struct TransportKind {
   std::string_view name;     // "tcp"
@@ -209,4 +209,4 @@ struct TransportKind {
   Result<std::unique_ptr<Transport>> (*make)(const TransportOptions& options);
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -14,7 +14,7 @@
 #include "hocket/export.h"
 #include "hocket/hocket.h"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 enum class DataType : std::int32_t {
   i8 = HOCKET_I8,
@@ -163,4 +163,4 @@ struct Piece {
   std::size_t count = 0;
 };
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -53,6 +53,10 @@ inline constexpr std::uint64_t proof_blocks_max = std::uint64_t{1} << 27;
 /// Blocks that steps touch, counted for each step.
 inline constexpr std::uint64_t proof_touched_blocks_max = std::uint64_t{1} << 29;
 
+/// Operations of a communicator that are in flight at once.
+inline constexpr std::uint32_t overlap_max = 8;
+/// Of the steps of a plan.
+inline constexpr std::uint32_t plan_lanes_max = 16;
 /// Plans that a communicator keeps for operations to come.
 inline constexpr std::size_t plans_kept_max = 64;
 
@@ -97,8 +101,6 @@ inline constexpr std::uint64_t bundle_bytes_max = 4 << 20;
 inline constexpr std::size_t verbs_rails_max = 4;
 /// Of a prepared operation: what is smaller is copied as fast.
 inline constexpr std::uint64_t registered_bytes_min = 64 << 10;
-/// Operations of a communicator that are under way at once.
-inline constexpr std::uint32_t overlap_max = 8;
 /// Stretches of memory of the user that adapters know: what is registered beyond is copied.
 inline constexpr std::size_t verbs_regions_max = 1024;
 /// With one peer over verbs.

@@ -1,6 +1,6 @@
 #include "base/small_float.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 template <DataType type, std::unsigned_integral Bits>
 SmallFloat<type, Bits>::SmallFloat(float value) noexcept
@@ -16,4 +16,4 @@ template struct SmallFloat<DataType::bf16, std::uint16_t>;
 template struct SmallFloat<DataType::f8e4m3, std::uint8_t>;
 template struct SmallFloat<DataType::f8e5m2, std::uint8_t>;
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

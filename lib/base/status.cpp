@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 struct Status::Detail {
   Detail(StatusCode its_code, std::string its_what, SourceLocation its_where) noexcept
@@ -262,4 +262,4 @@ void throw_error(Status status) {
   }
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 struct DataTypeRow {
@@ -149,4 +149,4 @@ std::optional<ReduceOp> parse_reduce_op(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/text.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 constexpr auto append_pause = std::chrono::microseconds(100);
@@ -112,4 +112,4 @@ std::chrono::nanoseconds Store::timeout() const noexcept {
   return std::chrono::nanoseconds(timeout_ns_);
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

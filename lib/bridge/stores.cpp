@@ -15,7 +15,7 @@
 #include "world/open_store.hpp"
 #include "world/tls_settings.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 std::shared_ptr<Store> share(std::unique_ptr<store::Store> store) {
@@ -68,4 +68,4 @@ StoreServer::~StoreServer() = default;
 
 std::uint16_t StoreServer::port() const noexcept { return server_->endpoint().port; }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

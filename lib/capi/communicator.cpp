@@ -72,6 +72,7 @@ hocket::Collective collective_of(const hocket_collective* from, int ranks) {
   result.reduction.op = static_cast<hocket::ReduceOp>(c.op);
   result.reduction.factor = c.factor;
   result.reduction.context = c.custom_context;
+  result.reduction.keeps_order = c.keeps_order != 0;
   // Called alike, as above.
   result.reduction.custom = reinterpret_cast<decltype(result.reduction.custom)>(c.custom);
   result.root = c.root;

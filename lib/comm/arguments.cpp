@@ -154,7 +154,7 @@ bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
 
 std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& place) {
   std::vector<RegisteredMemory> memory;
-  if (!c.pieces.empty()) return memory;  // copied anyway
+  if (!c.pieces.empty()) return memory;  // not one range of memory
   const auto add = [&](const void* data, std::uint64_t elements, bool may_receive) {
     const std::uint64_t bytes = elements * size_of(c.type);
     if (bytes < limits::registered_bytes_min) return;
@@ -237,6 +237,7 @@ void write_signature(const Collective& c, Signature& to) {
   to.counts.insert(to.counts.end(), c.counts_from.begin(), c.counts_from.end());
   if (!to.counts.empty()) to.count = 0;
   to.is_of_device = c.options.memory == MemoryKind::device;
+  to.keeps_order = plan::reduces(to.operation) && c.reduction.keeps_order;
 }
 
 std::uint64_t vector_bytes(const Signature& signature, std::uint32_t size) noexcept {

@@ -26,6 +26,7 @@ struct Signature {
   std::vector<std::uint64_t> counts =
       {};                     // else by chunk; of all_to_all for each rank, then from each
   bool is_of_device = false;  // the memory of both: no step may touch it
+  bool keeps_order = false;   // of the ranks, for an op that is not commutative
 
   friend bool operator==(const Signature&, const Signature&) = default;
 };

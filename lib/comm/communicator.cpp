@@ -7,7 +7,7 @@
 #include "comm/group.hpp"
 #include "comm/kinds.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 std::string_view name(CollectiveKind kind) noexcept {
   return comm::is_known(kind) ? plan::name(comm::operation_of(kind)) : "unknown";
@@ -77,4 +77,4 @@ Communicator join(const JoinOptions& options) {
   });
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -16,12 +16,12 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "bridge/program_store.hpp"
+#include "choose/parameters.hpp"
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
-#include "sim/parameters.hpp"
 #include "wire/sha256.hpp"
 #include "world/entry.hpp"
 #include "world/tls_settings.hpp"
@@ -58,10 +58,10 @@ TransportOptions transport_options(const world::World& world, const Config& conf
 }
 
 /// All that algorithms are chosen by, so that ranks can compare it.
-std::string describe(const sim::Tuning& tuning) {
+std::string describe(const choose::Tuning& tuning) {
   std::string text;
-  for (const sim::Rule& rule : tuning.rules) text += fmt::format("{},", rule.text);
-  for (const sim::Parameter& each : sim::parameters(tuning.network)) {
+  for (const choose::Rule& rule : tuning.rules) text += fmt::format("{},", rule.text);
+  for (const choose::Parameter& each : choose::parameters(tuning.network)) {
     text += fmt::format("{}={} ", each.name, each.value);
   }
   return text;
@@ -143,7 +143,7 @@ Result<std::uint32_t> read_overlap(const Config& config) {
 }
 
 Card card_of(const engine::MadeTransport& made, const world::World& world,
-             const sim::Tuning& tuning, std::uint32_t overlap, const health::Monitor* monitor) {
+             const choose::Tuning& tuning, std::uint32_t overlap, const health::Monitor* monitor) {
   world::Entry process = world::describe_process();
   return {.transport = made.name(),
           .address = made.address(),
@@ -196,7 +196,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!own_config.ok()) return own_config.status();
   const Config& config = *own_config;
   const ChangedEnvironment environment(process_environment(), options.settings);
-  auto network = sim::find_preset(sim::usual_network);
+  auto network = choose::find_preset(choose::usual_network);
   world::RendezvousOptions meeting = {.rank = options.rank,
                                       .size = options.size,
                                       .url = options.url,
@@ -247,7 +247,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (tuning->network == *network) {  // nobody has measured it
     tuning->network.processors = shared_processors(*cards);
     if (tuning->network.processors == 0) {
-      tuning->network = sim::crowded(tuning->network, ranks_per_processor(*cards));
+      tuning->network = choose::crowded(tuning->network, ranks_per_processor(*cards));
     }
   }
   if (*monitor != nullptr) {
@@ -256,7 +256,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   auto context = std::make_shared<Context>(
       config, std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
       std::move(processes), std::move(host_names), std::move(hosts),
-      sim::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
+      choose::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
   context->stall_warning = config.get(variables::stall_warning);
   context->overlap = *overlap;

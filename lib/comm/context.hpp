@@ -12,6 +12,7 @@
 #include "hocket/status.hpp"
 
 #include "base/config.hpp"
+#include "choose/selector.hpp"
 #include "comm/callbacks.hpp"
 #include "comm/membership.hpp"
 #include "comm/new_group.hpp"
@@ -19,7 +20,6 @@
 #include "engine/engine.hpp"
 #include "health/monitor.hpp"
 #include "record/recorder.hpp"
-#include "sim/selector.hpp"
 #include "world/rendezvous.hpp"
 
 namespace hocket::comm {
@@ -29,7 +29,7 @@ struct Context {
   Context(Config its_config, world::World its_world, std::unique_ptr<record::Recorder> its_recorder,
           std::unique_ptr<health::Monitor> its_monitor, std::string its_transport,
           std::vector<std::string> its_processes, std::vector<std::string> its_host_names,
-          std::vector<std::uint32_t> its_hosts, sim::Selector its_selector,
+          std::vector<std::uint32_t> its_hosts, choose::Selector its_selector,
           std::unique_ptr<engine::Engine> its_engine)
       : config(std::move(its_config)),
         world(std::move(its_world)),
@@ -50,7 +50,7 @@ struct Context {
   std::vector<std::string> processes;          // of all ranks, for people: "pid 7 on node1"
   std::vector<std::string> host_names;         // of all ranks
   std::vector<std::uint32_t> hosts;            // the same, as numbers (card.hpp)
-  sim::Selector selector;
+  choose::Selector selector;
   std::unique_ptr<engine::Engine> engine;
   const device::Runtime* runtime = nullptr;  // if there are devices
   Duration stall_warning = {};               // HOCKET_STALL_WARNING

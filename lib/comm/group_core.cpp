@@ -15,9 +15,7 @@ namespace {
 // Beside those of plans.
 constexpr std::uint64_t letter_lane = 254;
 constexpr std::uint64_t payload_lane = 255;
-// Of a plan, at most.
-constexpr std::uint64_t lanes_of_bank = 16;
-static_assert(limits::overlap_max * lanes_of_bank <= letter_lane);
+static_assert(limits::overlap_max * limits::plan_lanes_max <= letter_lane);
 
 }  // namespace
 
@@ -75,7 +73,7 @@ Status GroupCore::failure_before(std::string_view operation, const Status& why) 
 }
 
 Result<ChannelId> GroupCore::open(const engine::Port& port, std::uint32_t bank) {
-  const std::uint64_t lane = bank * lanes_of_bank + port.lane;
+  const std::uint64_t lane = std::uint64_t{bank} * limits::plan_lanes_max + port.lane;
   const std::uint64_t key = std::uint64_t{port.peer} << Membership::lane_bits | lane;
   if (const auto found = channels_.find(key); found != channels_.end()) return found->second;
   auto channel = engine().open(group_, members_.in_world(port.peer), members_.lane(lane));
@@ -150,8 +148,9 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
                           .index = stall.index,
                           .tag = stall.tag});
   const Duration limit = context_->stall_warning;
-  if (limit <= Duration::zero() || stall.age < limit || warned_of_ == stall.number) return;
-  warned_of_ = stall.number;
+  std::uint64_t& warned_of = warned_of_.at(stall.index % group_.overlap);
+  if (limit <= Duration::zero() || stall.age < limit || warned_of == stall.number) return;
+  warned_of = stall.number;
   static_cast<void>(described([&] {
     context_->monitor->warn(fmt::format(
         "rank {}: {} #{} has waited for rank {}{} in step {}, {} after it was called; "

@@ -2,6 +2,7 @@
 // timeout, and the monitor, which finds out why ranks fail.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/exception.hpp"
+#include "base/limits.hpp"
 #include "comm/context.hpp"
 #include "comm/membership.hpp"
 #include "engine/engine.hpp"
@@ -112,8 +114,8 @@ class GroupCore final : private engine::GroupObserver {
   const std::shared_ptr<Context> context_;
   const Membership members_;
   const Duration timeout_;
-  std::uint64_t warned_of_ = 0;               // the operation whose stall was reported
-  std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
+  std::array<std::uint64_t, limits::overlap_max> warned_of_ = {};  // by bank: whose stall was told
+  std::unique_ptr<engine::Mailbox> mailbox_;                       // from the first message on
   std::mutex mutex_;
   engine::Group group_;
   std::unique_ptr<health::WatchedGroup> watched_;          // of the monitor, if there is one

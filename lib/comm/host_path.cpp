@@ -1,5 +1,6 @@
 #include "comm/host_path.hpp"
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,8 +34,26 @@ std::byte* in_a_row(std::span<const Piece> pieces, std::uint64_t element_bytes) 
   return first;
 }
 
-/// Gives the task the collective's pieces. Pieces that lie in a row become its buffer, unless they
-/// overlap the other side: then they are copied, like those with holes between them.
+/// Whether a piece of one side overlaps the other side. True also if there are too many to compare.
+bool pieces_overlap(const engine::Task& task) noexcept {
+  constexpr std::size_t compared_max = 1 << 16;
+  const std::uint64_t element_bytes = task.binding->element_bytes();
+  const Piece in_row = {const_cast<std::byte*>(task.in), task.binding->in_bytes() / element_bytes};
+  const Piece out_row = {task.out, task.binding->out_bytes() / element_bytes};
+  const auto in = task.in_pieces.empty() ? std::span(&in_row, 1) : task.in_pieces;
+  const auto out = task.out_pieces.empty() ? std::span(&out_row, 1) : task.out_pieces;
+  if (in.size() * out.size() > compared_max) return true;
+  return std::ranges::any_of(in, [&](const Piece& one) {
+    return std::ranges::any_of(out, [&](const Piece& other) {
+      return one.count > 0 && other.count > 0 &&
+             ranges_overlap(one.data, one.count * element_bytes, other.data,
+                            other.count * element_bytes);
+    });
+  });
+}
+
+/// Gives the task the collective's pieces. Pieces that lie in a row become its buffer, unless that
+/// would overlap the other side.
 void take_pieces(const Collective& collective, engine::Task& task) noexcept {
   const bool is_in_place = !collective.pieces.empty();
   const std::uint64_t element_bytes = size_of(collective.type);
@@ -49,14 +68,17 @@ void take_pieces(const Collective& collective, engine::Task& task) noexcept {
       task.out_pieces = {};
     }
   }
-  if (task.in_pieces.empty()) return;
-  const std::byte* const row = in_a_row(task.in_pieces, element_bytes);
+  const std::byte* const row =
+      task.in_pieces.empty() ? nullptr : in_a_row(task.in_pieces, element_bytes);
   const bool may_be = task.has_pieces_in_place || task.out == nullptr ||
                       !ranges_overlap(row, in_bytes, task.out, out_bytes);
-  if (row == nullptr || !may_be) return;
-  task.in = row;
-  task.in_pieces = {};
-  task.has_pieces_in_place = false;
+  if (row != nullptr && may_be) {
+    task.in = row;
+    task.in_pieces = {};
+    task.has_pieces_in_place = false;
+  }
+  const bool has_pieces = !task.in_pieces.empty() || !task.out_pieces.empty();
+  task.pieces_are_apart = has_pieces && (task.has_pieces_in_place || !pieces_overlap(task));
 }
 
 /// Copies the lists into the operation, whose memory is used again and again.
@@ -151,8 +173,8 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   return {};
 }
 
-/// Gives the operation its number, its channels, its start time and its work. It must begin then:
-/// other ranks number theirs alike.
+/// Gives the operation its number, its channels, its start time and its work. After this it must
+/// begin, because other ranks count it too.
 void HostPath::number(HostCall& call, engine::Work& work) noexcept {
   call.task.number = ++begun_;
   call.task.binding = &call.plan->banks[bank_];

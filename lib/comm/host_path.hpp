@@ -57,7 +57,7 @@ class HostPath final : public CollectivePath {
   GroupCore& core_;
   std::uint64_t begun_ = 0;  // how many operations have begun
   std::uint32_t bank_ = 0;   // of the next one
-  std::byte token_[2] = {};  // input and output of barriers, which carry no data
+  std::byte token_[2] = {};  // input and output of all barriers, which carry no data
   Planner planner_;
 };
 

@@ -24,7 +24,7 @@ const reduce::InstructionSet& allowed_instruction_set() {
 
 }  // namespace hocket::comm
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 bool overlaps(const void* out, const void* in, std::size_t bytes) noexcept {
@@ -63,4 +63,4 @@ void reduce_local(void* out, const void* a, const void* b, std::size_t count, Da
   reduction->combine(out, a, b, count);
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

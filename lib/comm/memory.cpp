@@ -54,7 +54,7 @@ class MemoryBlock {
 
 }  // namespace hocket::comm
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 Memory::Memory() noexcept = default;
 Memory::Memory(std::unique_ptr<comm::MemoryBlock> block) noexcept : block_(std::move(block)) {}
@@ -78,4 +78,4 @@ Memory allocate(const Communicator& communicator, std::size_t bytes) {
   return as_errors([&] { return Memory(std::make_unique<comm::MemoryBlock>(group, bytes)); });
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

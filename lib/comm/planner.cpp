@@ -27,7 +27,7 @@ std::uint64_t common_count(const Signature& signature) noexcept {
 
 }  // namespace
 
-Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
+Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const choose::Selector& selector,
                  std::uint32_t overlap, OpenChannel open)
     : place_(place),
       ranks_per_host_(ranks_per_host),
@@ -57,11 +57,12 @@ Result<std::shared_ptr<const BoundPlan>> Planner::make() {
                         .ranks_per_host = ranks_per_host_};
   auto result = std::make_shared<BoundPlan>();
   result->signature = wanted_;
-  result->choice =
-      selector_.choose(problem, vector_bytes(wanted_, place_.size),
-                       {.is_uneven = !wanted_.counts.empty(), .only_moves = wanted_.is_of_device});
+  result->choice = selector_.choose(problem, vector_bytes(wanted_, place_.size),
+                                    {.is_uneven = !wanted_.counts.empty(),
+                                     .only_moves = wanted_.is_of_device,
+                                     .keeps_order = wanted_.keeps_order});
   if (result->choice.algorithm == nullptr) {
-    return Status(StatusCode::unsupported, "no algorithm for it leaves its memory to adapters");
+    return Status(StatusCode::unsupported, "no algorithm can do it with this memory and this op");
   }
   problem.pieces = result->choice.pieces;
   const auto same = std::ranges::find_if(plans_, [&](const auto& each) {

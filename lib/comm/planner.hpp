@@ -9,18 +9,18 @@
 
 #include "hocket/status.hpp"
 
+#include "choose/selector.hpp"
 #include "comm/arguments.hpp"
 #include "engine/binding.hpp"
 #include "engine/program.hpp"
 #include "engine/tag.hpp"
-#include "sim/selector.hpp"
 
 namespace hocket::comm {
 
 /// What the engine runs for operations of one signature.
 struct BoundPlan {
   Signature signature = {};
-  sim::Choice choice = {};
+  choose::Choice choice = {};
   std::shared_ptr<const engine::Program> program = {};
   std::vector<engine::Binding> banks = {};  // for operations that are under way together
   engine::Tag tag = {};                     // but for type and op
@@ -32,7 +32,7 @@ using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port, st
 class Planner {
  public:
   /// For so many operations under way together as `overlap` says.
-  Planner(const Place& place, std::uint32_t ranks_per_host, const sim::Selector& selector,
+  Planner(const Place& place, std::uint32_t ranks_per_host, const choose::Selector& selector,
           std::uint32_t overlap, OpenChannel open);
 
   /// The plan for a collective that passed check(): the one used last time if it fits, which takes
@@ -47,7 +47,7 @@ class Planner {
 
   Place place_;
   std::uint32_t ranks_per_host_;
-  sim::Selector selector_;
+  choose::Selector selector_;
   std::uint32_t overlap_;
   OpenChannel open_;
   Signature wanted_;                                   // of the operation at hand

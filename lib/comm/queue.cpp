@@ -7,7 +7,7 @@
 #include "comm/path.hpp"
 #include "comm/reports.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 
 CompletionQueue::CompletionQueue() {
   as_errors([&] {
@@ -44,4 +44,4 @@ std::optional<Completion> CompletionQueue::next(std::optional<std::chrono::nanos
 
 int CompletionQueue::fd() const noexcept { return reports_->fd(); }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

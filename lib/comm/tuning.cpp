@@ -29,7 +29,7 @@ Result<std::string> read_text(const std::string& path) {
                             limits::tuning_file_bytes_max));
 }
 
-Result<sim::Tuning> read_tuning_file(const std::string& path, const sim::Network& network) {
+Result<choose::Tuning> read_tuning_file(const std::string& path, const choose::Network& network) {
   const auto text = read_text(path);
   if (!text.ok()) return text.status();
   return parse_tuning(*text, path, network);
@@ -44,15 +44,15 @@ Status check_set(const Config& config, const VariableInfo& variable) {
 
 }  // namespace
 
-Result<sim::Tuning> read_tuning(const Config& config, const sim::Network& network,
-                                std::string path) {
+Result<choose::Tuning> read_tuning(const Config& config, const choose::Network& network,
+                                   std::string path) {
   for (const auto* variable : {&variables::algorithm, &variables::tuning_file}) {
     if (Status status = check_set(config, *variable); !status.ok()) return status;
   }
-  auto rules = sim::parse_rules(config.get(variables::algorithm), variables::algorithm.name);
+  auto rules = choose::parse_rules(config.get(variables::algorithm), variables::algorithm.name);
   if (!rules.ok()) return rules.status();
   if (path.empty()) path = config.get(variables::tuning_file);
-  sim::Tuning tuning = {.network = network};
+  choose::Tuning tuning = {.network = network};
   if (!path.empty()) {
     auto from_file = read_tuning_file(path, network);
     if (!from_file.ok()) return from_file.status();

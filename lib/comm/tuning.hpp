@@ -6,7 +6,7 @@
 #include "hocket/status.hpp"
 
 #include "base/config.hpp"
-#include "sim/tuning.hpp"
+#include "choose/tuning.hpp"
 
 namespace hocket {
 
@@ -14,7 +14,8 @@ namespace hocket {
 /// says nothing else. The file is `path`; if that is empty, what HOCKET_TUNING_FILE names; none
 /// then, if that is not set. What can't be read is a failure, and never left out: ranks that choose
 /// by different rules would wait for each other for ever.
-[[nodiscard]] Result<sim::Tuning> read_tuning(const Config& config, const sim::Network& network,
-                                              std::string path = {});
+[[nodiscard]] Result<choose::Tuning> read_tuning(const Config& config,
+                                                 const choose::Network& network,
+                                                 std::string path = {});
 
 }  // namespace hocket

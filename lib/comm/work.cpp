@@ -13,7 +13,7 @@
 #include "comm/path.hpp"
 #include "comm/reports.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 /// How often wait_any looks at operations whose end it would not notice.
@@ -298,4 +298,4 @@ Prepared Communicator::prepare(const Collective& collective) {
   });
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

@@ -149,7 +149,7 @@ Result<Memory> Memory::make(const Runtime& runtime, MemoryKind kind, std::size_t
 
 }  // namespace hocket::device
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 constexpr std::array<std::string_view, 5> kind_names = {"detect", "host", "pinned", "device",
@@ -177,4 +177,4 @@ MemoryKind memory_kind(const void* memory) {
   return static_cast<MemoryKind>(facts->kind);
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1

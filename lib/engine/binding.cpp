@@ -82,7 +82,8 @@ void Binding::add(const plan::Step& step, const Program::Place& place, const Ext
                    .from_buffer = step.has_source() ? step.from_buffer : step.to_buffer,
                    .to_buffer = step.to_buffer,
                    .is_message = step.communicates() && bytes > 0,
-                   .wraps = from_wraps || to_wraps});
+                   .wraps = from_wraps || to_wraps,
+                   .is_reversed = step.is_reversed});
   extents_.push_back(extent);
   step_bytes_max_ = std::max(step_bytes_max_, bytes);
 }

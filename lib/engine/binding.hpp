@@ -50,6 +50,7 @@ struct alignas(64) Instruction {
   plan::Buffer to_buffer = plan::Buffer::in;
   bool is_message = false;  // it communicates, and more than nothing
   bool wraps = false;  // they go on at the beginning of their buffer: where, Binding::extent() says
+  bool is_reversed = false;
 
   [[nodiscard]] bool communicates() const noexcept { return kind <= plan::StepKind::recv_reduce; }
 };

@@ -200,8 +200,10 @@ inline void Executor::begin_next() noexcept {
 }
 
 void Executor::begin_next(Group& group) noexcept {
+  const std::size_t others = free_groups_.size();
   while (group.queue_head < group.queue.size() && group.room > 0) {
     begin(group.queue[group.queue_head++]);
+    free_groups_.resize(others);  // what has ended already is of this group
   }
   if (group.queue_head < group.queue.size()) return;
   group.queue.clear();
@@ -302,15 +304,15 @@ void Executor::fail(Group& group, const Status& why) noexcept {
   if (group.mailbox != nullptr) group.mailbox->fail(why);
 }
 
-/// Of the operations of the group that are under way, if any: the one that has failed, or else the
-/// oldest.
+/// Of the operations of the group that are under way, if any: the one because of which it failed,
+/// or else the oldest.
 std::vector<std::unique_ptr<Run>>::const_iterator Executor::run_of(
     const Group& group) const noexcept {
   auto found = runs_.end();
   for (auto each = runs_.begin(); each != runs_.end(); ++each) {
     const Run& run = **each;
     if (run.task.group != &group || run.task.work == nullptr) continue;
-    if (run.failed_step >= 0) return each;
+    if (run.is_cause) return each;
     if (found == runs_.end() || run.index < (*found)->index) found = each;
   }
   return found;
@@ -372,6 +374,7 @@ bool Executor::expire(Instant now) noexcept {
     if (group == nullptr || !run->task.deadline.passed(now) || !run->failure.ok()) continue;
     guarded(*group, [&] {
       const Status late = too_late(*run);
+      run->is_cause = true;
       run->failed_step = late.step();
       fail(*group, late);
     });
@@ -696,6 +699,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
     end_segment(run, token.step, expected);
     drain(run);
   } else if (run.failure.ok()) {
+    run.is_cause = true;
     run.failed_step = static_cast<int>(token.step);
     // May end this run and others, so that nothing of them is touched behind it.
     return fail(*run.task.group, failure_of(run, token.step, expected, completion));

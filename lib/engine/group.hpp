@@ -22,7 +22,7 @@ struct Parcel;
 /// What a group has failed of, and what it was doing.
 struct Failure {
   const Status& why;                // with ranks of the group; the step, where one is known
-  std::uint64_t tag = 0;            // of the operation under way; 0: none
+  std::uint64_t tag = 0;            // of the operation that failed, or else of the oldest; 0: none
   const Parcel* message = nullptr;  // that is under way, if there is no operation
   std::uint64_t number = 0;         // of that operation, if its caller has numbered it
   int awaited = -1;                 // for which rank of the group it was waiting
@@ -91,7 +91,7 @@ struct Group {
   /// Of the world, by rank of the group; empty: the same.
   std::span<const std::uint32_t> members = {};
   std::vector<ChannelId> channels = {};
-  std::uint32_t overlap = 1;     // at most 64
+  std::uint32_t overlap = 1;     // at most 64, the bits of `ended`
   std::uint32_t room = overlap;  // how many more may begin now
   std::uint64_t oldest = 0;  // index of the oldest that is not over, if several may be under way
   std::uint64_t ended = 0;   // of those from there on, a bit each

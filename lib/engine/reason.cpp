@@ -11,7 +11,7 @@
 #include "engine/group.hpp"
 #include "engine/tag.hpp"
 
-namespace hocket::inline v0 {
+namespace hocket::inline v1 {
 namespace {
 
 using engine::same_calls_hint;
@@ -81,7 +81,7 @@ Status closed_by_peer(std::uint32_t peer, std::uint64_t reason) {
       .with_hint(std::string(meaning.hint));
 }
 
-}  // namespace hocket::inline v0
+}  // namespace hocket::inline v1
 
 namespace hocket::engine {
 

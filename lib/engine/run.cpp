@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "engine/group.hpp"
 
@@ -10,15 +11,13 @@ namespace {
 
 using plan::StepKind;
 
-/// Calls work(from, to, done, bytes) for bytes of a step that lie in a row at both ends.
-template <class Work>
-void for_each_row(const Extent& extent, std::uint64_t begin, std::uint64_t bytes, Work work) {
-  for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t at = begin + done;
-    const std::uint64_t row = extent.to.in_a_row(at, extent.from.in_a_row(at, bytes - done));
-    work(extent.from.at(at), extent.to.at(at), done, row);
-    done += row;
-  }
+/// Below this, copying is faster than looking pieces up.
+constexpr std::uint64_t scattered_bytes_min = 4096;
+/// Of a piece, on average: an op is called for each.
+constexpr std::uint64_t piece_bytes_min = 512;
+
+bool is_worth_it(std::span<const Piece> pieces, std::uint64_t bytes) noexcept {
+  return bytes >= scattered_bytes_min && bytes >= pieces.size() * piece_bytes_min;
 }
 
 /// Calls work(piece, where it is gathered, bytes) for all of a task that are not empty.
@@ -32,17 +31,12 @@ void for_each_piece(std::span<const Piece> pieces, std::uint64_t element_bytes, 
   }
 }
 
-/// Memory for so many bytes, which is never null.
-std::byte* room_in(std::vector<std::byte>& memory, std::uint64_t bytes) {
-  if (memory.size() < bytes || memory.empty()) memory.resize(std::max<std::uint64_t>(bytes, 1));
-  return memory.data();
-}
-
 }  // namespace
 
 void Run::begin(const Task& new_task, std::uint64_t segment_most) {
   task = new_task;
-  failed_step = -1;  // first, as memory may run out below
+  is_cause = false;  // first, as memory may run out below
+  failed_step = -1;
   tag = task.tag.after(task.group->history);
   task.group->history.add(task.tag);
   index = task.group->calls.add(tag);
@@ -60,45 +54,88 @@ void Run::begin(const Task& new_task, std::uint64_t segment_most) {
   const auto waits_at_first = binding.program().waits(cuts_through);
   waits.assign(waits_at_first.begin(), waits_at_first.end());
   paces.assign(cuts_through ? code.size() : 0, {});
-  if (scratch_.size() < binding.scratch_bytes()) scratch_.resize(binding.scratch_bytes());
-  if (!task.in_pieces.empty() || !task.out_pieces.empty()) gather();
-  memory_ = {const_cast<std::byte*>(task.in), task.out, scratch_.data()};  // which no step writes
+  std::byte* const scratch = scratch_.of(binding.scratch_bytes());
+  const bool has_pieces = !task.in_pieces.empty() || !task.out_pieces.empty();
+  if (has_pieces || is_scattered) take_pieces();  // also to forget those of the last operation
+  memory_ = {const_cast<std::byte*>(task.in), task.out, scratch};  // which no step writes
   prepare();
   steps_left = code.size();
   under_way = 0;
   failure = {};
 }
 
-void Run::gather() {
+/// Leaves pieces where they are, if no message is of more than two of them. Else it gathers them.
+void Run::take_pieces() {
   const Binding& binding = *task.binding;
-  if (!task.out_pieces.empty()) task.out = room_in(gathered_out_, binding.out_bytes());
-  if (task.in_pieces.empty()) return;
-  std::byte* const in =
-      task.has_pieces_in_place ? task.out : room_in(gathered_in_, binding.in_bytes());
+  const std::uint64_t element_bytes = binding.element_bytes();
+  is_scattered = true;  // memory may run out below: then the next operation comes here as well
+  scattered_[0].clear();
+  scattered_[1].clear();
+  const bool is_prepared = task.reduction && task.reduction->prepares();
+  if (task.pieces_are_apart && is_worth_it(task.in_pieces, binding.in_bytes()) && !is_prepared) {
+    scattered_[0].assign(task.in_pieces, element_bytes);
+  }
+  if (task.pieces_are_apart && is_worth_it(task.out_pieces, binding.out_bytes())) {
+    scattered_[1].assign(task.out_pieces, element_bytes);
+  }
+  const bool in_fits = stays_in_pieces(plan::Buffer::in);
+  const bool out_fits = stays_in_pieces(plan::Buffer::out);
+  if (!in_fits || (task.has_pieces_in_place && !out_fits)) scattered_[0].clear();
+  if (!out_fits || (task.has_pieces_in_place && !in_fits)) scattered_[1].clear();
+  is_scattered = !scattered_[0].empty() || !scattered_[1].empty();
+  const bool gathers_out = !task.out_pieces.empty() && scattered_[1].empty();
+  const bool gathers_in = !task.in_pieces.empty() && scattered_[0].empty();
+  if (gathers_out) task.out = gathered_out_.of(binding.out_bytes());
+  if (!gathers_in) return;
+  std::byte* const in = task.has_pieces_in_place ? task.out : gathered_in_.of(binding.in_bytes());
   task.in = in;
   if (binding.in_bytes() == 0) return;  // it gives nothing
-  for_each_piece(task.in_pieces, binding.element_bytes(), in,
+  for_each_piece(task.in_pieces, element_bytes, in,
                  [](const std::byte* piece, std::byte* gathered, std::size_t bytes) {
                    std::memcpy(gathered, piece, bytes);
                  });
 }
 
+/// Whether the buffer is in pieces, and no message of more than two of them.
+bool Run::stays_in_pieces(plan::Buffer buffer) const noexcept {
+  if (scattered_[static_cast<std::size_t>(buffer)].empty()) return false;
+  for (std::uint32_t step = 0; step < code.size(); ++step) {
+    const Instruction& it = code[step];
+    const bool is_on_buffer =
+        it.is_message && it.kind != StepKind::recv_reduce && it.from_buffer == buffer;
+    if (!is_on_buffer) continue;
+    const std::uint64_t first = stretch_of_message(step, 0, it.bytes).bytes;
+    if (first == it.bytes) continue;
+    const std::uint64_t second = stretch_of_message(step, first, it.bytes - first).bytes;
+    if (first + second < it.bytes) return false;
+  }
+  return true;
+}
+
 void Run::prepare() {
   if (!task.reduction || !task.reduction->prepares()) return;
   const Binding& binding = *task.binding;
-  if (prepared_.size() < binding.in_bytes()) prepared_.resize(binding.in_bytes());
-  task.reduction->prepare(prepared_.data(), task.in, binding.in_bytes() / binding.element_bytes());
-  memory_[0] = prepared_.data();
+  std::byte* const prepared = prepared_.of(binding.in_bytes());
+  task.reduction->prepare(prepared, task.in, binding.in_bytes() / binding.element_bytes());
+  memory_[0] = prepared;
 }
 
 void Run::finish() const {
   const Binding& binding = *task.binding;
+  const std::uint64_t element_bytes = binding.element_bytes();
+  const bool is_out_in_pieces = !scattered_[1].empty();
   if (binding.out_bytes() > 0 && task.reduction && task.reduction->finishes()) {
-    task.reduction->finish(task.out, task.out, binding.out_bytes() / binding.element_bytes());
+    if (is_out_in_pieces) {
+      for (const Piece& each : task.out_pieces) {
+        if (each.count > 0) task.reduction->finish(each.data, each.data, each.count);
+      }
+    } else {
+      task.reduction->finish(task.out, task.out, binding.out_bytes() / element_bytes);
+    }
   }
   const bool are_as_given = task.has_pieces_in_place && !task.reduction && binding.in_bytes() > 0;
-  if (are_as_given) return;
-  for_each_piece(task.out_pieces, binding.element_bytes(), task.out,
+  if (is_out_in_pieces || are_as_given) return;
+  for_each_piece(task.out_pieces, element_bytes, task.out,
                  [](std::byte* piece, const std::byte* gathered, std::size_t bytes) {
                    std::memcpy(piece, gathered, bytes);
                  });
@@ -112,47 +149,79 @@ std::uint64_t Run::limit_of(std::uint32_t step) const noexcept {
   return limit;
 }
 
-void Run::fill_wrapped_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
-                             std::uint64_t bytes) const noexcept {
+MemoryPart Run::stretch(plan::Buffer buffer, const ByteRange& range, std::uint64_t position,
+                        std::uint64_t most) const noexcept {
+  const std::uint64_t offset = range.at(position);
+  const std::uint64_t bytes = range.in_a_row(position, most);
+  const auto number = static_cast<std::size_t>(buffer);
+  if (number < scattered_.size() && !scattered_[number].empty()) {
+    return scattered_[number].at(offset, bytes);
+  }
+  return {memory_of(buffer) + offset, bytes};
+}
+
+MemoryPart Run::stretch_of_message(std::uint32_t step, std::uint64_t position,
+                                   std::uint64_t most) const noexcept {
   const Extent& extent = task.binding->extent(step);
   const ByteRange& range = code[step].kind == StepKind::send ? extent.from : extent.to;
-  std::byte* const memory = memory_of(code[step].from_buffer);
-  const std::uint64_t in_a_row = range.in_a_row(begin, bytes);
-  op.first = {memory + range.at(begin), in_a_row};
-  if (in_a_row < bytes) op.rest = {memory + range.wrap, bytes - in_a_row};
+  return stretch(code[step].from_buffer, range, position, most);
+}
+
+void Run::fill_both_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                          std::uint64_t bytes) const noexcept {
+  op.first = stretch_of_message(step, begin, bytes);
+  const std::uint64_t first = op.first.bytes;
+  if (first < bytes) op.rest = stretch_of_message(step, begin + first, bytes - first);
+}
+
+/// Calls work(from, to, done, bytes) for bytes of a step that lie in a row at both ends.
+template <class Work>
+void Run::for_each_row(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                       const Work& work) const {
+  const Extent& extent = task.binding->extent(step);
+  const Instruction& it = code[step];
+  for (std::uint64_t done = 0; done < bytes;) {
+    const MemoryPart from = stretch(it.from_buffer, extent.from, begin + done, bytes - done);
+    const MemoryPart to = stretch(it.to_buffer, extent.to, begin + done, from.bytes);
+    work(from.data, to.data, done, to.bytes);
+    done += to.bytes;
+  }
 }
 
 void Run::reduce_message(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
                          const std::byte* message) const {
   const Instruction& it = code[step];
-  const std::byte* const from = memory_of(it.from_buffer);
-  std::byte* const to = memory_of(it.to_buffer);
   const std::uint64_t element = task.binding->element_bytes();
-  const auto reduce = [&](std::uint64_t source, std::uint64_t target, std::uint64_t done,
+  const auto reduce = [&](const std::byte* from, std::byte* to, std::uint64_t done,
                           std::uint64_t row) {
-    task.reduction->combine(to + target, from + source, message + done, row / element);
+    const std::byte* left = from;
+    const std::byte* right = message + done;
+    if (it.is_reversed) std::swap(left, right);
+    task.reduction->combine(to, left, right, row / element);
   };
-  if (!it.wraps) return reduce(it.from + begin, it.to + begin, 0, bytes);
-  for_each_row(task.binding->extent(step), begin, bytes, reduce);
+  if (it.wraps || is_scattered) return for_each_row(step, begin, bytes, reduce);
+  reduce(memory_of(it.from_buffer) + it.from + begin, memory_of(it.to_buffer) + it.to + begin, 0,
+         bytes);
 }
 
 void Run::work_on(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes) const {
   const Instruction& it = code[step];
-  if (!it.wraps) return work_on_row(it, it.from + begin, it.to + begin, bytes);
-  for_each_row(task.binding->extent(step), begin, bytes,
-               [&](std::uint64_t from, std::uint64_t to, std::uint64_t /*done*/,
-                   std::uint64_t row) { work_on_row(it, from, to, row); });
+  const auto work = [&](const std::byte* from, std::byte* to, std::uint64_t /*done*/,
+                        std::uint64_t row) { work_on_row(it, from, to, row); };
+  if (it.wraps || is_scattered) return for_each_row(step, begin, bytes, work);
+  if (bytes == 0) return;  // of a buffer that may be null
+  work(memory_of(it.from_buffer) + it.from + begin, memory_of(it.to_buffer) + it.to + begin, 0,
+       bytes);
 }
 
-void Run::work_on_row(const Instruction& it, std::uint64_t from, std::uint64_t to,
+void Run::work_on_row(const Instruction& it, const std::byte* from, std::byte* to,
                       std::uint64_t bytes) const {
-  if (bytes == 0) return;  // of a buffer that may be null
-  const std::byte* const source = memory_of(it.from_buffer) + from;
-  std::byte* const target = memory_of(it.to_buffer) + to;
   if (it.kind == StepKind::reduce) {
-    task.reduction->combine(target, target, source, bytes / task.binding->element_bytes());
-  } else if (target != source) {  // in place, a copy may be of a block to itself
-    std::memcpy(target, source, bytes);
+    const std::byte* const left = it.is_reversed ? from : to;
+    const std::byte* const right = it.is_reversed ? to : from;
+    task.reduction->combine(to, left, right, bytes / task.binding->element_bytes());
+  } else if (to != from) {  // in place, a copy may be of a block to itself
+    std::memcpy(to, from, bytes);
   }
 }
 

@@ -15,6 +15,8 @@
 
 #include "base/clock.hpp"
 #include "engine/binding.hpp"
+#include "engine/scattered.hpp"
+#include "engine/space.hpp"
 #include "engine/tag.hpp"
 #include "engine/work.hpp"
 #include "reduce/reduction.hpp"
@@ -31,6 +33,7 @@ struct Task {
   std::span<const Piece> in_pieces = {};            // in place of `in`, one behind the other
   std::span<const Piece> out_pieces = {};           // likewise
   bool has_pieces_in_place = false;                 // both are one list, and one vector
+  bool pieces_are_apart = false;                    // or else no piece overlaps the other side
   std::optional<reduce::Reduction> reduction = {};  // of operations that reduce
   Tag tag = {};
   std::uint64_t number = 0;  // for people, among those of its communicator
@@ -82,7 +85,7 @@ class Run {
   void fill_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
                   std::uint64_t bytes) const noexcept {
     const Instruction& it = code[step];
-    if (it.wraps) return fill_wrapped_parts(op, step, begin, bytes);
+    if (it.wraps || is_scattered) return fill_both_parts(op, step, begin, bytes);
     op.first = {memory_of(it.from_buffer) + it.from + begin, bytes};
   }
   /// to = from op message
@@ -103,9 +106,11 @@ class Run {
   std::uint64_t index = 0;      // among the operations of the group
   std::uint64_t record = 0;     // its sequence number in the recorder
   bool cuts_through = false;    // some step is more than one segment
+  bool is_scattered = false;    // `in` or `out` is left in its pieces
   bool has_arrived = false;     // a segment of another rank
   Status failure = {};
-  int failed_step = -1;  // whose message failed, and the group with it
+  bool is_cause = false;  // the group has failed because of this operation
+  int failed_step = -1;   // whose message failed or was late; -1: unknown
 
   // Whether it gets on.
   std::uint64_t completed = 0;  // messages, of this run and those before it in its place
@@ -114,22 +119,32 @@ class Run {
   Duration stall_pause = {};
 
  private:
-  void gather();
+  void take_pieces();
+  [[nodiscard]] bool stays_in_pieces(plan::Buffer buffer) const noexcept;
   void prepare();
-  void fill_wrapped_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
-                          std::uint64_t bytes) const noexcept;
-  void work_on_row(const Instruction& it, std::uint64_t from, std::uint64_t to,
+  /// What lies in a row from a position of the range on, at most so many bytes.
+  [[nodiscard]] MemoryPart stretch(plan::Buffer buffer, const ByteRange& range,
+                                   std::uint64_t position, std::uint64_t most) const noexcept;
+  [[nodiscard]] MemoryPart stretch_of_message(std::uint32_t step, std::uint64_t position,
+                                              std::uint64_t most) const noexcept;
+  void fill_both_parts(TransportOp& op, std::uint32_t step, std::uint64_t begin,
+                       std::uint64_t bytes) const noexcept;
+  template <class Work>
+  void for_each_row(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                    const Work& work) const;
+  void work_on_row(const Instruction& it, const std::byte* from, std::byte* to,
                    std::uint64_t bytes) const;
   [[nodiscard]] std::byte* memory_of(plan::Buffer buffer) const noexcept {
     return memory_[static_cast<std::size_t>(buffer)];
   }
 
-  std::array<std::byte*, 3> memory_ = {};  // by Buffer
-  const Follower* followers_ = nullptr;    // of all steps
-  std::vector<std::byte> scratch_ = {};
-  std::vector<std::byte> gathered_in_ = {};   // what pieces give
-  std::vector<std::byte> gathered_out_ = {};  // what they get; in place, also what they give
-  std::vector<std::byte> prepared_ = {};      // what is reduced in place of in
+  std::array<std::byte*, 3> memory_ = {};    // by Buffer
+  std::array<Scattered, 2> scattered_ = {};  // likewise, of the caller's
+  const Follower* followers_ = nullptr;      // of all steps
+  Space scratch_ = {};
+  Space gathered_in_ = {};   // what pieces give
+  Space gathered_out_ = {};  // what they get; in place, also what they give
+  Space prepared_ = {};      // what is reduced in place of in
 };
 
 }  // namespace hocket::engine

@@ -15,7 +15,7 @@
 namespace hocket::engine {
 namespace {
 
-constexpr const char* entry_point = "hocket_transport_v0";
+constexpr const char* entry_point = "hocket_transport_v1";
 
 /// A folder's files *.so in the order of their names; of what is no folder, itself.
 std::vector<std::string> files_at(const std::string& path) {

@@ -37,6 +37,7 @@ constexpr std::array algorithms = {
     star_reduce_scatter_algorithm,
     halving_reduce_scatter_algorithm,
     two_level_reduce_scatter_algorithm,
+    canonical_reduce_scatter_algorithm,
 
     ring_all_gather_algorithm,
     circulant_all_gather_algorithm,
@@ -58,6 +59,7 @@ constexpr std::array algorithms = {
     circulant_reduce_algorithm,
     reduce_scatter_gather_reduce_algorithm,
     two_level_reduce_algorithm,
+    canonical_reduce_algorithm,
 
     direct_gather_algorithm,
     binomial_gather_algorithm,

@@ -19,7 +19,7 @@ struct Bound {
   std::uint64_t rounds = 0;
   std::uint64_t blocks_sent = 0;  // by one rank
   bool rounds_are_exact = true;   // else no plan takes more, and some take fewer
-  // For the cost formulas (sim/cost.hpp), where they differ from what follows from the others:
+  // For the cost formulas (choose/cost.hpp), where they differ from what follows from the others:
   std::uint64_t hops = 0;            // rounds, where a rank does any number of things at once
   std::uint64_t blocks_in_line = 0;  // one after the other, by several ranks
 };
@@ -31,7 +31,7 @@ struct Bound {
 }
 
 /// To which ranks the others send: where hosts have several ranks, it decides how much goes through
-/// their NICs, which the cost formulas (sim/legs.hpp) must know.
+/// their NICs, which the cost formulas (choose/legs.hpp) must know.
 enum class Reach : std::uint8_t {
   all,            // every other one
   next,           // the next one
@@ -66,6 +66,9 @@ struct Algorithm {
   /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
   /// Problem::contributions, for which it gives the same bits at every size.
   bool is_canonical = false;
+  /// Whether it combines the ranks' vectors in the order of their ranks, however grouped, so that
+  /// it is right also for ops that are not commutative.
+  bool keeps_order = false;
   Reach reach = Reach::all;
   /// Whether all ranks do the same, whatever their number; so not with a root. Others' plans are
   /// then made of rank 0's, and one proof of that is one of all.

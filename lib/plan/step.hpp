@@ -38,7 +38,10 @@ struct Step {
   StepKind kind = StepKind::send;
   Buffer from_buffer = Buffer::in;
   Buffer to_buffer = Buffer::in;
-  std::uint8_t lane = 0;
+  std::uint8_t lane : 7 = 0;
+  /// Of one that combines: the operands change places, so that what comes, or what is read of a
+  /// `reduce`, is the left one.
+  bool is_reversed : 1 = false;
   std::uint32_t peer = 0;
   std::uint32_t from = 0;  // first blocks
   std::uint32_t to = 0;

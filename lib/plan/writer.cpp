@@ -34,7 +34,7 @@ Plan PlanWriter::take() noexcept {
 void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {
   add({.kind = StepKind::send,
        .from_buffer = from.buffer,
-       .lane = static_cast<std::uint8_t>(lane),
+       .lane = static_cast<std::uint8_t>(lane & 0x7F),
        .peer = peer,
        .from = from.first,
        .count = from.count});
@@ -43,7 +43,7 @@ void PlanWriter::send(std::uint32_t peer, const Range& from, int lane) {
 void PlanWriter::recv(std::uint32_t peer, const Range& to, int lane) {
   add({.kind = StepKind::recv,
        .to_buffer = to.buffer,
-       .lane = static_cast<std::uint8_t>(lane),
+       .lane = static_cast<std::uint8_t>(lane & 0x7F),
        .peer = peer,
        .to = to.first,
        .count = to.count});
@@ -53,7 +53,18 @@ void PlanWriter::recv_reduce(std::uint32_t peer, const Range& from, const Range&
   add({.kind = StepKind::recv_reduce,
        .from_buffer = from.buffer,
        .to_buffer = to.buffer,
-       .lane = static_cast<std::uint8_t>(lane),
+       .lane = static_cast<std::uint8_t>(lane & 0x7F),
+       .peer = peer,
+       .from = from.first,
+       .to = to.first,
+       .count = to.count});
+}
+
+void PlanWriter::recv_reduce_left(std::uint32_t peer, const Range& from, const Range& to) {
+  add({.kind = StepKind::recv_reduce,
+       .from_buffer = from.buffer,
+       .to_buffer = to.buffer,
+       .is_reversed = true,
        .peer = peer,
        .from = from.first,
        .to = to.first,
@@ -74,6 +85,16 @@ void PlanWriter::reduce(const Range& from, const Range& to) {
   add({.kind = StepKind::reduce,
        .from_buffer = from.buffer,
        .to_buffer = to.buffer,
+       .from = from.first,
+       .to = to.first,
+       .count = to.count});
+}
+
+void PlanWriter::reduce_left(const Range& from, const Range& to) {
+  add({.kind = StepKind::reduce,
+       .from_buffer = from.buffer,
+       .to_buffer = to.buffer,
+       .is_reversed = true,
        .from = from.first,
        .to = to.first,
        .count = to.count});

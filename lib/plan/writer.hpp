@@ -45,9 +45,13 @@ class PlanWriter {
   void recv(std::uint32_t peer, const Range& to, int lane = 0);
   /// to = from op what comes
   void recv_reduce(std::uint32_t peer, const Range& from, const Range& to, int lane = 0);
+  /// to = what comes op from
+  void recv_reduce_left(std::uint32_t peer, const Range& from, const Range& to);
   void copy(const Range& from, const Range& to);
   /// to = to op from
   void reduce(const Range& from, const Range& to);
+  /// to = from op to
+  void reduce_left(const Range& from, const Range& to);
 
   /// The next step, one of the rank itself, waits for all so far, and those behind it for it.
   void join();

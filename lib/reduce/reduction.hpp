@@ -10,8 +10,7 @@
 
 namespace hocket::reduce {
 
-/// The caller's own op: out[i] = a[i] op b[i], associative and commutative; out may be a or b. It
-/// may throw.
+/// The caller's own op: out[i] = a[i] op b[i], associative; out may be a or b. It may throw.
 struct CustomOp {
   void (*function)(void* context, void* out, const void* a, const void* b, std::size_t count,
                    DataType type) = nullptr;

@@ -101,6 +101,6 @@ constexpr TransportKind kind = {
 }  // namespace
 }  // namespace hocket::fake
 
-extern "C" FAKE_DEVICE_API const hocket::TransportKind* hocket_transport_v0() {
+extern "C" FAKE_DEVICE_API const hocket::TransportKind* hocket_transport_v1() {
   return &hocket::fake::kind;
 }

@@ -20,6 +20,13 @@ static void count_end(void* count, hocket_status status) {
   if (status == HOCKET_OK) ++*(atomic_int*)count;
 }
 
+static void leftmost(void* context, void* out, const void* a, const void* b, size_t count,
+                     hocket_dtype dtype) {
+  (void)context;
+  (void)b;
+  memmove(out, a, count * hocket_dtype_size(dtype));
+}
+
 static void greater(void* context, void* out, const void* a, const void* b, size_t count,
                     hocket_dtype dtype) {
   ++*(int*)context;
@@ -27,6 +34,37 @@ static void greater(void* context, void* out, const void* a, const void* b, size
     const int32_t x = ((const int32_t*)a)[i];
     const int32_t y = ((const int32_t*)b)[i];
     ((int32_t*)out)[i] = x > y ? x : y;
+  }
+}
+
+/* A piece for each rank, with a hole behind it: 6000 bytes, which are not copied. */
+static void exchange_pieces(hocket_comm* world) {
+  enum { ranks_max = 8, count = 1500, stride = 1501 };
+  static int32_t sent[ranks_max * stride];
+  static int32_t came[ranks_max * stride];
+  const int32_t rank = hocket_comm_rank(world);
+  const int32_t size = hocket_comm_size(world);
+  hocket_piece from[ranks_max];
+  hocket_piece to[ranks_max];
+  for (int32_t i = 0; i < size && i < ranks_max; ++i) {
+    for (int32_t j = 0; j < stride; ++j) sent[i * stride + j] = 100 * rank + i;
+    from[i] = (hocket_piece){&sent[i * stride], count};
+    to[i] = (hocket_piece){&came[i * stride], count};
+    came[i * stride + count] = -1;
+  }
+  const hocket_collective exchange = {.struct_size = sizeof exchange,
+                                      .kind = HOCKET_KIND_ALL_TO_ALL,
+                                      .dtype = HOCKET_I32,
+                                      .count = count,
+                                      .in_pieces = from,
+                                      .in_piece_count = (size_t)size,
+                                      .out_pieces = to,
+                                      .out_piece_count = (size_t)size};
+  expect(hocket_run(world, &exchange) == HOCKET_OK, "an exchange of pieces");
+  for (int32_t i = 0; i < size && i < ranks_max; ++i) {
+    expect(came[i * stride] == 100 * i + rank && came[i * stride + count - 1] == 100 * i + rank,
+           "what came");
+    expect(came[i * stride + count] == -1, "the hole behind it");
   }
 }
 
@@ -91,6 +129,13 @@ static void collectives(hocket_comm* world) {
   expect(hocket_run(world, &custom) == HOCKET_OK, "a function of ours");
   expect(most[0] == size - 1 && most[1] == 0, "what it gives");
   expect(calls > 0 || rank > 0, "its calls");  // rank 0 may reduce for all
+
+  custom.custom = leftmost;
+  custom.keeps_order = 1;
+  expect(hocket_run(world, &custom) == HOCKET_OK, "a function that is not commutative");
+  expect(most[0] == 0 && most[1] == 0, "what it gives is rank 0's");
+  custom.custom = greater;
+  custom.keeps_order = 0;
 
   atomic_int ends = 0;
   custom.on_end = count_end;
@@ -620,6 +665,7 @@ int main(void) {
     return 1;
   }
   collectives(world);
+  exchange_pieces(world);
   messages(world);
   groups(world);
   works(world);

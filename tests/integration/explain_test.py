@@ -148,6 +148,13 @@ class Explain(unittest.TestCase):
         uneven = self.document("all_to_all", "-n", "16", "-b", "64", "--uneven")
         self.assertEqual([each["algorithm"] for each in uneven["candidates"]], ["pairwise"])
 
+    def test_an_op_that_is_not_commutative(self) -> None:
+        for operation, names in (("all_reduce", {"one_shot", "star", "canonical"}),
+                                 ("reduce_scatter", {"star", "canonical"}),
+                                 ("reduce", {"canonical"})):
+            found = self.document(operation, "--keeps-order")
+            self.assertEqual({each["algorithm"] for each in found["candidates"]}, names)
+
     def test_every_operation(self) -> None:
         for operation in ("reduce_scatter", "all_gather", "reduce", "gather", "scatter", "barrier",
                           "scan", "exscan"):
@@ -162,6 +169,7 @@ class Explain(unittest.TestCase):
                 (("broadcast", "--root", "8"), "--root 8 is no root of broadcast by 8 ranks"),
                 (("all_reduce", "--root", "1"), "is no root of all_reduce"),
                 (("all_reduce", "-v"), "all_reduce has no chunks"),
+                (("broadcast", "--keeps-order"), "broadcast reduces nothing"),
                 (("barrier", "--network", "ethernet-2g"), "ethernet-1g?"),
                 (("barrier", "--set", "latenc=1us"), "latency?"),
                 (("barrier", "--tuning-file", str(self.folder / "none")), "No such file")):

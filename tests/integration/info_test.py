@@ -191,7 +191,7 @@ class CommandLine(unittest.TestCase):
     def test_version(self) -> None:
         ran = run("--version")
         self.assertEqual(ran.returncode, 0)
-        self.assertRegex(ran.stdout, r"^hocket \d+\.\d+\.\d+\S* \(C ABI 0\)\n$")
+        self.assertRegex(ran.stdout, r"^hocket \d+\.\d+\.\d+\S* \(C ABI 1\)\n$")
 
     def test_help_names_every_command(self) -> None:
         for arguments in (["help"], ["--help"], ["-h"]):

@@ -45,7 +45,37 @@ void merge(void* /*context*/, void* out, const void* a, const void* b, std::size
   }
 }
 
+/// The function x → factor · x + term. Composing two of them is associative, but not commutative.
+struct Function {
+  std::uint32_t factor = 1;
+  std::uint32_t term = 0;
+
+  friend bool operator==(const Function&, const Function&) = default;
+};
+
+Function operator*(const Function& left, const Function& right) {
+  return {left.factor * right.factor, left.factor * right.term + left.term};
+}
+
+void compose(void* /*context*/, void* out, const void* a, const void* b, std::size_t count,
+             hocket::DataType /*type*/) {
+  for (std::size_t i = 0; i < count; ++i) {
+    std::array<Function, 2> parts;
+    std::memcpy(&parts[0], static_cast<const std::byte*>(a) + i * sizeof(Function),
+                sizeof(Function));
+    std::memcpy(&parts[1], static_cast<const std::byte*>(b) + i * sizeof(Function),
+                sizeof(Function));
+    const Function composed = parts[0] * parts[1];
+    std::memcpy(static_cast<std::byte*>(out) + i * sizeof(Function), &composed, sizeof(Function));
+  }
+}
+
 }  // namespace
+
+template <>
+struct hocket::DataTypeOf<Function> {
+  static constexpr hocket::DataType value = hocket::bytes_type(sizeof(Function));
+};
 
 template <>
 struct hocket::DataTypeOf<Cell> {
@@ -320,6 +350,42 @@ class Methods {
            "cells have no sum");
   }
 
+  /// Small vectors, and large ones, for which other algorithms may be taken.
+  void reduce_in_order() {
+    hocket::Reduction composing = ReduceOp::custom;
+    composing.custom = compose;
+    composing.keeps_order = true;
+    for (const std::size_t each : {std::size_t{1}, std::size_t{1000}, std::size_t{100'000}}) {
+      const std::size_t count = each * index(size_);
+      std::vector<std::vector<Function>> below(index(size_) + 1, std::vector<Function>(count));
+      for (int rank = 0; rank < size_; ++rank) {
+        const std::vector<Function> next = functions(count, rank);
+        for (std::size_t i = 0; i < count; ++i) {
+          below[index(rank) + 1][i] = below[index(rank)][i] * next[i];
+        }
+      }
+      const std::vector<Function>& all = below.back();
+      const std::vector<Function> own = functions(count, rank_);
+      std::vector<Function> out(count);
+      world_.all_reduce(own, out, composing);
+      expect(out == all, "all_reduce in order");
+      for (int root = 0; root < size_; ++root) {
+        out.assign(count, {});
+        world_.reduce(own, out, composing, root);
+        expect(rank_ != root || out == all, "reduce in order");
+      }
+      std::vector<Function> part(each);
+      world_.reduce_scatter(own, part, composing);
+      const std::size_t begin = index(rank_) * each;
+      expect(std::ranges::equal(part, std::span(all).subspan(begin, each)),
+             "reduce_scatter in order");
+      world_.scan(own, out, composing);
+      expect(out == below[index(rank_) + 1], "scan in order");
+      world_.exscan(own, out, composing);
+      expect(rank_ == 0 || out == below[index(rank_)], "exscan in order");
+    }
+  }
+
   void send_them() {
     const std::array<float, 2> sent = {1.5F, static_cast<float>(rank_)};
     std::array<float, 4> room = {};
@@ -384,6 +450,14 @@ class Methods {
   static Cell cell(std::size_t i, int rank) {
     return {.mean = static_cast<float>(i % 8), .weight = rank + 1, .highest = rank};
   }
+  static std::vector<Function> functions(std::size_t count, int rank) {
+    std::vector<Function> all(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto number = static_cast<std::uint32_t>(i);
+      all[i] = {.factor = 2 * number + 3, .term = number + 7U * static_cast<std::uint32_t>(rank)};
+    }
+    return all;
+  }
   static std::int32_t part_weight(int size) { return size * (size + 1) / 2; }
   /// Of the numbers below it.
   static std::int64_t first_sum(std::int64_t end) { return end * (end - 1) / 2; }
@@ -428,6 +502,7 @@ int main() {
   for (const std::size_t scale : {std::size_t{1}, std::size_t{50'000}}) methods.use_lists(scale);
   methods.refuse_lists();
   methods.reduce_cells();
+  methods.reduce_in_order();
   methods.send_them();
   methods.know_ranks();
   methods.allocate_some();

@@ -20,7 +20,9 @@ namespace {
 using namespace std::chrono_literals;
 using hocket::Collective;
 using hocket::Communicator;
+using hocket::Message;
 using hocket::ReduceOp;
+using hocket::Status;
 using hocket::StatusCode;
 using hocket::Work;
 using hocket::testing::Stopwatch;
@@ -128,6 +130,74 @@ void small_ones_pass(Communicator& world) {
   expect(passed > 0, "a small sum is over before a large one that began earlier");
 }
 
+/// Works of every kind beside each other.
+void messages_beside(Communicator& world) {
+  const int next = (world.rank() + 1) % world.size();
+  for (int round = 0; round < 50; ++round) {
+    Values sum(100, 1);
+    Values sent(20'000, static_cast<float>(round));
+    Values came(20'000);
+    Values first(10, 1);
+    Values second(10, 1);
+    Work summing = world.start(Collective::all_reduce(sum));
+    Work receiving = world.start(Message::recv(came, hocket::any_rank, 1));
+    Work sending = world.start(Message::send(sent, next, 1));
+    const std::vector<hocket::AnyOperation> many = {
+        Collective::all_reduce(first), Collective::barrier(), Collective::all_reduce(second)};
+    Work all = world.start_many(many);
+    all.wait();
+    sending.wait();
+    receiving.wait();
+    summing.wait();
+    const auto size = static_cast<float>(world.size());
+    expect(sum[99] == size && first[9] == size && second[9] == size, "sums beside messages");
+    expect(came == sent, "a message beside sums");
+  }
+}
+
+Status failure_of(Work& work) {
+  try {
+    work.wait();
+    return {};
+  } catch (const hocket::Error& error) {
+    return error.status();
+  }
+}
+
+/// The last rank does not come to the second operation: it is the one that is named.
+void late(Communicator& world) {
+  Communicator group = world.dup();
+  Values first(10, 1);
+  Values second(20, 1);
+  Work early = group.start(Collective::all_reduce(first, ReduceOp::sum, {.timeout = 60s}));
+  expect(failure_of(early).ok(), "the first one is in time");
+  if (group.rank() + 1 < group.size()) {
+    Work other = group.start(Collective::all_reduce(first, ReduceOp::sum, {.timeout = 60s}));
+    Work work = group.start(Collective::all_reduce(second, ReduceOp::max, {.timeout = 100ms}));
+    const Status why = failure_of(work);
+    expect(why.code() == StatusCode::timeout, "the later one is too late: " + why.to_string());
+    expect(why.to_string().find("#3") != std::string::npos, "it is named: " + why.to_string());
+    expect(!failure_of(other).ok(), "and the one before it fails as well");
+  }
+  world.barrier();
+}
+
+void aborted(Communicator& world) {
+  Communicator group = world.dup();
+  std::vector<Values> values(4, Values(100'000, 1));
+  std::vector<Work> works;
+  if (group.rank() > 0) group.barrier();
+  for (Values& each : values) {
+    if (group.rank() > 0) works.push_back(group.start(Collective::all_reduce(each)));
+  }
+  if (group.rank() == 0) {
+    group.barrier();
+    group.abort("enough");
+  }
+  for (Work& each : works) expect(!failure_of(each).ok(), "an operation of what was aborted");
+  world.barrier();
+}
+
 void disagree(Communicator& world) {
   Communicator group = world.dup();
   Values values(100, 1);
@@ -135,19 +205,11 @@ void disagree(Communicator& world) {
   Work first = group.start(Collective::all_reduce(values));
   Work second = group.start(group.rank() == 0 ? Collective::all_reduce(others, ReduceOp::max)
                                               : Collective::all_reduce(others));
-  StatusCode code = StatusCode::ok;
-  try {
-    second.wait();
-  } catch (const hocket::Error& error) {
-    code = error.status().code();
-    expect(error.status().to_string().find("max") != std::string::npos,
-           "which calls differ: " + error.status().to_string());
-  }
-  expect(code == StatusCode::mismatch, "ranks call different operations");
-  try {
-    first.wait();
-  } catch (const hocket::Error&) {  // as far as it had come
-  }
+  const Status why = failure_of(second);
+  expect(why.code() == StatusCode::mismatch, "ranks call different operations");
+  expect(why.to_string().find("max") != std::string::npos,
+         "which calls differ: " + why.to_string());
+  (void)failure_of(first);  // as far as it had come
 }
 
 /// What join() says to this rank. Empty: it went well.
@@ -217,7 +279,10 @@ int main(int argc, char** argv) {
     all_kinds(world);
     prepared_and_not(world);
     small_ones_pass(world);
+    messages_beside(world);
     if (world.size() > 1) {
+      late(world);
+      aborted(world);
       disagree(world);
       refused(world.rank());
     }

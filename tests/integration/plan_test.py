@@ -37,7 +37,7 @@ class Plan(unittest.TestCase):
         rows = json.loads(plan("list", "--json").stdout)
         self.assertIn({"operation": "barrier", "algorithm": "dissemination",
                        "summary": "fewest rounds", "allows_uneven": False, "is_canonical": False,
-                       "knows_hosts": False, "only_moves": False, "takes_pieces": False}, rows)
+                       "keeps_order": False, "knows_hosts": False, "only_moves": False, "takes_pieces": False}, rows)
         self.assertEqual(len(json.loads(plan("list", "barrier", "--json").stdout)), 2)
 
     def test_what_algorithms_cost(self) -> None:

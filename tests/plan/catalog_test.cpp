@@ -95,10 +95,54 @@ TEST_CASE("every algorithm is proved, and costs what its bound says") {
     for_each_problem(algorithm, 33, [&](const Problem& problem) {
       INFO(title(algorithm, problem));
       const auto plans = build_all(algorithm, problem);
-      const auto proof = verify(plans, {.in_place = true});
+      const auto proof = verify(plans, {.in_place = true, .order = algorithm.keeps_order});
       REQUIRE(proof.status().to_string() == "ok");
       REQUIRE(check_promises(algorithm, problem, *proof).to_string() == "ok");
     });
+  }
+}
+
+TEST_CASE("every reduction has an algorithm that keeps the order of the ranks") {
+  for (const Operation operation : all_operations()) {
+    INFO(name(operation));
+    const bool keeps = std::ranges::any_of(catalog(), [&](const Algorithm& each) {
+      return each.operation == operation && each.keeps_order;
+    });
+    CHECK(keeps == reduces(operation));
+  }
+}
+
+TEST_CASE("an operand on the wrong side breaks the order") {
+  for (const Algorithm& algorithm : catalog()) {
+    if (!algorithm.keeps_order) continue;
+    for_each_problem(algorithm, 9, [&](const Problem& problem) {
+      auto plans = build_all(algorithm, problem);
+      for (Plan& plan : plans) {
+        for (Step& step : plan.steps) {
+          if (!step.combines()) continue;
+          step.is_reversed = !step.is_reversed;
+          const auto proof = verify(plans, {.order = true});
+          INFO(title(algorithm, problem) << ", rank " << plan.rank);
+          REQUIRE(proof.ok());
+          REQUIRE(check_promises(algorithm, problem, *proof).code() ==
+                  hocket::StatusCode::mismatch);
+          step.is_reversed = !step.is_reversed;
+        }
+      }
+    });
+  }
+}
+
+TEST_CASE("algorithms that do not say so break the order") {
+  for (const Algorithm& algorithm : catalog()) {
+    if (algorithm.keeps_order || !reduces(algorithm.operation)) continue;
+    bool breaks = false;
+    for_each_problem(algorithm, 6, [&](const Problem& problem) {
+      const auto proof = verify(build_all(algorithm, problem), {.order = true});
+      breaks = breaks || (proof.ok() && proof->breaks_order);
+    });
+    INFO(name(algorithm.operation) << " by " << algorithm.name);
+    CHECK(breaks);
   }
 }
 

@@ -31,6 +31,17 @@ TEST_CASE("ranges that go on at the beginning, in words") {
   CHECK(describe(plan, {Buffer::scratch, 8, 4}) == "scratch[8..6]");  // of the second copy
 }
 
+TEST_CASE("steps that combine, in words") {
+  Step step{.kind = StepKind::recv_reduce, .to_buffer = Buffer::out, .peer = 1, .count = 1};
+  CHECK(describe(step) == "recv_reduce out[0] = in[0] op message from 1");
+  step.is_reversed = true;
+  CHECK(describe(step) == "recv_reduce out[0] = message op in[0] from 1");
+  step.kind = StepKind::reduce;
+  CHECK(describe(step) == "reduce out[0] = in[0] op it");
+  step.is_reversed = false;
+  CHECK(describe(step) == "reduce out[0] = it op in[0]");
+}
+
 TEST_CASE("ranges outside of their buffer, in words") {
   const Plan plan = plan_of_five();
   CHECK(describe(plan, {Buffer::in, 5, 2}) == "in[5..6]");

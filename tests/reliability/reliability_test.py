@@ -166,6 +166,7 @@ class World:
                 stderr=subprocess.STDOUT, bufsize=0,
                 env=environment(RANK=rank, WORLD_SIZE=scenario.ranks, MASTER_ADDR=master,
                                 MASTER_PORT=port, HOCKET_SECRET="hush", HOCKET_TRANSPORT="tcp",
+                                HOCKET_OVERLAP=1 + 3 * (port % 2),
                                 HOCKET_FAILURE_TIMEOUT=f"{int(scenario.timeout_s * 1e3)}ms")))
         self.pids: list[int] = []
         try:

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "engine/executor.hpp"
 #include "sim/sim_case.hpp"
 #include "transports/sim/world.hpp"
@@ -21,8 +22,9 @@ struct Part {
   engine::Work work;
 };
 
-/// A communicator of all ranks: what they do on it, one operation after the other.
+/// A communicator of all ranks: what they do on it, in this order, so many at once.
 struct Sequence {
+  std::uint32_t overlap = 1;
   std::vector<std::unique_ptr<SimCase>> cases;
 };
 
@@ -80,7 +82,8 @@ SimRun::SimRun(const SimRunOptions& options)
       sequences_(between(random_, 1, 3)),
       ranks_(size_) {
   for (Sequence& sequence : sequences_) {
-    sequence.cases.resize(between(random_, 1, 4));
+    sequence.overlap = static_cast<std::uint32_t>(between(random_, 1, 3));
+    sequence.cases.resize(between(random_, 1, 6));
     for (auto& each : sequence.cases) each = std::make_unique<SimCase>(random_, size_);
   }
   std::vector<std::string> addresses;
@@ -100,7 +103,9 @@ void SimRun::set_up(std::uint32_t rank) {
   self.parts.resize(sequences_.size());
   for (std::size_t sequence = 0; sequence < sequences_.size(); ++sequence) {
     self.groups.push_back(std::make_unique<engine::Group>());
-    self.groups.back()->lanes = {.first = sequence << 8, .last = sequence << 8 | 0xFF};
+    engine::Group& group = *self.groups.back();
+    group.lanes = {.first = sequence << 8, .last = sequence << 8 | 0xFF};
+    group.overlap = group.room = sequences_[sequence].overlap;
     for (std::size_t i = 0; i < sequences_[sequence].cases.size(); ++i) start(rank, sequence, i);
   }
 }
@@ -112,8 +117,9 @@ void SimRun::start(std::uint32_t rank, std::size_t sequence, std::size_t number)
   part->program =
       std::make_unique<engine::Program>(plan::build(wanted.algorithm(), wanted.problem(), rank));
   std::vector<ChannelId> channels;
+  const std::uint64_t bank = number % sequences_[sequence].overlap;
   for (const engine::Port& port : part->program->ports()) {
-    const std::uint64_t lane = sequence << 8 | port.lane;
+    const std::uint64_t lane = sequence << 8 | bank * limits::plan_lanes_max | port.lane;
     channels.push_back(self.channel(port.peer, lane, *self.groups[sequence]));
   }
   part->binding = std::make_unique<engine::Binding>(*part->program, wanted.sizes(),

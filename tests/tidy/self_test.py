@@ -152,7 +152,7 @@ class Tidy(unittest.TestCase):
 
     @needs("c++")
     def test_symbols(self) -> None:
-        ours = "extern \"C\" int hocket_f() { return 1; }\nnamespace hocket::inline v0 {\n"
+        ours = "extern \"C\" int hocket_f() { return 1; }\nnamespace hocket::inline v1 {\n"
         ours += "struct A { virtual ~A(); };\nA::~A() {}\n}\n"
         cases = [
             (ours, []),

@@ -10,7 +10,7 @@ using plan::Operation;
 namespace {
 
 /// What algorithms take on a network that is as it is foretold.
-std::vector<Timed> times_on(sim::Network network, std::uint32_t ranks_per_host) {
+std::vector<Timed> times_on(choose::Network network, std::uint32_t ranks_per_host) {
   network.ranks_per_host = ranks_per_host;
   std::vector<Timed> all;
   for (const plan::Algorithm& algorithm : plan::catalog()) {
@@ -27,7 +27,7 @@ std::vector<Timed> times_on(sim::Network network, std::uint32_t ranks_per_host) 
 }
 
 /// Of those of them that processors decide.
-std::vector<Timed> small_all_reduces_on(const sim::Network& network) {
+std::vector<Timed> small_all_reduces_on(const choose::Network& network) {
   std::vector<Timed> all = times_on(network, 1);
   std::erase_if(all, [](const Timed& each) {
     return each.problem.operation != Operation::all_reduce || each.bytes > 64 << 10;
@@ -38,12 +38,12 @@ std::vector<Timed> small_all_reduces_on(const sim::Network& network) {
 }  // namespace
 
 TEST_CASE("a fit finds the network that the times are of") {
-  const sim::Network usual = sim::find_preset(sim::usual_network).value();
-  sim::Network truth = usual;
+  const choose::Network usual = choose::find_preset(choose::usual_network).value();
+  choose::Network truth = usual;
   truth.latency = 60e-6;
   truth.nic_bandwidth = 110e6;
   const auto measured = times_on(truth, 1);
-  const sim::Network found = fit(usual, measured);
+  const choose::Network found = fit(usual, measured);
   CHECK(error_of(usual, measured) > 0.5);
   CHECK(error_of(found, measured) < 0.02);
   CHECK(found.nic_bandwidth == Approx(110e6).epsilon(0.05));
@@ -51,26 +51,26 @@ TEST_CASE("a fit finds the network that the times are of") {
 }
 
 TEST_CASE("a fit finds what hosts are like inside, with incast") {
-  const sim::Network usual = sim::find_preset(sim::usual_network).value();
-  sim::Network truth = usual;
+  const choose::Network usual = choose::find_preset(choose::usual_network).value();
+  choose::Network truth = usual;
   truth.host_bandwidth /= 3;
   truth.host_incast *= 4;
   const auto measured = times_on(truth, 8);
-  const sim::Network found = fit(usual, measured);
+  const choose::Network found = fit(usual, measured);
   CHECK(error_of(found, measured) < 0.05);
   CHECK(found.host_incast > 2 * usual.host_incast);
   CHECK(found.nic_bandwidth == usual.nic_bandwidth);
 }
 
 TEST_CASE("a fit finds what ranks cost that take turns on processors") {
-  sim::Network usual = sim::find_preset(sim::usual_network).value();
+  choose::Network usual = choose::find_preset(choose::usual_network).value();
   usual.processors = 2;
-  sim::Network truth = usual;
+  choose::Network truth = usual;
   truth.overhead = 6e-6;
   truth.handover = 4e-6;
   const std::vector<Timed> measured = small_all_reduces_on(truth);
   CHECK(error_of(usual, measured) > 0.3);
-  const sim::Network found = fit(usual, measured);
+  const choose::Network found = fit(usual, measured);
   CHECK(error_of(found, measured) < 0.05);
   CHECK(found.handover > 1e-6);
   CHECK(found.acknowledge == 0);
@@ -81,8 +81,8 @@ TEST_CASE("a fit finds what ranks cost that take turns on processors") {
 }
 
 TEST_CASE("a fit finds that links let bursts pass") {
-  const sim::Network usual = sim::find_preset(sim::usual_network).value();
-  sim::Network truth = usual;
+  const choose::Network usual = choose::find_preset(choose::usual_network).value();
+  choose::Network truth = usual;
   truth.nic_bandwidth = 110e6;
   truth.burst = 256 << 10;
   CHECK(fit(usual, times_on(truth, 1)).burst == truth.burst);

@@ -42,7 +42,7 @@ TEST_CASE("the version is that of the C++ API") {
   REQUIRE(hocket_version() == hocket::version());
   int number = 0;
   REQUIRE(std::sscanf(hocket_version(), "%d.%d.%d", &number, &number, &number) == 3);
-  REQUIRE(hocket_abi_version() == 0);
+  REQUIRE(hocket_abi_version() == 1);
 }
 
 TEST_CASE("statuses, data types and operations have names, unknown ones too") {

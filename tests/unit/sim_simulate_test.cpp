@@ -10,6 +10,7 @@
 
 using namespace hocket::plan;
 using namespace hocket::sim;
+using namespace hocket::choose;
 using Catch::Matchers::Contains;
 
 namespace {

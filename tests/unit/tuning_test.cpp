@@ -13,7 +13,7 @@ using hocket::StatusCode;
 
 namespace {
 
-const hocket::sim::Network base = hocket::sim::find_preset("ethernet-1g").value();
+const hocket::choose::Network base = hocket::choose::find_preset("ethernet-1g").value();
 
 Config config_of(const std::string& algorithm, const std::string& file) {
   const std::string entries[] = {"HOCKET_ALGORITHM=" + algorithm, "HOCKET_TUNING_FILE=" + file};

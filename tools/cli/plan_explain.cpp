@@ -14,13 +14,13 @@
 #include "base/config.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "choose/cost.hpp"
+#include "choose/selector.hpp"
 #include "comm/tuning.hpp"
 #include "failure.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
 #include "program/json.hpp"
-#include "sim/cost.hpp"
-#include "sim/selector.hpp"
 #include "sim_network.hpp"
 #include "sim_sweep.hpp"
 
@@ -36,25 +36,26 @@ struct ExplainOptions {
   std::string bytes = "1M";
   std::uint32_t ranks = 8;
   std::uint32_t root = 0;
-  NetworkOptions network = {.preset = std::string(sim::usual_network)};
+  NetworkOptions network = {.preset = std::string(choose::usual_network)};
   bool has_network = false;  // on the command line
   std::uint32_t processors = 0;
   std::string tuning_file;
   std::uint64_t steps_max = Sweep{}.steps_max;
   bool uneven = false;
+  bool keeps_order = false;
   bool json = false;
 };
 
 struct Question {
   plan::Problem problem = {};
   std::uint64_t bytes = 0;
-  sim::Tuning tuning = {};
-  std::string network = {};                  // what it is called
-  std::vector<sim::Measured> measured = {};  // of the tuning, what answers it
+  choose::Tuning tuning = {};
+  std::string network = {};                     // what it is called
+  std::vector<choose::Measured> measured = {};  // of the tuning, what answers it
 };
 
 struct Candidate {
-  sim::Choice choice = {};
+  choose::Choice choice = {};
   bool is_chosen = false;
   std::optional<double> simulated_seconds = {};
   std::optional<double> measured_seconds = {};
@@ -90,11 +91,14 @@ Result<plan::Problem> read_problem(const ExplainOptions& options) {
     return refuse(
         fmt::format("--uneven: {} has no chunks that could differ in size", name(*operation)));
   }
+  if (options.keeps_order && !reduces(*operation)) {
+    return refuse(fmt::format("--keeps-order: {} reduces nothing", name(*operation)));
+  }
   return plan::Problem{.operation = *operation, .size = options.ranks, .root = options.root};
 }
 
-Result<sim::Tuning> read_all_tuning(const ExplainOptions& options) {
-  const auto preset = sim::find_preset(options.network.preset);
+Result<choose::Tuning> read_all_tuning(const ExplainOptions& options) {
+  const auto preset = choose::find_preset(options.network.preset);
   if (!preset.ok()) return preset.status();
   auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
   if (!tuning.ok()) return tuning;
@@ -106,7 +110,7 @@ Result<sim::Tuning> read_all_tuning(const ExplainOptions& options) {
   if (options.processors > 0 && !is_measured) {  // as Context has it
     const std::uint32_t ranks = std::min(options.ranks, network->ranks_per_host);
     const std::uint32_t sharing = (ranks - 1) / options.processors + 1;
-    tuning->network = sim::crowded(*network, sharing);
+    tuning->network = choose::crowded(*network, sharing);
   }
   return tuning;
 }
@@ -131,24 +135,24 @@ Result<Question> read_question(const ExplainOptions& options) {
                   .network = file.empty() || options.has_network ? options.network.preset : file};
 }
 
-bool is_of(const Question& question, const sim::Measured& measured) noexcept {
+bool is_of(const Question& question, const choose::Measured& measured) noexcept {
   return measured.algorithm->operation == question.problem.operation &&
          measured.bytes == question.bytes && measured.ranks == question.problem.size;
 }
 
-bool is_of(const sim::Choice& choice, const sim::Measured& measured) noexcept {
+bool is_of(const choose::Choice& choice, const choose::Measured& measured) noexcept {
   return measured.algorithm == choice.algorithm && measured.pieces == choice.pieces;
 }
 
 /// How many it had where the file does not say, or of what is no pipeline.
-std::uint32_t pieces_of(const Question& question, const sim::Measured& measured) {
-  if (measured.pieces > 0 && sim::is_pipeline(*measured.algorithm)) return measured.pieces;
-  return sim::best_pieces(*measured.algorithm, question.problem,
-                          static_cast<double>(question.bytes), question.tuning.network);
+std::uint32_t pieces_of(const Question& question, const choose::Measured& measured) {
+  if (measured.pieces > 0 && choose::is_pipeline(*measured.algorithm)) return measured.pieces;
+  return choose::best_pieces(*measured.algorithm, question.problem,
+                             static_cast<double>(question.bytes), question.tuning.network);
 }
 
 void find_measured(Question& question) {
-  for (sim::Measured each : question.tuning.measured) {
+  for (choose::Measured each : question.tuning.measured) {
     if (!is_of(question, each)) continue;
     each.pieces = pieces_of(question, each);
     question.measured.push_back(each);
@@ -156,14 +160,14 @@ void find_measured(Question& question) {
 }
 
 /// What the tuning file says that it once took.
-std::optional<double> measured(const Question& question, const sim::Choice& choice) {
-  for (const sim::Measured& each : question.measured) {
+std::optional<double> measured(const Question& question, const choose::Choice& choice) {
+  for (const choose::Measured& each : question.measured) {
     if (is_of(choice, each)) return each.seconds;
   }
   return {};
 }
 
-Result<Candidate> examine(const Question& question, const sim::Choice& choice,
+Result<Candidate> examine(const Question& question, const choose::Choice& choice,
                           std::uint64_t steps_max) {
   plan::Problem problem = question.problem;
   problem.pieces = choice.pieces;
@@ -187,24 +191,25 @@ Result<Candidate> examine(const Question& question, const sim::Choice& choice,
                                      static_cast<double>(question.bytes) / shape.vector_blocks())};
 }
 
-Result<Answer> answer(const Question& question, const sim::Selector& selector,
+Result<Answer> answer(const Question& question, const choose::Selector& selector,
                       const ExplainOptions& options) {
-  const sim::Needs needs = {.is_uneven = options.uneven};
-  const sim::Choice chosen = selector.choose(question.problem, question.bytes, needs);
-  std::vector<sim::Choice> choices = selector.candidates(question.problem, question.bytes, needs);
-  for (sim::Choice& each : choices) {
+  const choose::Needs needs = {.is_uneven = options.uneven, .keeps_order = options.keeps_order};
+  const choose::Choice chosen = selector.choose(question.problem, question.bytes, needs);
+  std::vector<choose::Choice> choices =
+      selector.candidates(question.problem, question.bytes, needs);
+  for (choose::Choice& each : choices) {
     if (each.algorithm == chosen.algorithm) each = chosen;  // in the pieces that a rule may want
   }
-  for (const sim::Measured& each : question.measured) {  // in other pieces
-    const auto is_it = [&](const sim::Choice& choice) { return is_of(choice, each); };
-    const auto same = std::ranges::count(choices, each.algorithm, &sim::Choice::algorithm);
+  for (const choose::Measured& each : question.measured) {  // in other pieces
+    const auto is_it = [&](const choose::Choice& choice) { return is_of(choice, each); };
+    const auto same = std::ranges::count(choices, each.algorithm, &choose::Choice::algorithm);
     if (same == 0 || std::ranges::any_of(choices, is_it)) continue;
     choices.push_back(
         selector.priced(*each.algorithm, question.problem, question.bytes, each.pieces));
   }
-  std::ranges::stable_sort(choices, {}, &sim::Choice::seconds);
+  std::ranges::stable_sort(choices, {}, &choose::Choice::seconds);
   Answer found;
-  for (const sim::Choice& each : choices) {
+  for (const choose::Choice& each : choices) {
     auto candidate = examine(question, each, options.steps_max);
     if (!candidate.ok()) return candidate.status();
     candidate->is_chosen = each.algorithm == chosen.algorithm && each.pieces == chosen.pieces;
@@ -223,7 +228,7 @@ const Candidate* fastest(const Answer& answer) {
   return best;
 }
 
-std::string title(const sim::Choice& choice) {
+std::string title(const choose::Choice& choice) {
   if (choice.pieces == 1) return std::string(choice.algorithm->name);
   return fmt::format("{} in {} pieces", choice.algorithm->name, choice.pieces);
 }
@@ -231,7 +236,7 @@ std::string title(const sim::Choice& choice) {
 std::string reason(const Question& question, const Answer& answer) {
   const Candidate& chosen = answer.chosen();
   const std::string algorithm = title(chosen.choice);
-  if (const sim::Rule* const rule = chosen.choice.rule) {
+  if (const choose::Rule* const rule = chosen.choice.rule) {
     return fmt::format("{} is chosen by the rule {} of {}.", algorithm, quote(rule->text),
                        rule->source);
   }
@@ -255,7 +260,7 @@ std::string show(const std::optional<double>& seconds) {
 }
 
 std::vector<std::string> row(const Candidate& candidate, bool shows_measured) {
-  const sim::Choice& choice = candidate.choice;
+  const choose::Choice& choice = candidate.choice;
   std::vector<std::string> row = {candidate.is_chosen ? "*" : "",
                                   std::string(choice.algorithm->name), format_time(choice.seconds),
                                   show(candidate.simulated_seconds)};
@@ -276,10 +281,13 @@ std::vector<std::vector<std::string>> table(const std::vector<Candidate>& candid
   return rows;
 }
 
-void print_answer(const Question& question, const Answer& answer, bool is_uneven) {
+void print_answer(const Question& question, const Answer& answer, const ExplainOptions& options) {
   Page page;
   page.heading(fmt::format("{} of {}B{}: {}", name(question.problem.operation),
-                           format_size(question.bytes), is_uneven ? " in uneven chunks" : "",
+                           format_size(question.bytes),
+                           options.uneven        ? " in uneven chunks"
+                           : options.keeps_order ? " in the order of the ranks"
+                                                 : "",
                            place(question.problem, question.network)));
   page.table(table(answer.candidates));
   fmt::print("\n{}\n", reason(question, answer));
@@ -292,11 +300,11 @@ void print_answer(const Question& question, const Answer& answer, bool is_uneven
     fmt::print("In the simulation {} is {:.2f} times as fast.\n", title(best->choice),
                *chosen.simulated_seconds / *best->simulated_seconds);
   }
-  if (is_uneven) fmt::print("The times are those of chunks of one size.\n");
+  if (options.uneven) fmt::print("The times are those of chunks of one size.\n");
 }
 
 Json to_json(const Candidate& candidate) {
-  const sim::Choice& choice = candidate.choice;
+  const choose::Choice& choice = candidate.choice;
   return {
       {"algorithm", choice.algorithm->name},
       {"chosen", candidate.is_chosen},
@@ -309,12 +317,13 @@ Json to_json(const Candidate& candidate) {
       {"bytes_sent", candidate.bytes_sent}};
 }
 
-void print_answer_json(const Question& question, const Answer& answer, bool is_uneven) {
+void print_answer_json(const Question& question, const Answer& answer,
+                       const ExplainOptions& options) {
   Json network = {{"name", question.network}};
   for (const auto& each : describe(question.tuning.network)) network[each.front()] = each.back();
   Json candidates = Json::array();
   for (const Candidate& each : answer.candidates) candidates.push_back(to_json(each));
-  const sim::Choice& chosen = answer.chosen().choice;
+  const choose::Choice& chosen = answer.chosen().choice;
   Json why = {{"by", chosen.rule == nullptr ? "estimate" : "rule"}};
   if (chosen.rule != nullptr) {
     why["rule"] = chosen.rule->text;
@@ -324,7 +333,8 @@ void print_answer_json(const Question& question, const Answer& answer, bool is_u
                          {"bytes", question.bytes},
                          {"ranks", question.problem.size},
                          {"root", question.problem.root},
-                         {"uneven", is_uneven},
+                         {"uneven", options.uneven},
+                         {"keeps_order", options.keeps_order},
                          {"network", network},
                          {"chosen", chosen.algorithm->name},
                          {"why", why},
@@ -336,10 +346,10 @@ int explain(const ExplainOptions& options) {
   auto question = read_question(options);
   if (!question.ok()) return fail("hocket plan explain", question.status());
   find_measured(*question);
-  const sim::Selector selector(question->tuning.network, question->tuning.rules);
+  const choose::Selector selector(question->tuning.network, question->tuning.rules);
   const auto found = answer(*question, selector, options);
   if (!found.ok()) return fail("hocket plan explain", found.status());
-  (options.json ? print_answer_json : print_answer)(*question, *found, options.uneven);
+  (options.json ? print_answer_json : print_answer)(*question, *found, options);
   return program::exit_success;
 }
 
@@ -357,6 +367,8 @@ void add_explain_command(program::Parser& plan) {
   parser.add_option("-n,--ranks", &options->ranks, "Ranks").with_default();
   parser.add_option("--root", &options->root, "Of operations that have one").with_default();
   parser.add_flag("-v,--uneven", &options->uneven, "Chunks differ in size, as in an all_gather_v");
+  parser.add_flag("--keeps-order", &options->keeps_order,
+                  "With an op that is not commutative, such as a product of matrices");
   const program::Option& network = add_network_options(parser, options->network);
   parser.add_option("--processors", &options->processors,
                     "Of a host, if its ranks have to share them");

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "choose/cost.hpp"
 #include "page.hpp"
 #include "program/json.hpp"
-#include "sim/cost.hpp"
 
 namespace hocket::cli {
 namespace {
@@ -32,11 +32,15 @@ struct Cost {
 };
 
 Json to_json(const Algorithm& algorithm, const std::optional<Problem>& problem) {
-  Json row = {
-      {"operation", name(algorithm.operation)}, {"algorithm", algorithm.name},
-      {"summary", algorithm.summary},           {"allows_uneven", algorithm.allows_uneven},
-      {"is_canonical", algorithm.is_canonical}, {"knows_hosts", algorithm.knows_hosts},
-      {"only_moves", algorithm.only_moves},     {"takes_pieces", sim::is_pipeline(algorithm)}};
+  Json row = {{"operation", name(algorithm.operation)},
+              {"algorithm", algorithm.name},
+              {"summary", algorithm.summary},
+              {"allows_uneven", algorithm.allows_uneven},
+              {"is_canonical", algorithm.is_canonical},
+              {"keeps_order", algorithm.keeps_order},
+              {"knows_hosts", algorithm.knows_hosts},
+              {"only_moves", algorithm.only_moves},
+              {"takes_pieces", choose::is_pipeline(algorithm)}};
   if (!problem) return row;
   const Cost cost(algorithm, *problem);
   row["bound"] = {{"rounds", cost.bound.rounds},

@@ -11,12 +11,12 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "choose/cost.hpp"
 #include "failure.hpp"
 #include "file.hpp"
 #include "page.hpp"
 #include "plan/lookup.hpp"
 #include "program/json.hpp"
-#include "sim/cost.hpp"
 #include "sim_network.hpp"
 #include "sim_plot.hpp"
 #include "sim_sweep.hpp"
@@ -103,7 +103,7 @@ double bound_share(const Outcome& outcome) noexcept {
 std::vector<std::string> row(const Sweep& sweep, std::uint64_t bytes, const Outcome& outcome,
                              bool is_best) {
   const double bus =
-      bandwidth(bytes, outcome) * sim::bus_factor(sweep.problem.operation, sweep.problem.size);
+      bandwidth(bytes, outcome) * choose::bus_factor(sweep.problem.operation, sweep.problem.size);
   std::string label(outcome.algorithm->name);
   if (outcome.pieces > 1) label += fmt::format(" / {}", outcome.pieces);
   return {is_best ? "*" : "",
@@ -144,7 +144,7 @@ Json to_json(const Sweep& sweep, std::uint64_t bytes, const Outcome& outcome, bo
           {"simulated", outcome.is_simulated},
           {"seconds", outcome.seconds},
           {"algbw", speed},
-          {"busbw", speed * sim::bus_factor(sweep.problem.operation, sweep.problem.size)},
+          {"busbw", speed * choose::bus_factor(sweep.problem.operation, sweep.problem.size)},
           {"bound_share", bound_share(outcome)},
           {"busiest_link", outcome.busiest_link},
           {"busiest_share", outcome.busiest_share}};
@@ -174,7 +174,7 @@ void print_sweep_json(const SimOptions& options, const Sweep& sweep, const Outco
 
 void print_networks() {
   Page page;
-  for (const sim::Preset& each : sim::presets()) {
+  for (const choose::Preset& each : choose::presets()) {
     page.heading(fmt::format("{}: {}", each.name, each.summary));
     page.table(describe(each.network));
   }

@@ -5,13 +5,13 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
+#include "choose/parameters.hpp"
 #include "failure.hpp"
-#include "sim/parameters.hpp"
 
 namespace hocket::cli {
 namespace {
 
-Status change(sim::Network& network, std::string_view text) {
+Status change(choose::Network& network, std::string_view text) {
   std::string_view value = text;
   const std::string_view name = take_until(value, "=");
   if (name.size() == text.size()) {
@@ -39,9 +39,9 @@ program::Option& add_network_options(program::Parser& parser, NetworkOptions& op
   return network;
 }
 
-Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,
-                                  const sim::Network& base) {
-  sim::Network network = base;
+Result<choose::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,
+                                     const choose::Network& base) {
+  choose::Network network = base;
   for (const std::string& each : options.changes) {
     if (Status status = change(network, each); !status.ok()) return status;
   }
@@ -53,8 +53,8 @@ Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t r
   return network;
 }
 
-Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks) {
-  auto preset = sim::find_preset(options.preset);
+Result<choose::Network> read_network(const NetworkOptions& options, std::uint32_t ranks) {
+  auto preset = choose::find_preset(options.preset);
   if (!preset.ok()) return preset;
   return read_network(options, ranks, *preset);
 }
@@ -65,9 +65,9 @@ std::string place(const plan::Problem& problem, std::string_view network) {
                      hosts, hosts == 1 ? "" : "s", network);
 }
 
-std::vector<std::vector<std::string>> describe(const sim::Network& network) {
+std::vector<std::vector<std::string>> describe(const choose::Network& network) {
   std::vector<std::vector<std::string>> rows;
-  for (const sim::Parameter& each : parameters(network)) {
+  for (const choose::Parameter& each : parameters(network)) {
     rows.push_back({std::string(each.name), each.value});
   }
   return rows;

@@ -10,9 +10,9 @@
 
 #include "hocket/status.hpp"
 
+#include "choose/network.hpp"
 #include "plan/problem.hpp"
 #include "program/parser.hpp"
-#include "sim/network.hpp"
 
 namespace hocket::cli {
 
@@ -27,14 +27,16 @@ struct NetworkOptions {
 program::Option& add_network_options(program::Parser& parser, NetworkOptions& options);
 
 /// What the options change of `base`, the preset or what was measured, for so many ranks.
-[[nodiscard]] Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks,
-                                                const sim::Network& base);
-[[nodiscard]] Result<sim::Network> read_network(const NetworkOptions& options, std::uint32_t ranks);
+[[nodiscard]] Result<choose::Network> read_network(const NetworkOptions& options,
+                                                   std::uint32_t ranks,
+                                                   const choose::Network& base);
+[[nodiscard]] Result<choose::Network> read_network(const NetworkOptions& options,
+                                                   std::uint32_t ranks);
 
 /// "64 ranks on 8 hosts, ethernet-10g"
 [[nodiscard]] std::string place(const plan::Problem& problem, std::string_view network);
 
 /// Rows of a table: each number, and what it is in that network.
-[[nodiscard]] std::vector<std::vector<std::string>> describe(const sim::Network& network);
+[[nodiscard]] std::vector<std::vector<std::string>> describe(const choose::Network& network);
 
 }  // namespace hocket::cli

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "sim/cost.hpp"
+#include "choose/cost.hpp"
 #include "simulator/simulate.hpp"
 
 namespace hocket::cli {
@@ -37,19 +37,19 @@ Result<Outcome> run(const Sweep& sweep, const plan::Algorithm& algorithm, std::u
                     Plans& plans) {
   plan::Problem problem = sweep.problem;
   const auto size = static_cast<double>(bytes);
-  if (!sim::is_pipeline(algorithm)) {
+  if (!choose::is_pipeline(algorithm)) {
     problem.pieces = 1;
   } else if (problem.pieces == 0) {
-    problem.pieces = sim::best_pieces(algorithm, problem, size, sweep.network);
+    problem.pieces = choose::best_pieces(algorithm, problem, size, sweep.network);
   }
   const bool is_one_enough = sim::are_alike(algorithm, problem.size, sweep.network);
   const std::uint32_t ranks = is_one_enough ? 1 : problem.size;
   Outcome outcome{.algorithm = &algorithm,
                   .pieces = problem.pieces,
                   .is_simulated = steps(algorithm, problem, ranks) <= sweep.steps_max,
-                  .bound_seconds = sim::bound_seconds(problem, size, sweep.network)};
+                  .bound_seconds = choose::bound_seconds(problem, size, sweep.network)};
   if (!outcome.is_simulated) {
-    outcome.seconds = sim::estimate_seconds(algorithm, problem, size, sweep.network);
+    outcome.seconds = choose::estimate_seconds(algorithm, problem, size, sweep.network);
     return outcome;
   }
   plans.build(algorithm, problem, ranks);

@@ -7,14 +7,14 @@
 
 #include "hocket/status.hpp"
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
-#include "sim/network.hpp"
 
 namespace hocket::cli {
 
 struct Sweep {
   plan::Problem problem = {};  // its pieces: 0 for as many as are best
-  sim::Network network = {};
+  choose::Network network = {};
   std::vector<std::uint64_t> sizes = {};  // bytes of the vector
   std::vector<const plan::Algorithm*> algorithms = {};
   std::uint64_t steps_max = 1 << 24;  // of all ranks together; else the formula has to do

@@ -21,7 +21,7 @@ HEADERS = ROOT / "include/hocket"
 PAGES = ROOT / "docs/reference"
 ORDER = ("communicator", "collective", "message", "queue", "store", "memory", "types", "status",
          "device", "setting", "transport", "hocket")
-NAMESPACE = "namespace hocket::inline v0 {"
+NAMESPACE = "namespace hocket::inline v1 {"
 # What needs no words: how objects are made, copied, moved and destroyed.
 PLAIN = re.compile(r"~\w+\(|(\w+)\((const )?\1 ?&|\w+\(\)( noexcept)? = default;|operator=|^\w+\(\);|"
                    r"^\w+\(\) noexcept;|= delete;|explicit \w+\(std::(shared|unique)_ptr<comm::|"

@@ -19,8 +19,9 @@ Json step_json(const plan::Plan& plan, const plan::Step& step) {
   Json json = {{"kind", name(step.kind)}};
   if (step.sends() || step.receives()) {
     json["peer"] = step.peer;
-    json["lane"] = step.lane;
+    json["lane"] = +step.lane;
   }
+  if (step.is_reversed) json["is_reversed"] = true;
   if (step.has_source()) json["from"] = range_json(step.source());
   if (step.has_target()) json["to"] = range_json(step.target());
   json["after"] = plan.awaited(step);

@@ -58,8 +58,8 @@ inline bool StepRules::allow(const Step& step, std::uint32_t number) const noexc
   const bool is_known = step.kind <= StepKind::reduce && step.from_buffer <= Buffer::scratch &&
                         step.to_buffer <= Buffer::scratch;
   const bool has_peer = step.peer < peers_ && step.peer != plan_.rank;
-  return is_known && (has_peer || !step.communicates()) && allow_ranges(step) &&
-         allow_waits(step, number);
+  return is_known && (has_peer || !step.communicates()) && step.lane < limits::plan_lanes_max &&
+         allow_ranges(step) && allow_waits(step, number);
 }
 
 inline bool StepRules::allow_ranges(const Step& step) const noexcept {
@@ -112,7 +112,10 @@ Status StepRules::check_peer(std::uint32_t number) const {
   const std::uint32_t peer = plan_.steps[number].peer;
   const std::uint32_t size = plan_.problem.size;
   if (peer >= size) return wrong(number, fmt::format("there are {} ranks", size));
-  return peer == plan_.rank ? wrong(number, "a rank sends nothing to itself") : Status();
+  if (peer == plan_.rank) return wrong(number, "a rank sends nothing to itself");
+  return plan_.steps[number].lane < limits::plan_lanes_max
+             ? Status()
+             : wrong(number, fmt::format("there are {} lanes", limits::plan_lanes_max));
 }
 
 Status StepRules::check_waits(std::uint32_t number) const {

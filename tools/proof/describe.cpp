@@ -12,6 +12,10 @@ std::string describe_from_to(const Range& range, std::uint64_t last) {
   return fmt::format("{}[{}..{}]", name(range.buffer), range.first, last);
 }
 
+std::string operands(const Step& step, std::string_view own, std::string_view read) {
+  return fmt::format("{} op {}", step.is_reversed ? read : own, step.is_reversed ? own : read);
+}
+
 }  // namespace
 
 std::string_view name(Buffer buffer) noexcept {
@@ -47,19 +51,20 @@ std::uint32_t last_block(const Plan& plan, const Range& range) noexcept {
 }
 
 std::string describe(const Step& step) {
-  const std::string lane = step.lane == 0 ? "" : fmt::format(" on lane {}", step.lane);
+  const std::string lane = step.lane == 0 ? "" : fmt::format(" on lane {}", +step.lane);
   switch (step.kind) {
     case StepKind::send:
       return fmt::format("send {} to {}{}", describe(step.source()), step.peer, lane);
     case StepKind::recv:
       return fmt::format("recv {} from {}{}", describe(step.target()), step.peer, lane);
     case StepKind::recv_reduce:
-      return fmt::format("recv_reduce {} = {} op message from {}{}", describe(step.target()),
-                         describe(step.source()), step.peer, lane);
+      return fmt::format("recv_reduce {} = {} from {}{}", describe(step.target()),
+                         operands(step, describe(step.source()), "message"), step.peer, lane);
     case StepKind::copy:
       return fmt::format("copy {} = {}", describe(step.target()), describe(step.source()));
     case StepKind::reduce:
-      return fmt::format("reduce {} = it op {}", describe(step.target()), describe(step.source()));
+      return fmt::format("reduce {} = {}", describe(step.target()),
+                         operands(step, "it", describe(step.source())));
   }
   return "unknown step";
 }

@@ -13,6 +13,7 @@ struct Proof {
   // If that was to be found out:
   bool allows_uneven = false;  // chunks may differ in size
   bool is_canonical = false;   // what is reduced is combined in the canonical tree
+  bool breaks_order = false;   // it is combined in another order than that of the ranks
 
   friend bool operator==(const Proof&, const Proof&) = default;
 };
@@ -23,6 +24,7 @@ struct VerifyOptions {
   // What to find out besides:
   bool uneven = true;
   bool canonical = true;
+  bool order = false;  // by all ranks
   std::uint64_t seed = 1;
 };
 

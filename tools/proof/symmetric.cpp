@@ -280,7 +280,7 @@ class SymmetricUneven {
 
 bool is_proved_by_one(const plan::Algorithm& algorithm, const VerifyOptions& options) noexcept {
   return algorithm.symmetry != Symmetry::none && algorithm.operation != Operation::barrier &&
-         !options.canonical;
+         !options.canonical && !options.order;
 }
 
 Result<Proof> verify_symmetric(const Plan& plan, Symmetry symmetry, const VerifyOptions& options) {

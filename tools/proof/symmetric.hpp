@@ -10,7 +10,7 @@
 namespace hocket::proof {
 
 /// Whether that is enough for what is to be found out. All ranks are needed for the canonical tree,
-/// and for a barrier, which moves no data.
+/// for the order of the ranks, and for a barrier, which moves no data.
 [[nodiscard]] bool is_proved_by_one(const plan::Algorithm& algorithm,
                                     const VerifyOptions& options) noexcept;
 

@@ -66,12 +66,22 @@ class Values::Walk {
 inline Values::Block Values::contribution(std::uint32_t number,
                                           std::uint32_t position) const noexcept {
   const std::uint64_t random = mix(randoms_[number] + position * far_apart);
+  if (options_.ordered) return {random, mix(random)};
   return {random, 1, random >> 24};
 }
 
-/// The same whichever of the two is which: so is a reduction. But not the same in another tree.
-inline Values::Block Values::combine(const Block& one, const Block& other) noexcept {
-  return {one.sum() + other.sum(), one.count() + other.count(), mix(one.tree() + other.tree())};
+/// Unless ordered, the same whichever of the two is which: so is a reduction. But not the same in
+/// another tree.
+inline Values::Block Values::combine(const Block& left, const Block& right) const noexcept {
+  if (options_.ordered) {
+    return {left.factor() * right.factor(), left.factor() * right.sum() + left.sum()};
+  }
+  return {left.sum() + right.sum(), left.count() + right.count(), mix(left.tree() + right.tree())};
+}
+
+inline Values::Block Values::combine(const Step& step, const Block& own,
+                                     const Block& incoming) const noexcept {
+  return step.is_reversed ? combine(incoming, own) : combine(own, incoming);
 }
 
 void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
@@ -111,6 +121,7 @@ void Values::start(std::span<const Plan> plans, const ValuesOptions& options) {
   fill_inputs();
   results_.clear();
   if (!is_reduced_) return;
+  if (options_.ordered) return combine_in_order();
   options_.canonical || is_canonical_ ? combine_all() : add_up();
 }
 
@@ -156,6 +167,19 @@ void Values::add_up() {
   }
 }
 
+void Values::combine_in_order() {
+  const auto all = static_cast<std::uint32_t>(randoms_.size());
+  std::vector<Block> row;
+  for (std::uint32_t i = 0; i < all; ++i) {
+    for (std::uint32_t position = 0; position < plans_.front().shape.vector_blocks(); ++position) {
+      const Block next = contribution(i, position);
+      if (i == 0) row.push_back(next);
+      if (i > 0) row[position] = combine(row[position], next);
+    }
+    if (is_prefix_ || i + 1 == all) results_.insert(results_.end(), row.begin(), row.end());
+  }
+}
+
 Status Values::run(std::span<const Event> events) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     if (i + events_ahead < events.size()) prefetch(events[i + events_ahead]);
@@ -185,7 +209,7 @@ Status Values::run(const Event& event) {
   if (options_.in_place || !value.is_defined() || (step.combines() && !own.is_defined())) {
     return run(event, {0, 1, incoming, mine, target});
   }
-  blocks_[target.first] = step.combines() ? combine(own, value) : value;
+  blocks_[target.first] = step.combines() ? combine(step, own, value) : value;
   return {};
 }
 
@@ -222,7 +246,7 @@ void Values::write(const Stretch& stretch, const Step& step) {
   const bool is_noted = options_.in_place && step.to_buffer == Buffer::out;
   for (std::uint32_t i = 0; i < count; ++i) {
     Block value = blocks_[incoming.block(i)];
-    if (step.combines()) value = combine(blocks_[own.block(i)], value);
+    if (step.combines()) value = combine(step, blocks_[own.block(i)], value);
     Block& written = blocks_[target.block(i)];
     if (is_noted && written != value) is_out_[target.block(i)] = 1;
     written = value;
@@ -280,12 +304,13 @@ Status Values::check_block(std::uint32_t rank, std::uint32_t block) const {
   const Block& value = blocks_[memory.first + cell];
   const Block& first_value = blocks_[memory_[0].cells.first({Buffer::out, block, 1})];
   const Block wanted = expected(rank, memory.cells.position(cell));
-  if (!is_reduced_ && value == wanted) return {};
+  if ((!is_reduced_ || options_.ordered) && value == wanted) return {};
   const auto wrong = [&](std::string_view why) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("rank {}, out[{}]: {}", rank, block, why));
   };
   if (!value.is_defined()) return wrong("it is undefined at the end");
+  if (options_.ordered) return wrong("it was combined in another order than that of the ranks");
   if (value.sum() != wanted.sum() || value.count() != wanted.count() ||
       (!is_reduced_ && value.tree() != wanted.tree())) {
     if (is_prefix_) return wrong("not each contribution that belongs here is in it exactly once");

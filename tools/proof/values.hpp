@@ -20,6 +20,8 @@ struct ValuesOptions {
   bool in_place = false;
   /// Find out whether what is reduced is combined in the canonical tree.
   bool canonical = true;
+  /// Combine by an op that is not commutative.
+  bool ordered = false;
   std::uint64_t seed = 1;
 };
 
@@ -42,10 +44,14 @@ class Values {
  private:
   /// The sum of the random numbers that stand for what was contributed to a block, and how many
   /// they are: right together only if each contribution is in it exactly once, but for a chance of
-  /// one in many billions. And a hash of the tree in which they were combined.
+  /// one in many billions. And a hash of the tree in which they were combined. If ordered, it is
+  /// two random numbers instead, a and b of x → ax + b; of several, that for one after the other:
+  /// right only if they are combined in order.
   class Block {
    public:
     Block() = default;
+    Block(std::uint64_t factor, std::uint64_t term) noexcept
+        : sum_(term), tree_and_count_(factor | 1) {}
     Block(std::uint64_t sum, std::uint64_t count, std::uint64_t hash) noexcept
         : sum_(sum), tree_and_count_(((hash | 1) << count_bits) | std::min(count, count_max)) {}
 
@@ -54,6 +60,8 @@ class Values {
     [[nodiscard]] std::uint64_t tree() const noexcept { return tree_and_count_ >> count_bits; }
     /// Stays at count_max, which is more than there are contributions.
     [[nodiscard]] std::uint64_t count() const noexcept { return tree_and_count_ & count_max; }
+    /// If ordered; odd, so that nothing is lost.
+    [[nodiscard]] std::uint64_t factor() const noexcept { return tree_and_count_; }
     friend bool operator==(const Block&, const Block&) = default;
 
    private:
@@ -108,10 +116,14 @@ class Values {
   };
 
   [[nodiscard]] Block contribution(std::uint32_t number, std::uint32_t position) const noexcept;
-  [[nodiscard]] static Block combine(const Block& one, const Block& other) noexcept;
+  [[nodiscard]] Block combine(const Block& left, const Block& right) const noexcept;
+  /// As the step has it, with what is there already.
+  [[nodiscard]] Block combine(const plan::Step& step, const Block& own,
+                              const Block& incoming) const noexcept;
   void fill_inputs();
   void combine_all();
   void add_up();
+  void combine_in_order();
 
   void prefetch(const Event& event) const noexcept;
   [[nodiscard]] Status run(const Event& event);

@@ -103,11 +103,15 @@ void Verifier::start(std::span<const Plan> plans, const VerifyOptions& options) 
   const Problem& problem = plans.front().problem;
   options_ = options;
   options_.in_place = options.in_place && can_be_in_place(problem);
+  options_.order = options.order && reduces(problem.operation);
   is_barrier_ = problem.operation == Operation::barrier;
   allows_uneven_ = true;
   if (options.uneven) uneven_.start(problem, plans.front().shape);
   if (is_barrier_) return heard_.start(plans);
   apart_.start(plans, {.canonical = options.canonical, .seed = options.seed});
+  if (options_.order) {
+    ordered_.start(plans, {.canonical = false, .ordered = true, .seed = options.seed});
+  }
   if (!options_.in_place) return;
   in_place_.start(plans, {.in_place = true, .canonical = false, .seed = options.seed});
 }
@@ -133,6 +137,7 @@ Status Verifier::run(std::span<const Event> events) {
   if (is_barrier_) return heard_.run(events);
   Status status = apart_.run(events);
   if (status.ok() && options_.in_place) status = in_place_.run(events);
+  if (status.ok() && options_.order) status = ordered_.run(events);
   return status;
 }
 
@@ -141,6 +146,7 @@ Result<Proof> Verifier::finish(Status status, Proof proof) const {
   if (!status.ok()) return status;
   proof.allows_uneven = options_.uneven && allows_uneven_;
   proof.is_canonical = !is_barrier_ && apart_.are_canonical();
+  proof.breaks_order = options_.order && !ordered_.check_results().ok();
   return proof;
 }
 
@@ -172,6 +178,9 @@ Status check_promises(const Algorithm& algorithm, const Problem& problem, const 
   }
   if (algorithm.is_canonical && !proof.is_canonical) {
     return Status(StatusCode::mismatch, "the tree in which it combines is not the canonical tree");
+  }
+  if (algorithm.keeps_order && proof.breaks_order) {
+    return Status(StatusCode::mismatch, "it combines in another order than that of the ranks");
   }
   return {};
 }

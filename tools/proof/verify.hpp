@@ -78,6 +78,7 @@ class Verifier {
   bool allows_uneven_ = true;
   Values apart_;
   Values in_place_;
+  Values ordered_;
   Heard heard_;
   VerifyOptions options_;
   bool is_barrier_ = false;

@@ -29,6 +29,8 @@ constexpr std::uint64_t kept_bytes_max = std::uint64_t{512} << 20;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
 constexpr std::uint32_t often_in_place_size_max = 256;
+// Above it, the order is not proved of algorithms whose proof takes one rank's plan.
+constexpr std::uint32_t ordered_size_max = 128;
 /// Above, each size is one problem, of which it is known before how much memory it takes: hosts
 /// have 32 to 64 ranks, and only one rank has more than one contribution.
 constexpr std::uint32_t simple_above = 1024;
@@ -116,7 +118,9 @@ bool is_also_in_place(std::uint32_t size) {
 proof::VerifyOptions verify_options(const Algorithm& algorithm, std::uint32_t size) {
   return {.in_place = is_also_in_place(size),
           .uneven = algorithm.allows_uneven,
-          .canonical = algorithm.is_canonical};
+          .canonical = algorithm.is_canonical,
+          .order = algorithm.keeps_order &&
+                   (algorithm.symmetry == plan::Symmetry::none || size <= ordered_size_max)};
 }
 
 /// Of a rank in a run: what is in its buffers, with what else may be on large pages with that, and
@@ -135,7 +139,9 @@ std::uint64_t bytes_taken(const Algorithm& algorithm, const Problem& problem) {
   const std::uint32_t size = problem.size;
   if (is_proved_by_one(algorithm, verify_options(algorithm, size))) return 0;
   plan::Builder builder(algorithm, problem);
-  const std::uint64_t worlds = is_also_in_place(size) && can_be_in_place(problem) ? 2 : 1;
+  const bool is_in_place = is_also_in_place(size) && can_be_in_place(problem);
+  const std::uint64_t worlds =
+      1U + (is_in_place ? 1U : 0U) + (verify_options(algorithm, size).order ? 1U : 0U);
   const auto bytes_of = [&](std::uint32_t rank) {
     const Plan plan = builder.build(rank);
     return plan.steps.size() * Verifier::bytes_per_step +

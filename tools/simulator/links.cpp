@@ -13,7 +13,7 @@ std::uint32_t groups(std::uint32_t members, std::uint32_t per_group) noexcept {
 
 }  // namespace
 
-Links::Links(const Network& network, std::uint32_t ranks)
+Links::Links(const choose::Network& network, std::uint32_t ranks)
     : network_(network),
       nics_(std::min(network.nics_per_host, network.ranks_per_host)),
       host_latency_(to_time(network.host_latency)),

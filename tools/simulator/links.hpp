@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/network.hpp"
+#include "choose/network.hpp"
 #include "simulator/time.hpp"
 
 namespace hocket::sim {
@@ -23,7 +23,7 @@ using Link = std::uint32_t;
 class Links {
  public:
   /// A network that passed check_network.
-  Links(const Network& network, std::uint32_t ranks);
+  Links(const choose::Network& network, std::uint32_t ranks);
 
   struct Way {
     std::array<Link, 6> links = {};
@@ -83,7 +83,7 @@ class Links {
   }
   [[nodiscard]] Kind kind_of(Link link) const noexcept;
 
-  Network network_;
+  choose::Network network_;
   std::uint32_t nics_;
   std::array<Link, kinds + 1> first_ = {};  // of each kind, and behind the last
   std::array<Pace, kinds> paces_ = {};

@@ -68,7 +68,7 @@ void visit_steps(std::span<const Plan> plans, const Visit& visit) {
 class Course {
  public:
   /// The plans of all ranks, or that of rank 0, which the others are alike.
-  Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
+  Course(std::span<const Plan> plans, const plan::Matches& lanes, const choose::Network& network,
          const SimulateOptions& options);
 
   /// False when the steps that are left wait in a circle.
@@ -99,8 +99,8 @@ class Course {
   };
 
   void note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
-                 const Volume& volume, const Network& network);
-  void note_message(const Step& receive, std::uint32_t number, const Network& network);
+                 const Volume& volume, const choose::Network& network);
+  void note_message(const Step& receive, std::uint32_t number, const choose::Network& network);
   void note_waiters(std::span<const Plan> plans);
   void happen(const Event& event);
   void begin(std::uint32_t number);
@@ -134,8 +134,8 @@ class Course {
   std::uint64_t ended_ = 0;  // steps
 };
 
-Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Network& network,
-               const SimulateOptions& options)
+Course::Course(std::span<const Plan> plans, const plan::Matches& lanes,
+               const choose::Network& network, const SimulateOptions& options)
     : ranks_alike_(plans.front().problem.size / static_cast<std::uint32_t>(plans.size())),
       links_(network, static_cast<std::uint32_t>(plans.size())),
       numbers_(plans),
@@ -158,7 +158,7 @@ Course::Course(std::span<const Plan> plans, const plan::Matches& lanes, const Ne
 }
 
 void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches& lanes,
-                       const Volume& volume, const Network& network) {
+                       const Volume& volume, const choose::Network& network) {
   const std::uint32_t number = numbers_.of(plan.rank, step);
   Node& node = nodes_[number];
   const Step& what = plan.steps[step];
@@ -181,11 +181,13 @@ void Course::note_step(const Plan& plan, std::uint32_t step, const plan::Matches
 }
 
 /// What comes is as large as what was sent.
-void Course::note_message(const Step& receive, std::uint32_t number, const Network& network) {
+void Course::note_message(const Step& receive, std::uint32_t number,
+                          const choose::Network& network) {
   Node& node = nodes_[number];
   Node& send = nodes_[node.partner];
   node.amount = way_of(send).overhead;
-  if (static_cast<double>(send.amount) > packet_bytes) node.amount += to_time(network.acknowledge);
+  if (static_cast<double>(send.amount) > choose::packet_bytes)
+    node.amount += to_time(network.acknowledge);
   if (receive.kind == StepKind::recv_reduce) {
     node.amount += Pace(network.reduce_speed).of(send.amount);
   }
@@ -360,7 +362,7 @@ Timing Course::timing(std::span<const Plan> plans) const {
 }
 
 Result<Timing> run(std::span<const Plan> plans, const Result<plan::Matches>& lanes,
-                   const Network& network, const SimulateOptions& options) {
+                   const choose::Network& network, const SimulateOptions& options) {
   if (!lanes.ok()) return lanes.status();
   Course course(plans, *lanes, network, options);
   if (course.run()) return course.timing(plans);
@@ -372,7 +374,7 @@ Result<Timing> run(std::span<const Plan> plans, const Result<plan::Matches>& lan
 
 }  // namespace
 
-Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
+Result<Timing> simulate(std::span<const Plan> plans, const choose::Network& network,
                         const SimulateOptions& options) {
   if (Status status = check_network(network); !status.ok()) return status;
   if (plans.empty()) return Status(StatusCode::invalid_argument, "simulate: no plans");
@@ -380,7 +382,7 @@ Result<Timing> simulate(std::span<const Plan> plans, const Network& network,
 }
 
 bool are_alike(const plan::Algorithm& algorithm, std::uint32_t ranks,
-               const Network& network) noexcept {
+               const choose::Network& network) noexcept {
   const bool is_one_switch = network.ranks_per_host == 1 && network.hosts_per_leaf == 0;
   const bool is_one_host = network.ranks_per_host >= ranks && network.memory_bandwidth == 0;
   const bool shares_processors = network.processors > 0 && network.processors < ranks;
@@ -388,7 +390,7 @@ bool are_alike(const plan::Algorithm& algorithm, std::uint32_t ranks,
          (is_one_switch || is_one_host);
 }
 
-Result<Timing> simulate_alike(const Plan& of_rank_0, const Network& network,
+Result<Timing> simulate_alike(const Plan& of_rank_0, const choose::Network& network,
                               const SimulateOptions& options) {
   if (Status status = check_network(network); !status.ok()) return status;
   return run({&of_rank_0, 1}, plan::match_lanes_of_all(of_rank_0), network, options);

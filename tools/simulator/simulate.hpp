@@ -21,10 +21,10 @@
 
 #include "hocket/status.hpp"
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
 #include "plan/layout.hpp"
 #include "plan/plan.hpp"
-#include "sim/network.hpp"
 
 namespace hocket::sim {
 
@@ -53,15 +53,17 @@ struct Timing {
 
 /// Plans that passed check_plan, by rank, all of one problem. Memory and time grow with their
 /// steps. Fails when plans do not fit together, or the network makes no sense.
-[[nodiscard]] Result<Timing> simulate(std::span<const plan::Plan> plans, const Network& network,
+[[nodiscard]] Result<Timing> simulate(std::span<const plan::Plan> plans,
+                                      const choose::Network& network,
                                       const SimulateOptions& options);
 
 /// Whether one rank is enough, because all do the same and the network is the same to each.
 [[nodiscard]] bool are_alike(const plan::Algorithm& algorithm, std::uint32_t ranks,
-                             const Network& network) noexcept;
+                             const choose::Network& network) noexcept;
 /// The same for ranks that are alike, in the memory and time of one. Blocks of different sizes come
 /// in the order of rank 0 on all of them.
-[[nodiscard]] Result<Timing> simulate_alike(const plan::Plan& of_rank_0, const Network& network,
+[[nodiscard]] Result<Timing> simulate_alike(const plan::Plan& of_rank_0,
+                                            const choose::Network& network,
                                             const SimulateOptions& options);
 
 }  // namespace hocket::sim

@@ -2,7 +2,7 @@
 """Checks that clang-format would change nothing in our C and C++ files (or changes it: --fix).
 
 Its output is compared with the file: --dry-run also complains, in clang-format 14, of every
-`namespace hocket::inline v0` that is as it wants it.
+`namespace hocket::inline v1` that is as it wants it.
 """
 
 from __future__ import annotations

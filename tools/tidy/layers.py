@@ -19,7 +19,7 @@ from tree import CPP, Finding, among, arguments, files, includes, read, report, 
 
 # What every room of lib/ and every transport may include.
 COMMON = "hocket/export.h hocket/types.hpp hocket/status.hpp"
-LIB = "base net wire link store world bridge health record reduce plan sim engine device comm capi"
+LIB = "base net wire link store world bridge health record reduce plan choose engine device comm capi"
 
 # Room: the rooms and public headers that it may include, beside itself.
 ARROWS = {
@@ -28,7 +28,7 @@ ARROWS = {
     "wire": f"{COMMON} base",
     "reduce": f"{COMMON} base",
     "plan": f"{COMMON} base",
-    "sim": f"{COMMON} base plan",
+    "choose": f"{COMMON} base plan",
     "net": f"{COMMON} base",
     # A connection until it is through its handshake, and the thread on which it is watched.
     "link": f"{COMMON} base net wire",
@@ -42,7 +42,7 @@ ARROWS = {
     "record": f"{COMMON} base",
     "engine": f"{COMMON} base plan record reduce hocket/transport.hpp",
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
-    "comm": "hocket/* base net wire link store world bridge health record reduce plan sim engine device",
+    "comm": "hocket/* base net wire link store world bridge health record reduce plan choose engine device",
     "capi": "hocket/* base net wire store world bridge reduce plan engine device comm",
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
@@ -56,7 +56,7 @@ ARROWS = {
     "tools": f"hocket/* {LIB} tools/*",
     "tools/program": f"{COMMON} base",
     "tools/proof": f"{COMMON} base plan",
-    "tools/simulator": f"{COMMON} base plan sim tools/proof",
+    "tools/simulator": f"{COMMON} base plan choose tools/proof",
     "tests": f"hocket/* {LIB} transports/* bench tools tools/*",
     "examples": "hocket/*",
     "bindings": "hocket/*",
@@ -85,7 +85,7 @@ SYSTEM = (
 
 # Pure rooms compute: no clock, socket, thread, file or log (and style.py: no word for them). Memory
 # they may have, also of the system itself.
-PURE_ROOMS = "wire reduce plan sim tools/proof tools/simulator"
+PURE_ROOMS = "wire reduce plan choose tools/proof tools/simulator"
 PURE_BAN = (
     "thread mutex shared_mutex condition_variable atomic future semaphore barrier latch stop_token "
     "iostream fstream filesystem sys/* net/* netinet/* arpa/* linux/* netdb.h poll.h unistd.h "

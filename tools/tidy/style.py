@@ -20,10 +20,10 @@ from tree import line_finder, read, report
 SOURCES = " ".join(f"*{suffix}" for suffix in (*CPP, *SCRIPTS)) + " *meson.build *meson_options.txt"
 CPP_FILES = " ".join(f"*{suffix}" for suffix in CPP)
 BELOW_COMM = (
-    "lib/base/* lib/wire/* lib/store/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* "
+    "lib/base/* lib/wire/* lib/store/* lib/reduce/* lib/plan/* tools/proof/* lib/choose/* "
     "lib/engine/* lib/device/* transports/* include/hocket/transport.hpp"
 )
-PURE = "lib/wire/* lib/reduce/* lib/plan/* tools/proof/* lib/sim/* tools/simulator/*"
+PURE = "lib/wire/* lib/reduce/* lib/plan/* tools/proof/* lib/choose/* tools/simulator/*"
 UNFINISHED = "|".join(("TO" "DO", "FIX" "ME", "X" "XX", "HA" "CK"))
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what a shared library exports: the C ABI hocket_*, the C++ API hocket::v0::*, no more.
+"""Checks what a shared library exports: the C ABI hocket_*, the C++ API hocket::v1::*, no more.
 
 A symbol that slips out (a header library's, a template of the standard library) can meet its twin
 from another library in one process, and then one of the two runs the other's code.
@@ -18,7 +18,7 @@ SYMBOL = re.compile(r"(?P<name>.+?)(@\S*)? (?P<type>[A-Za-z])(\s+[0-9a-f]+)*\s*"
 # Mangled names say what a symbol belongs to; demangled ones may begin with a return type.
 # TV vtable, TT VTT, TI typeinfo, TS its name, TC, GV guard variable, Th/Tv/Tc thunks.
 C_ABI = re.compile(r"hocket_\w+")
-CPP_API = re.compile(r"_Z(T[VTISC]P?K?|G[VR]|Th\w*?_|Tv\w*?_|Tc\w*?_)?Z?N[KVRO]*6hocket2v0\w+")
+CPP_API = re.compile(r"_Z(T[VTISC]P?K?|G[VR]|Th\w*?_|Tv\w*?_|Tc\w*?_)?Z?N[KVRO]*6hocket2v1\w+")
 VERSION_NODE = re.compile(r"(?i)hocket_?[\w.]*")  # the version script's own names, of type A
 
 
@@ -44,7 +44,7 @@ def hint(name: str) -> str:
     if not name.startswith("_Z"):
         return f"make it static, or begin it with hocket_; {script}"
     if re.match(r"_Z\w*?N[KVRO]*6hocket", name):
-        return f"leave the export macro off it, or move it into hocket::v0; {script}"
+        return f"leave the export macro off it, or move it into hocket::v1; {script}"
     return script
 
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "trace/communicator.hpp"
 #include "trace/operation.hpp"
 
@@ -170,7 +171,10 @@ class Judge {
   // --- one operation of a communicator ---
 
   void tell_operation(const Communicator& communicator, std::uint64_t number) {
-    if (tell_mismatch(communicator, number)) return;
+    // Several may be in flight, of which a later one is the cause.
+    for (std::uint64_t each = number; each < number + limits::overlap_max; ++each) {
+      if (tell_mismatch(communicator, each)) return;
+    }
     tell_late(communicator, number);
     tell_waits(communicator, number);
   }

@@ -116,7 +116,7 @@ class CanonicalSum {
 
   void hold(Node node, Place place);
   [[nodiscard]] std::optional<Place> take(const Node& node);
-  [[nodiscard]] Place combine(Place one, Place other);
+  [[nodiscard]] Place combine(Place one, Place other, bool other_is_left);
   [[nodiscard]] Place free_place();
   [[nodiscard]] Range at(const Place& place) const noexcept {
     return {place.buffer, place.vector * plan_.shape().vector_blocks() + first_block_,
@@ -139,13 +139,17 @@ void CanonicalSum::receive(std::uint32_t peer, const Node& node) {
     plan_.recv(peer, at(place));
     return hold(node, place);
   }
-  plan_.recv_reduce(peer, at(*sibling), at(place));
+  if (node.is_left()) {
+    plan_.recv_reduce_left(peer, at(*sibling), at(place));
+  } else {
+    plan_.recv_reduce(peer, at(*sibling), at(place));
+  }
   hold(tree_.parent(node), place);
 }
 
 void CanonicalSum::hold(Node node, Place place) {
   while (const std::optional<Place> sibling = take(node.sibling())) {
-    place = combine(*sibling, place);
+    place = combine(*sibling, place, node.is_left());
     node = tree_.parent(node);
   }
   held_.push_back({node, place});
@@ -162,14 +166,17 @@ std::optional<Place> CanonicalSum::take(const Node& node) {
 }
 
 /// In the place of either, if that may be written.
-Place CanonicalSum::combine(Place one, Place other) {
-  if (one.buffer == Buffer::in) std::swap(one, other);
+Place CanonicalSum::combine(Place one, Place other, bool other_is_left) {
+  if (one.buffer == Buffer::in) {
+    std::swap(one, other);
+    other_is_left = !other_is_left;
+  }
   if (one.buffer == Buffer::in) {
     const Place copy = free_place();
     plan_.copy(at(one), at(copy));
     one = copy;
   }
-  plan_.reduce(at(other), at(one));
+  other_is_left ? plan_.reduce_left(at(other), at(one)) : plan_.reduce(at(other), at(one));
   if (other.buffer == Buffer::scratch) free_.push_back(other.vector);
   return one;
 }
@@ -185,8 +192,9 @@ Place CanonicalSum::free_place() {
   return place;
 }
 
-/// Each rank gives all others their block of its nodes, and of its own block makes the sum.
-void canonical_reduce_scatter(PlanWriter& plan) {
+/// Each rank gives all others their block of its nodes, and of its own block makes the sum. Returns
+/// where that is.
+Range make_own_block(PlanWriter& plan) {
   const Problem& problem = plan.problem();
   const auto& sent = plan.common<SentNodes>(problem);
   const Contributions own = contributions_of(problem, plan.rank());
@@ -202,15 +210,28 @@ void canonical_reduce_scatter(PlanWriter& plan) {
     for (const Node& node : sent.of(plan.behind(i))) sum.receive(plan.behind(i), node);
   }
   const Place all = sum.places().front();
-  const std::uint32_t block = all.vector * plan.shape().vector_blocks() + plan.rank();
-  plan.copy({all.buffer, block, 1}, {Buffer::out, plan.rank(), 1});
+  return {all.buffer, all.vector * plan.shape().vector_blocks() + plan.rank(), 1};
 }
 
 }  // namespace
 
 void canonical_all_reduce(PlanWriter& plan) {
-  canonical_reduce_scatter(plan);
+  plan.copy(make_own_block(plan), {Buffer::out, plan.rank(), 1});
   direct_all_gather(plan, {Buffer::out, plan.rank(), 1});
+}
+
+void canonical_reduce_scatter(PlanWriter& plan) {
+  plan.copy(make_own_block(plan), {Buffer::out, 0, 1});
+}
+
+void canonical_reduce(PlanWriter& plan) {
+  const std::uint32_t root = plan.problem().root;
+  const Range own = make_own_block(plan);
+  if (plan.rank() != root) return plan.send(root, own);
+  for (std::uint32_t i = 1; i < plan.size(); ++i) {
+    plan.recv(plan.ahead(i), {Buffer::out, plan.ahead(i), 1});
+  }
+  plan.copy(own, {Buffer::out, root, 1});
 }
 
 Bound canonical_bound(const Problem& problem) {

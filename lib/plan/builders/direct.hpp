@@ -98,6 +98,7 @@ inline constexpr Algorithm one_shot_all_reduce_algorithm = {
           plan.copy({Buffer::scratch, 0, 1}, {Buffer::out, 0, 1});
         },
     .bound = direct_bound,
+    .keeps_order = true,
     .symmetry = Symmetry::rotated_then_same,
 };
 
@@ -182,6 +183,7 @@ inline constexpr Algorithm star_all_reduce_algorithm = {
     .summary = "rank 0 reduces all and answers; for small vectors where ranks share processors",
     .build = star,
     .bound = star_bound,
+    .keeps_order = true,
     .reach = Reach::star,
 };
 
@@ -192,6 +194,7 @@ inline constexpr Algorithm star_reduce_scatter_algorithm = {
     .build = star,
     .bound = star_bound,
     .allows_uneven = true,
+    .keeps_order = true,
     .reach = Reach::star,
 };
 

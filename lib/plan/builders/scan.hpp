@@ -33,12 +33,13 @@ inline constexpr Algorithm recursive_doubling_scan_algorithm = {
             const bool is_result = rank < 2 * skip && held.buffer != Buffer::in;
             const Range sum =
                 is_result ? Range{Buffer::out, 0, 1} : Range{Buffer::scratch, turn++ % 2, 1};
-            plan.recv_reduce(rank - skip, held, sum);
+            plan.recv_reduce_left(rank - skip, held, sum);
             held = sum;
           }
           plan.copy(held, {Buffer::out, 0, 1});
         },
     .bound = doubling_scan_bound,
+    .keeps_order = true,
     .reach = Reach::powers,
 };
 
@@ -58,15 +59,16 @@ inline constexpr Algorithm recursive_doubling_exscan_algorithm = {
             if (rank + skip < plan.size()) plan.send(rank + skip, sent);
             if (rank < skip) continue;
             if (skip == 1) plan.recv(rank - 1, below);
-            if (skip > 1) plan.recv_reduce(rank - skip, below, below);
+            if (skip > 1) plan.recv_reduce_left(rank - skip, below, below);
             if (rank + 2 * skip >= plan.size()) continue;
             plan.copy(own, with_own);
-            plan.reduce(below, with_own);
+            plan.reduce_left(below, with_own);
             sent = with_own;
           }
           if (rank > 0) plan.copy(below, {Buffer::out, 0, 1});
         },
     .bound = doubling_scan_bound,
+    .keeps_order = true,
     .reach = Reach::powers,
 };
 
@@ -79,13 +81,14 @@ inline constexpr Algorithm chain_scan_algorithm = {
           const std::uint32_t rank = plan.rank();
           const Buffer sum = rank == 0 ? Buffer::in : Buffer::out;
           for (std::uint32_t i = 0; i < plan.problem().pieces; ++i) {
-            if (rank > 0) plan.recv_reduce(rank - 1, {Buffer::in, i, 1}, {Buffer::out, i, 1});
+            if (rank > 0) plan.recv_reduce_left(rank - 1, {Buffer::in, i, 1}, {Buffer::out, i, 1});
             if (rank + 1 < plan.size()) plan.send(rank + 1, {sum, i, 1});
             if (rank == 0) plan.copy({Buffer::in, i, 1}, {Buffer::out, i, 1});
           }
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = chain_bound,
+    .keeps_order = true,
     .reach = Reach::next,
 };
 
@@ -103,12 +106,13 @@ inline constexpr Algorithm chain_exscan_algorithm = {
             if (rank > 0 && !is_last) plan.copy({Buffer::in, i, 1}, {sum, i, 1});
             if (rank > 0) plan.recv(rank - 1, {Buffer::out, i, 1});
             if (is_last) continue;
-            if (rank > 0) plan.reduce({Buffer::out, i, 1}, {sum, i, 1});
+            if (rank > 0) plan.reduce_left({Buffer::out, i, 1}, {sum, i, 1});
             plan.send(rank + 1, {sum, i, 1});
           }
         },
     .blocks_per_chunk = one_for_each_piece,
     .bound = chain_bound,
+    .keeps_order = true,
     .reach = Reach::next,
 };
 

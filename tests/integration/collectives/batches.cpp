@@ -144,6 +144,7 @@ void try_batches(Communicator& world, Report& report) {
   batches.run({1});
   batches.run({0, 5, 0, 0, 7, 1, 0});
   batches.run({200'000, 3, 100'001});  // several segments
+  batches.run({150'000, 150'001});     // two pieces, which no algorithm gathers
   std::vector<std::size_t> many(500);
   for (std::size_t i = 0; i < many.size(); ++i) many[i] = i * 7 % 41;
   batches.run(many);
@@ -154,9 +155,9 @@ void try_batches(Communicator& world, Report& report) {
 /// Where there is no memory for it, the communicator fails, and nothing else.
 void try_too_large_batch(Communicator& world, Report& report) {
   Communicator other = world.dup();
-  std::byte bytes[3] = {};
-  // With a hole between them, so that they are copied.
-  const Piece pieces[] = {{&bytes[0], 1}, {&bytes[2], std::size_t{1} << 45}};
+  std::byte bytes[5] = {};
+  // Three pieces in the first message, so that they are gathered.
+  const Piece pieces[] = {{&bytes[0], 1}, {&bytes[2], 1}, {&bytes[4], std::size_t{1} << 45}};
   try {
     other.run(Collective::broadcast<std::uint8_t>(pieces));
     report.add("a batch of 32 TiB is taken");

@@ -5,11 +5,11 @@
 #include <array>
 #include <cstdint>
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
 #include "plan/problem.hpp"
-#include "sim/network.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// Messages, and blocks, on the longest way through a leg.
 struct Way {
@@ -44,4 +44,4 @@ struct Legs {
 /// Of the vector, the part that the rank must receive that must receive most.
 [[nodiscard]] double least_part(plan::Operation operation, std::uint32_t size) noexcept;
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

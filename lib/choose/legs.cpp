@@ -1,4 +1,4 @@
-#include "sim/legs.hpp"
+#include "choose/legs.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,7 +6,7 @@
 
 #include "plan/builders/phases.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 using plan::Algorithm;
@@ -234,4 +234,4 @@ Legs legs_of(const Algorithm& algorithm, const Problem& problem, double bytes,
   return all;
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

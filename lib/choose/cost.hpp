@@ -4,11 +4,11 @@
 
 #include <cstdint>
 
+#include "choose/network.hpp"
 #include "plan/catalog.hpp"
 #include "plan/problem.hpp"
-#include "sim/network.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// Seconds that no algorithm can do without where a rank sends one message and receives one at a
 /// time: the latency of ceil(log2(ranks)) rounds, or the time that the bytes take which some host
@@ -39,4 +39,4 @@ namespace hocket::sim {
 [[nodiscard]] std::uint32_t best_pieces(const plan::Algorithm& algorithm, plan::Problem problem,
                                         double bytes, const Network& network);
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -1,4 +1,4 @@
-#include "sim/parameters.hpp"
+#include "choose/parameters.hpp"
 
 #include <charconv>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "base/text.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 enum class Unit : std::uint8_t { seconds, bytes_per_second, bytes, none };
@@ -155,4 +155,4 @@ std::vector<Parameter> parameters(const Network& network) {
   return all;
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -7,9 +7,9 @@
 
 #include "hocket/status.hpp"
 
-#include "sim/network.hpp"
+#include "choose/network.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// Fails with the nearest name there is, or with an example of a value. Does not ask whether the
 /// number makes sense: check_network does.
@@ -23,4 +23,4 @@ struct Parameter {
 /// All of them, in the order of Network.
 [[nodiscard]] std::vector<Parameter> parameters(const Network& network);
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

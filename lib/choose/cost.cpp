@@ -1,13 +1,13 @@
-#include "sim/cost.hpp"
+#include "choose/cost.hpp"
 
 #include <algorithm>
 #include <bit>
 
 #include "base/limits.hpp"
+#include "choose/legs.hpp"
 #include "plan/builders/phases.hpp"
-#include "sim/legs.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 using plan::Algorithm;
@@ -255,4 +255,4 @@ std::uint32_t best_pieces(const Algorithm& algorithm, Problem problem, double by
   return best;
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

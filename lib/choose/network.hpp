@@ -13,7 +13,7 @@
 
 #include "hocket/status.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// Of TCP over Ethernet. A message that is longer is acknowledged at once.
 inline constexpr double packet_bytes = 1448;
@@ -74,4 +74,4 @@ inline constexpr std::string_view usual_network = "tcp";
 /// One where so many ranks share each processor.
 [[nodiscard]] Network crowded(Network network, std::uint32_t ranks) noexcept;
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -11,7 +11,7 @@
 
 #include "plan/catalog.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// Both ends are in it.
 struct Span {
@@ -43,4 +43,4 @@ struct Rule {
 [[nodiscard]] Result<std::vector<Rule>> parse_rules(std::string_view text,
                                                     std::string_view source = {});
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

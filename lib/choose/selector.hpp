@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "choose/network.hpp"
+#include "choose/rules.hpp"
 #include "plan/catalog.hpp"
-#include "sim/network.hpp"
-#include "sim/rules.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 struct Choice {
   const plan::Algorithm* algorithm = nullptr;
@@ -19,8 +19,10 @@ struct Choice {
 
 /// What an algorithm must be able to do.
 struct Needs {
-  bool is_uneven = false;   // chunks differ in size
-  bool only_moves = false;  // no rank may touch the memory (plan::Algorithm)
+  bool is_uneven = false;  // chunks differ in size
+  // As plan::Algorithm:
+  bool only_moves = false;
+  bool keeps_order = false;
 };
 
 /// Says the same on every rank that has the same network and rules: ranks which choose differently
@@ -48,4 +50,4 @@ class Selector {
   std::vector<Rule> rules_;
 };
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

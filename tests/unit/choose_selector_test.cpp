@@ -3,34 +3,35 @@
 
 #include <fmt/format.h>
 
-#include "sim/selector.hpp"
+#include "choose/selector.hpp"
 #include "simulator/simulate.hpp"
 #include "support/catch.hpp"
+
+namespace hocket::choose {
 
 using hocket::plan::Operation;
 using hocket::plan::Problem;
 using hocket::plan::Reach;
-using namespace hocket::sim;
 
 namespace {
 
 const Network ten_gigabit = find_preset("ethernet-10g").value();
 
-double simulated_seconds(const hocket::sim::Choice& choice, Problem problem, std::uint64_t bytes,
+double simulated_seconds(const Choice& choice, Problem problem, std::uint64_t bytes,
                          const Network& network) {
   problem.pieces = choice.pieces;
   const auto plans = build_all(*choice.algorithm, problem);
-  return simulate(plans, network, {.elements = bytes}).value().seconds;
+  return hocket::sim::simulate(plans, network, {.elements = bytes}).value().seconds;
 }
 
 /// Not much slower in a simulation than the best there is.
 void check_choice(const Problem& problem, std::uint64_t bytes, const Network& network) {
   const Selector selector(network, {});
-  const hocket::sim::Choice chosen = selector.choose(problem, bytes);
+  const Choice chosen = selector.choose(problem, bytes);
   const double seconds = simulated_seconds(chosen, problem, bytes, network);
   double best = seconds;
   std::string fastest(chosen.algorithm->name);
-  for (const hocket::sim::Choice& each : selector.candidates(problem, bytes)) {
+  for (const Choice& each : selector.candidates(problem, bytes)) {
     const double other = simulated_seconds(each, problem, bytes, network);
     if (other < best) fastest = each.algorithm->name;
     best = std::min(best, other);
@@ -129,8 +130,7 @@ TEST_CASE("the first rule that fits is kept") {
   REQUIRE(selector.choose(of_four, 1025).rule != nullptr);
   CHECK(selector.choose(of_four, 1025).rule->text == "all_reduce@3-=ring");
   CHECK(selector.choose(of_two, 1025).rule == nullptr);
-  const hocket::sim::Choice piecewise =
-      selector.choose({.operation = Operation::broadcast, .size = 5}, 8);
+  const Choice piecewise = selector.choose({.operation = Operation::broadcast, .size = 5}, 8);
   CHECK(piecewise.pieces == 16);
   CHECK(piecewise.seconds > 0);
 }
@@ -160,7 +160,7 @@ TEST_CASE("where no rank may touch the memory, algorithms that only move are cho
         for (const bool is_uneven : {false, true}) {
           const Needs needs = {.is_uneven = is_uneven, .only_moves = true};
           for (const Selector& each : {usual, selector}) {
-            const hocket::sim::Choice choice = each.choose(problem, bytes, needs);
+            const Choice choice = each.choose(problem, bytes, needs);
             const bool reduces =
                 hocket::plan::reduces(operation) || operation == Operation::barrier;
             const bool is_whole = operation == Operation::broadcast && is_uneven;
@@ -179,3 +179,5 @@ TEST_CASE("where no rank may touch the memory, algorithms that only move are cho
   CHECK(selector.choose({.operation = Operation::broadcast, .size = 16}, 64, needs).rule !=
         nullptr);
 }
+
+}  // namespace hocket::choose

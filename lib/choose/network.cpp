@@ -1,4 +1,4 @@
-#include "sim/network.hpp"
+#include "choose/network.hpp"
 
 #include <array>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "base/text.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 constexpr std::array table = {
@@ -129,4 +129,4 @@ Result<Network> find_preset(std::string_view name) {
       .with_hint(fmt::format("there are: {}", fmt::join(names, ", ")));
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -1,4 +1,4 @@
-#include "sim/tuning.hpp"
+#include "choose/tuning.hpp"
 
 #include <cstddef>
 #include <string>
@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/text.hpp"
-#include "sim/parameters.hpp"
+#include "choose/parameters.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 constexpr std::string_view first_line = "hocket-tuning 1";
@@ -122,4 +122,4 @@ Result<Tuning> parse_tuning(std::string_view text, std::string_view source, cons
   return std::move(parser).finish();
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -1,4 +1,4 @@
-#include "sim/rules.hpp"
+#include "choose/rules.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "plan/lookup.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 namespace {
 
 using plan::Operation;
@@ -118,4 +118,4 @@ Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view so
   return rules;
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

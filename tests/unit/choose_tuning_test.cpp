@@ -1,11 +1,10 @@
 #include <string>
 #include <utility>
 
-#include "sim/tuning.hpp"
+#include "choose/tuning.hpp"
 #include "support/catch.hpp"
 
-using namespace hocket::sim;
-
+namespace hocket::choose {
 namespace {
 
 const Network base = find_preset("ethernet-1g").value();
@@ -94,3 +93,5 @@ TEST_CASE("a tuning file that can't be read names the file, the line and the wor
     CHECK_THAT(refusal(text), Catch::Contains(said));
   }
 }
+
+}  // namespace hocket::choose

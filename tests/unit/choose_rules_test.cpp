@@ -1,10 +1,10 @@
 #include <string>
 
-#include "sim/rules.hpp"
+#include "choose/rules.hpp"
 #include "support/catch.hpp"
 
-using hocket::sim::parse_rules;
-using hocket::sim::Rule;
+using hocket::choose::parse_rules;
+using hocket::choose::Rule;
 
 TEST_CASE("a rule names an operation, bytes, ranks, an algorithm and pieces, as far as it likes") {
   const auto rules =

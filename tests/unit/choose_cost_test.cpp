@@ -2,19 +2,22 @@
 #include <cstdint>
 #include <vector>
 
+#include "choose/cost.hpp"
 #include "plan/catalog.hpp"
-#include "sim/cost.hpp"
 #include "simulator/simulate.hpp"
 #include "support/catch.hpp"
 
+namespace hocket::choose {
+
 using namespace hocket::plan;
-using namespace hocket::sim;
 
 namespace {
 
 double simulated_seconds(const Algorithm& algorithm, const Problem& problem, std::uint64_t bytes,
                          const Network& network) {
-  return simulate(build_all(algorithm, problem), network, {.elements = bytes}).value().seconds;
+  return hocket::sim::simulate(build_all(algorithm, problem), network, {.elements = bytes})
+      .value()
+      .seconds;
 }
 
 const Algorithm& find(std::string_view name) {
@@ -195,3 +198,5 @@ TEST_CASE("estimates know bursts") {
     }
   }
 }
+
+}  // namespace hocket::choose

@@ -1,11 +1,11 @@
-#include "sim/selector.hpp"
+#include "choose/selector.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "sim/cost.hpp"
+#include "choose/cost.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 using plan::Algorithm;
 using plan::Problem;
@@ -14,7 +14,8 @@ namespace {
 
 bool may_do(const Algorithm& algorithm, const Problem& problem, const Needs& needs) noexcept {
   return can_solve(algorithm, problem) && (algorithm.allows_uneven || !needs.is_uneven) &&
-         (algorithm.only_moves || !needs.only_moves);
+         (algorithm.only_moves || !needs.only_moves) &&
+         (algorithm.keeps_order || !needs.keeps_order);
 }
 
 }  // namespace
@@ -67,4 +68,4 @@ std::vector<Choice> Selector::candidates(const Problem& problem, std::uint64_t b
   return all;
 }
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose

@@ -7,10 +7,10 @@
 
 #include "hocket/status.hpp"
 
-#include "sim/network.hpp"
-#include "sim/rules.hpp"
+#include "choose/network.hpp"
+#include "choose/rules.hpp"
 
-namespace hocket::sim {
+namespace hocket::choose {
 
 /// How long an algorithm once took, of so many ranks.
 struct Measured {
@@ -38,4 +38,4 @@ struct Tuning {
 [[nodiscard]] Result<Tuning> parse_tuning(std::string_view text, std::string_view source,
                                           const Network& base);
 
-}  // namespace hocket::sim
+}  // namespace hocket::choose
