@@ -4,6 +4,8 @@
 #include <bit>
 #include <cmath>
 
+#include "plan/builders/canonical.hpp"
+#include "plan/builders/direct.hpp"
 #include "plan/builders/phases.hpp"
 
 namespace hocket::choose {
@@ -199,6 +201,16 @@ Legs two_level_legs(const Problem& problem, double bytes, const World& world) {
   }
 }
 
+/// A reduce-scatter, and then a gather, which crowds nobody but the root.
+Legs canonical_reduce_legs(Problem problem, double bytes, const World& world) {
+  Legs legs = {.count = 2};
+  problem.operation = Operation::reduce_scatter;
+  legs.legs[0] = leg_of(plan::canonical_reduce_scatter_algorithm, problem, bytes, world);
+  problem.operation = Operation::gather;
+  legs.legs[1] = leg_of(plan::direct_gather_algorithm, problem, bytes, world);
+  return legs;
+}
+
 }  // namespace
 
 bool is_one_way(const Algorithm& algorithm) noexcept {
@@ -227,9 +239,11 @@ Legs legs_of(const Algorithm& algorithm, const Problem& problem, double bytes,
              const Network& network) {
   const World world(problem, network);
   const bool has_levels = world.hosts > 1 && world.per_host > 1;
-  Legs all = algorithm.reach == Reach::hosts && has_levels
-                 ? two_level_legs(problem, bytes, world)
-                 : Legs{.legs = {leg_of(algorithm, problem, bytes, world)}, .count = 1};
+  Legs all = {.legs = {leg_of(algorithm, problem, bytes, world)}, .count = 1};
+  if (algorithm.reach == Reach::hosts && has_levels) all = two_level_legs(problem, bytes, world);
+  if (algorithm.build == plan::canonical_reduce) {
+    all = canonical_reduce_legs(problem, bytes, world);
+  }
   all.copied_bytes = copied_bytes(algorithm, problem, bytes);
   return all;
 }

@@ -94,7 +94,7 @@ const Algorithm* find_algorithm(Operation operation, std::string_view name) noex
 bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept {
   if (algorithm.operation != problem.operation || problem.root >= problem.size) return false;
   return problem.contributions == 0 ||
-         (algorithm.is_canonical && problem.contributions >= problem.size);
+         (takes_contributions(algorithm) && problem.contributions >= problem.size);
 }
 
 Bound bound_of(const Algorithm& algorithm, const Problem& problem) {

@@ -63,9 +63,7 @@ struct Algorithm {
   /// into them, where these are in place; or, of an all-to-all, where nobody has anything for
   /// itself. So it may be memory that only adapters reach.
   bool only_moves = false;
-  /// Whether it combines in the canonical tree (builders/canonical.hpp), and so takes any number of
-  /// Problem::contributions, for which it gives the same bits at every size.
-  bool is_canonical = false;
+  bool is_canonical = false;  // it combines in the canonical tree (builders/canonical.hpp)
   /// Whether it combines the ranks' vectors in the order of their ranks, however grouped, so that
   /// it is right also for ops that are not commutative.
   bool keeps_order = false;
@@ -78,6 +76,12 @@ struct Algorithm {
 [[nodiscard]] std::span<const Algorithm> catalog() noexcept;
 /// Null when there is none of that name for the operation.
 [[nodiscard]] const Algorithm* find_algorithm(Operation operation, std::string_view name) noexcept;
+
+/// Whether it takes any number of Problem::contributions, for which it gives the same bits at every
+/// size.
+[[nodiscard]] constexpr bool takes_contributions(const Algorithm& algorithm) noexcept {
+  return algorithm.is_canonical && algorithm.operation == Operation::all_reduce;
+}
 
 /// Whether the algorithm is one for this problem, and the problem one that there can be.
 [[nodiscard]] bool can_solve(const Algorithm& algorithm, const Problem& problem) noexcept;

@@ -30,12 +30,13 @@ void for_each_problem(const Algorithm& algorithm, std::uint32_t size_max, Check 
     const std::uint32_t roots = has_root(algorithm.operation) ? size : 1;
     for (std::uint32_t root = 0; root < roots; ++root) {
       for (const std::uint32_t pieces : {1U, 2U, 7U}) {
-        check(Problem{.operation = algorithm.operation,
-                      .size = size,
-                      .root = root,
-                      .pieces = pieces,
-                      .ranks_per_host = 1 + (size + root + pieces) % 5,
-                      .contributions = algorithm.is_canonical ? contributions(size, pieces) : 0});
+        check(Problem{
+            .operation = algorithm.operation,
+            .size = size,
+            .root = root,
+            .pieces = pieces,
+            .ranks_per_host = 1 + (size + root + pieces) % 5,
+            .contributions = takes_contributions(algorithm) ? contributions(size, pieces) : 0});
       }
     }
   }

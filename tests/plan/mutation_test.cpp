@@ -31,7 +31,7 @@ std::vector<Plan> some_plans(Random& random) {
                   .root = has_root(algorithm.operation) ? below(size, random) : 0,
                   .pieces = 1 + below(4, random),
                   .ranks_per_host = 1 + below(4, random)};
-  if (algorithm.is_canonical && below(4, random) > 0) {
+  if (takes_contributions(algorithm) && below(4, random) > 0) {
     problem.contributions = size + below(2 * size, random);
   }
   return build_all(algorithm, problem);

@@ -52,7 +52,7 @@ void check(const Algorithm& algorithm, const Problem& problem) {
 TEST_CASE("the bytes of every range are those of its blocks") {
   for (const Algorithm& algorithm : catalog()) {
     for (const std::uint32_t size : {1U, 2U, 6U, 13U}) {
-      const std::uint32_t contributions = algorithm.is_canonical ? 3 * size + 1 : 0;
+      const std::uint32_t contributions = takes_contributions(algorithm) ? 3 * size + 1 : 0;
       check(algorithm, {.operation = algorithm.operation,
                         .size = size,
                         .pieces = 4,

@@ -98,7 +98,7 @@ Status check(const Algorithm& algorithm, const Problem& problem) {
                   fmt::format("--root {} is no root of {} by {} ranks", problem.root,
                               name(algorithm.operation), problem.size));
   }
-  if (problem.contributions > 0 && !algorithm.is_canonical) {
+  if (problem.contributions > 0 && !takes_contributions(algorithm)) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} by {} has one contribution of each rank, not --contributions {}",
                               name(algorithm.operation), algorithm.name, problem.contributions))

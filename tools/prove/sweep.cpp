@@ -63,7 +63,7 @@ std::vector<std::uint32_t> hosts(const Algorithm& algorithm, std::uint32_t size)
 
 /// Also as many as ranks, which is not the same as one of each: not in place.
 std::vector<std::uint32_t> contributions(const Algorithm& algorithm, std::uint32_t size) {
-  if (!algorithm.is_canonical) return {0};
+  if (!takes_contributions(algorithm)) return {0};
   if (size > simple_above) return {size % 2 == 0 ? 0U : size + 1};
   const std::uint32_t power = std::bit_ceil(size + 1);
   if (size <= all_variants_size_max) return {0, size, size + 1, power, 3 * size, 7 * power};

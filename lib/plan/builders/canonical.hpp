@@ -34,6 +34,7 @@ inline constexpr Algorithm canonical_reduce_scatter_algorithm = {
       return {.rounds = problem.size - 1U, .blocks_sent = problem.size - 1U, .hops = 1};
     },
     .allows_uneven = true,
+    .is_canonical = true,
     .keeps_order = true,
 };
 
@@ -48,6 +49,7 @@ inline constexpr Algorithm canonical_reduce_algorithm = {
     .bound = [](const Problem& problem) -> Bound {
       return {.rounds = 2 * (problem.size - 1ULL), .blocks_sent = problem.size, .hops = 2};
     },
+    .is_canonical = true,
     .keeps_order = true,
 };
 
