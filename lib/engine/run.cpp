@@ -58,7 +58,7 @@ void Run::begin(const Task& new_task, std::uint64_t segment_most) {
   const bool has_pieces = !task.in_pieces.empty() || !task.out_pieces.empty();
   if (has_pieces || is_scattered) take_pieces();  // also to forget those of the last operation
   memory_ = {const_cast<std::byte*>(task.in), task.out, scratch};  // which no step writes
-  prepare();
+  if (task.reduction && task.reduction->prepares()) prepare();
   steps_left = code.size();
   under_way = 0;
   failure = {};
@@ -113,14 +113,13 @@ bool Run::stays_in_pieces(plan::Buffer buffer) const noexcept {
 }
 
 void Run::prepare() {
-  if (!task.reduction || !task.reduction->prepares()) return;
   const Binding& binding = *task.binding;
   std::byte* const prepared = prepared_.of(binding.in_bytes());
   task.reduction->prepare(prepared, task.in, binding.in_bytes() / binding.element_bytes());
   memory_[0] = prepared;
 }
 
-void Run::finish() const {
+void Run::finish_out() const {
   const Binding& binding = *task.binding;
   const std::uint64_t element_bytes = binding.element_bytes();
   const bool is_out_in_pieces = !scattered_[1].empty();
@@ -188,41 +187,45 @@ void Run::for_each_row(std::uint32_t step, std::uint64_t begin, std::uint64_t by
   }
 }
 
+inline void Run::combine(const Instruction& it, std::byte* to, const std::byte* own,
+                         const std::byte* read, std::uint64_t bytes) const {
+  const std::uint64_t count = bytes / task.binding->element_bytes();
+  if (it.is_reversed) return task.reduction->combine(to, read, own, count);
+  task.reduction->combine(to, own, read, count);
+}
+
 void Run::reduce_message(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
                          const std::byte* message) const {
   const Instruction& it = code[step];
-  const std::uint64_t element = task.binding->element_bytes();
-  const auto reduce = [&](const std::byte* from, std::byte* to, std::uint64_t done,
-                          std::uint64_t row) {
-    const std::byte* left = from;
-    const std::byte* right = message + done;
-    if (it.is_reversed) std::swap(left, right);
-    task.reduction->combine(to, left, right, row / element);
-  };
-  if (it.wraps || is_scattered) return for_each_row(step, begin, bytes, reduce);
-  reduce(memory_of(it.from_buffer) + it.from + begin, memory_of(it.to_buffer) + it.to + begin, 0,
-         bytes);
+  if (it.wraps || is_scattered) return reduce_message_in_rows(step, begin, bytes, message);
+  combine(it, memory_of(it.to_buffer) + it.to + begin, memory_of(it.from_buffer) + it.from + begin,
+          message, bytes);
+}
+
+void Run::reduce_message_in_rows(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                                 const std::byte* message) const {
+  for_each_row(step, begin, bytes,
+               [&](const std::byte* from, std::byte* to, std::uint64_t done, std::uint64_t row) {
+                 combine(code[step], to, from, message + done, row);
+               });
 }
 
 void Run::work_on(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes) const {
   const Instruction& it = code[step];
-  const auto work = [&](const std::byte* from, std::byte* to, std::uint64_t /*done*/,
-                        std::uint64_t row) { work_on_row(it, from, to, row); };
-  if (it.wraps || is_scattered) return for_each_row(step, begin, bytes, work);
+  if (it.wraps || is_scattered) {
+    return for_each_row(step, begin, bytes,
+                        [&](const std::byte* from, std::byte* to, std::uint64_t /*done*/,
+                            std::uint64_t row) { work_on_row(it, from, to, row); });
+  }
   if (bytes == 0) return;  // of a buffer that may be null
-  work(memory_of(it.from_buffer) + it.from + begin, memory_of(it.to_buffer) + it.to + begin, 0,
-       bytes);
+  work_on_row(it, memory_of(it.from_buffer) + it.from + begin,
+              memory_of(it.to_buffer) + it.to + begin, bytes);
 }
 
 void Run::work_on_row(const Instruction& it, const std::byte* from, std::byte* to,
                       std::uint64_t bytes) const {
-  if (it.kind == StepKind::reduce) {
-    const std::byte* const left = it.is_reversed ? from : to;
-    const std::byte* const right = it.is_reversed ? to : from;
-    task.reduction->combine(to, left, right, bytes / task.binding->element_bytes());
-  } else if (to != from) {  // in place, a copy may be of a block to itself
-    std::memcpy(to, from, bytes);
-  }
+  if (it.kind == StepKind::reduce) return combine(it, to, to, from, bytes);
+  if (to != from) std::memcpy(to, from, bytes);  // in place, a copy may be of a block to itself
 }
 
 }  // namespace hocket::engine

@@ -60,7 +60,9 @@ class Run {
   /// Ready for its first steps. `segment_most`: bytes, at least one element.
   void begin(const Task& new_task, std::uint64_t segment_most);
   /// Behind the last step, where all went well.
-  void finish() const;
+  void finish() const {
+    if (!task.out_pieces.empty() || (task.reduction && task.reduction->finishes())) finish_out();
+  }
 
   [[nodiscard]] const plan::Plan& plan() const noexcept { return task.binding->program().plan(); }
   [[nodiscard]] std::span<const Follower> followers(const Instruction& it) const noexcept {
@@ -122,6 +124,7 @@ class Run {
   void take_pieces();
   [[nodiscard]] bool stays_in_pieces(plan::Buffer buffer) const noexcept;
   void prepare();
+  void finish_out() const;
   /// What lies in a row from a position of the range on, at most so many bytes.
   [[nodiscard]] MemoryPart stretch(plan::Buffer buffer, const ByteRange& range,
                                    std::uint64_t position, std::uint64_t most) const noexcept;
@@ -132,6 +135,11 @@ class Run {
   template <class Work>
   void for_each_row(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
                     const Work& work) const;
+  /// to = own op read, or the other way round.
+  void combine(const Instruction& it, std::byte* to, const std::byte* own, const std::byte* read,
+               std::uint64_t bytes) const;
+  void reduce_message_in_rows(std::uint32_t step, std::uint64_t begin, std::uint64_t bytes,
+                              const std::byte* message) const;
   void work_on_row(const Instruction& it, const std::byte* from, std::byte* to,
                    std::uint64_t bytes) const;
   [[nodiscard]] std::byte* memory_of(plan::Buffer buffer) const noexcept {

@@ -63,7 +63,7 @@ class Info(unittest.TestCase):
     def test_json_describes_build_and_machine(self) -> None:
         document = self.document()
         self.assertRegex(document["version"], r"^\d+\.\d+\.\d+")
-        self.assertEqual(document["c_abi"], 0)
+        self.assertEqual(document["c_abi"], 1)
         self.assertRegex(document["build"]["compiler"], r"^(gcc|clang) \d+\.")
         self.assertIn(document["machine"]["architecture"], os.uname())
         self.assertEqual(document["machine"]["cpus_usable"], len(os.sched_getaffinity(0)))
