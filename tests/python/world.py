@@ -149,6 +149,20 @@ class Collectives(unittest.TestCase):
         self.assertEqual(value[0], 40)
 
 
+    def test_an_op_that_raises(self) -> None:
+        def refuse(*_: memoryview) -> None:
+            raise ValueError("I will not")
+
+        group = world.dup()
+        if SIZE == 1:
+            return
+        with self.assertRaises(hocket.Aborted) as raised:
+            for _ in range(100):  # whoever combines nothing is told of it later
+                group.all_reduce(of("i", 1), op=refuse)
+        self.assertIn("ValueError: I will not", str(raised.exception))
+        world.barrier()
+
+
 class Works(unittest.TestCase):
     def test_started(self) -> None:
         values = [of("d", i, RANK) for i in range(10)]

@@ -3,6 +3,8 @@
 #include <array>
 #include <numeric>
 #include <span>
+#include <stdexcept>
+#include <string>
 
 namespace hocket::python {
 namespace {
@@ -51,6 +53,23 @@ bool is_sequence(PyObject* object) {
 
 std::size_t sum(std::span<const std::size_t> counts) {
   return std::accumulate(counts.begin(), counts.end(), std::size_t{});
+}
+
+/// Takes the exception that Python has, and says which it is: "ValueError: too long".
+std::string text_of_exception() {
+  PyObject* kind = nullptr;
+  PyObject* value = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&kind, &value, &trace);
+  PyErr_NormalizeException(&kind, &value, &trace);
+  const Ref owned[] = {Ref(kind), Ref(value), Ref(trace)};
+  const Ref name(kind == nullptr ? nullptr : PyObject_GetAttrString(kind, "__name__"));
+  const Ref said(value == nullptr ? nullptr : PyObject_Str(value));
+  const char* const first = name ? PyUnicode_AsUTF8AndSize(name.get(), nullptr) : nullptr;
+  const char* const second = said ? PyUnicode_AsUTF8AndSize(said.get(), nullptr) : nullptr;
+  PyErr_Clear();
+  return std::string(first == nullptr ? "an exception" : first) + ": " +
+         (second == nullptr ? "" : second);
 }
 
 }  // namespace
@@ -159,8 +178,8 @@ bool Collective::read_op(PyObject* op, PyObject* factor, PyObject* keeps_order) 
   return false;
 }
 
-/// Calls the program's function with three memoryviews of bytes. What it raises can't be told to
-/// whoever waits: it is printed, and the sum is wrong.
+/// Calls the program's function with three memoryviews of bytes. What it raises is thrown, so that
+/// the operation fails on all ranks.
 void Collective::combine(void* context, void* out, const void* a, const void* b, std::size_t count,
                          hocket_dtype dtype) {
   const WithGil gil;
@@ -178,7 +197,7 @@ void Collective::combine(void* context, void* out, const void* a, const void* b,
     result =
         Ref(PyObject_CallFunctionObjArgs(function, to.get(), left.get(), right.get(), nullptr));
   }
-  if (!result) PyErr_WriteUnraisable(function);
+  if (!result) throw std::runtime_error(text_of_exception());
 }
 
 bool Collective::read_counts(PyObject* numbers, std::vector<std::size_t>& counts) {
