@@ -37,6 +37,12 @@ struct Case {
   }
 
   void begin() { run.begin(task, std::uint64_t{1} << 20); }
+  void begin(std::span<const Piece> in, std::vector<std::byte>& out) {
+    task.in_pieces = in;
+    task.out = out.data();
+    task.pieces_are_apart = true;
+    begin();
+  }
   [[nodiscard]] std::vector<TransportOp> messages() const {
     std::vector<TransportOp> all;
     for (std::uint32_t step = 0; step < run.code.size(); ++step) {
@@ -100,10 +106,7 @@ TEST_CASE("a message of two pieces has two parts") {
   const auto in = pieces_of(sent);
   std::vector<std::byte> out(16000);
   Case all(Operation::all_to_all, "pairwise", 4000);
-  all.task.in_pieces = in;
-  all.task.out = out.data();
-  all.task.pieces_are_apart = true;
-  all.begin();
+  all.begin(in, out);
   CHECK(all.run.is_scattered);
   std::size_t of_two = 0;
   for (const TransportOp& op : all.messages()) {
@@ -123,10 +126,7 @@ TEST_CASE("pieces that are many in a message, or small, are gathered") {
   const auto in = pieces_of(sent);
   std::vector<std::byte> out(pieces * bytes);
   Case all(Operation::all_to_all, "pairwise", pieces * bytes / 4);
-  all.task.in_pieces = in;
-  all.task.out = out.data();
-  all.task.pieces_are_apart = true;
-  all.begin();
+  all.begin(in, out);
   CHECK_FALSE(all.run.is_scattered);
   for (const TransportOp& op : all.messages()) {
     CHECK(op.rest.bytes == 0);
@@ -166,10 +166,7 @@ TEST_CASE("an operation after one on pieces knows nothing of them") {
   std::vector<std::byte> plain(20'000);
   std::vector<std::byte> out(20'000);
   Case all(Operation::all_to_all, "pairwise", 5000);
-  all.task.in_pieces = in;
-  all.task.out = out.data();
-  all.task.pieces_are_apart = true;
-  all.begin();
+  all.begin(in, out);
   CHECK(all.run.is_scattered);
   all.task.in_pieces = {};
   all.task.in = plain.data();

@@ -15,17 +15,6 @@ struct BufferObject {
 
 BufferObject& self_of(PyObject* object) { return *reinterpret_cast<BufferObject*>(object); }
 
-void free_buffer(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  hocket_buffer* const buffer = self_of(object).buffer;
-  {
-    const WithoutGil others_run;
-    hocket_buffer_free(buffer);
-  }
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 int get_buffer(PyObject* object, Py_buffer* view, int flags) {
   BufferObject& self = self_of(object);
   return PyBuffer_FillInfo(view, object, hocket_buffer_data(self.buffer), self.size, 0, flags);
@@ -58,17 +47,15 @@ PyObject* allocate(PyObject* /*module*/, PyObject* arguments) {
 
 bool add_buffer(PyObject* module) {
   static std::array<PyType_Slot, 5> slots = {{
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_buffer)},
+      {Py_tp_dealloc,
+       slot_of<free_object<BufferObject, &BufferObject::buffer, hocket_buffer_free>>()},
       {Py_bf_getbuffer, reinterpret_cast<void*>(get_buffer)},
       {Py_sq_length, reinterpret_cast<void*>(length)},
       {Py_tp_doc, const_cast<char*>("Zeroed bytes, to be taken by numpy.frombuffer() and its like. "
                                     "Operations move them without copies.")},
       {0, nullptr},
   }};
-  static PyType_Spec spec = {
-      "hocket.Buffer", sizeof(BufferObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      slots.data()};
+  static PyType_Spec spec = {"hocket.Buffer", sizeof(BufferObject), 0, made_here, slots.data()};
   buffer_type = add_type(module, spec);
   return buffer_type != nullptr;
 }

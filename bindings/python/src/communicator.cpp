@@ -12,17 +12,6 @@ CommunicatorObject& self_of(PyObject* object) {
   return *reinterpret_cast<CommunicatorObject*>(object);
 }
 
-void free_communicator(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  hocket_comm* const comm = self_of(object).comm;
-  {
-    const WithoutGil others_run;  // the last one of a world ends its threads
-    hocket_comm_free(comm);
-  }
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 /// Runs a collective of this kind to its end.
 template <hocket_kind kind>
 PyObject* run_kind(PyObject* object, PyObject* const* given, Py_ssize_t count, PyObject* names) {
@@ -434,17 +423,16 @@ bool add_communicator(PyObject* module) {
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   }};
   static std::array<PyType_Slot, 5> slots = {{
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_communicator)},
+      {Py_tp_dealloc,
+       slot_of<free_object<CommunicatorObject, &CommunicatorObject::comm, hocket_comm_free>>()},
       {Py_tp_methods, methods.data()},
       {Py_tp_getset, members.data()},
       {Py_tp_doc, const_cast<char*>("Ranks that run operations together. hocket.join() makes the "
                                     "first one.")},
       {0, nullptr},
   }};
-  static PyType_Spec spec = {
-      "hocket.Communicator", sizeof(CommunicatorObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      slots.data()};
+  static PyType_Spec spec = {"hocket.Communicator", sizeof(CommunicatorObject), 0, made_here,
+                             slots.data()};
   communicator_type = add_type(module, spec);
   return communicator_type != nullptr;
 }

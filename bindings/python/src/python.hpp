@@ -89,6 +89,29 @@ PyCFunction function_of() noexcept {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(Guarded<function>::call));
 }
 
+/// What an object does at its end: frees its handle, for which others may have to wait, and then
+/// the objects that the handle needed.
+template <class Object, auto handle, auto free, auto... kept>
+void free_object(PyObject* object) noexcept {
+  PyTypeObject* const type = Py_TYPE(object);
+  auto* const self = reinterpret_cast<Object*>(object);
+  {
+    const WithoutGil others_run;
+    free(self->*handle);
+  }
+  (Py_DECREF(self->*kept), ...);
+  PyObject_Free(object);
+  Py_DECREF(type);
+}
+template <auto function>
+void* slot_of() noexcept {
+  return reinterpret_cast<void*>(function);
+}
+
+/// Of types whose objects are made by functions of the module.
+inline constexpr unsigned made_here =
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE;
+
 // Exceptions (errors.cpp).
 [[nodiscard]] bool add_errors(PyObject* module);
 /// The last failure of this thread, as an exception. Returns null.

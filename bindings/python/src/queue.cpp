@@ -39,19 +39,6 @@ PyObject* make_queue(PyTypeObject* type, PyObject* arguments, PyObject* by_name)
   return reinterpret_cast<PyObject*>(made);
 }
 
-/// Waits for what reports there.
-void free_queue(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  QueueObject& self = self_of(object);
-  {
-    const WithoutGil others_run;
-    hocket_queue_free(self.queue);
-  }
-  Py_DECREF(self.expected);
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 /// What was expected by that number, which it forgets; an exception if there is nothing.
 Ref take(QueueObject& self, uint64_t number) {
   const Ref key(PyLong_FromUnsignedLongLong(number));
@@ -141,7 +128,8 @@ bool add_queue(PyObject* module) {
   }};
   static std::array<PyType_Slot, 6> slots = {{
       {Py_tp_new, reinterpret_cast<void*>(make_queue)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_queue)},
+      {Py_tp_dealloc, slot_of<free_object<QueueObject, &QueueObject::queue, hocket_queue_free,
+                                          &QueueObject::expected>>()},
       {Py_tp_methods, methods.data()},
       {Py_sq_length, reinterpret_cast<void*>(length)},
       {Py_tp_doc, const_cast<char*>("Where operations report that they have ended. Its length: how "

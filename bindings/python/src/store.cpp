@@ -32,17 +32,6 @@ PyObject* make_store(hocket_store* store) {
   return reinterpret_cast<PyObject*>(made);
 }
 
-void free_store(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  hocket_store* const store = store_of(object);
-  {
-    const WithoutGil others_run;
-    hocket_store_free(store);
-  }
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 /// What the library gives back, freed with it.
 class Values {
  public:
@@ -315,50 +304,37 @@ PyObject* prefix(PyObject* object, PyObject* text) {
 
 // --- what they do: each takes its timeout last ---
 
-PyObject* set(PyObject* object, PyObject* arguments, PyObject* by_name) {
+/// set, append and queue_push.
+template <auto function>
+PyObject* put(PyObject* object, PyObject* arguments, PyObject* by_name) {
   static constexpr const char* words[] = {"key", "value", "timeout", nullptr};
   const char* key = nullptr;
   PyObject* value = nullptr;
   PyObject* timeout = nullptr;
   int64_t nanoseconds = 0;
   Bytes bytes;
-  if (!parse(arguments, by_name, words, "sO|O:set", &key, &value, &timeout) ||
+  if (!parse(arguments, by_name, words, "sO|O", &key, &value, &timeout) ||
       !to_timeout(timeout, nanoseconds) || !bytes.take(value)) {
     return nullptr;
   }
-  return none_or_raise(call([&] {
-    return hocket_store_set(store_of(object), key, bytes.data(), bytes.size(), nanoseconds);
-  }));
+  return none_or_raise(call(
+      [&] { return function(store_of(object), key, bytes.data(), bytes.size(), nanoseconds); }));
 }
 
-PyObject* append(PyObject* object, PyObject* arguments, PyObject* by_name) {
-  static constexpr const char* words[] = {"key", "more", "timeout", nullptr};
-  const char* key = nullptr;
-  PyObject* value = nullptr;
-  PyObject* timeout = nullptr;
-  int64_t nanoseconds = 0;
-  Bytes bytes;
-  if (!parse(arguments, by_name, words, "sO|O:append", &key, &value, &timeout) ||
-      !to_timeout(timeout, nanoseconds) || !bytes.take(value)) {
-    return nullptr;
-  }
-  return none_or_raise(call([&] {
-    return hocket_store_append(store_of(object), key, bytes.data(), bytes.size(), nanoseconds);
-  }));
-}
-
-PyObject* get(PyObject* object, PyObject* arguments, PyObject* by_name) {
+/// get and queue_pop.
+template <auto function>
+PyObject* take(PyObject* object, PyObject* arguments, PyObject* by_name) {
   static constexpr const char* words[] = {"key", "timeout", nullptr};
   const char* key = nullptr;
   PyObject* timeout = nullptr;
   int64_t nanoseconds = 0;
-  if (!parse(arguments, by_name, words, "s|O:get", &key, &timeout) ||
+  if (!parse(arguments, by_name, words, "s|O", &key, &timeout) ||
       !to_timeout(timeout, nanoseconds)) {
     return nullptr;
   }
   Values value;
   const hocket_status status =
-      call([&] { return hocket_store_get(store_of(object), key, nanoseconds, value.to()); });
+      call([&] { return function(store_of(object), key, nanoseconds, value.to()); });
   return status == HOCKET_OK ? value.bytes(0) : raise();
 }
 
@@ -537,37 +513,6 @@ PyObject* keys(PyObject* object, PyObject* arguments, PyObject* by_name) {
   return result.release();
 }
 
-PyObject* queue_push(PyObject* object, PyObject* arguments, PyObject* by_name) {
-  static constexpr const char* words[] = {"key", "value", "timeout", nullptr};
-  const char* key = nullptr;
-  PyObject* value = nullptr;
-  PyObject* timeout = nullptr;
-  int64_t nanoseconds = 0;
-  Bytes bytes;
-  if (!parse(arguments, by_name, words, "sO|O:queue_push", &key, &value, &timeout) ||
-      !to_timeout(timeout, nanoseconds) || !bytes.take(value)) {
-    return nullptr;
-  }
-  return none_or_raise(call([&] {
-    return hocket_store_queue_push(store_of(object), key, bytes.data(), bytes.size(), nanoseconds);
-  }));
-}
-
-PyObject* queue_pop(PyObject* object, PyObject* arguments, PyObject* by_name) {
-  static constexpr const char* words[] = {"key", "timeout", nullptr};
-  const char* key = nullptr;
-  PyObject* timeout = nullptr;
-  int64_t nanoseconds = 0;
-  if (!parse(arguments, by_name, words, "s|O:queue_pop", &key, &timeout) ||
-      !to_timeout(timeout, nanoseconds)) {
-    return nullptr;
-  }
-  Values value;
-  const hocket_status status =
-      call([&] { return hocket_store_queue_pop(store_of(object), key, nanoseconds, value.to()); });
-  return status == HOCKET_OK ? value.bytes(0) : raise();
-}
-
 PyObject* queue_length(PyObject* object, PyObject* arguments, PyObject* by_name) {
   static constexpr const char* words[] = {"key", "timeout", nullptr};
   const char* key = nullptr;
@@ -629,17 +574,6 @@ PyObject* start_server(PyTypeObject* type, PyObject* arguments, PyObject* by_nam
   return reinterpret_cast<PyObject*>(made);
 }
 
-void free_server(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  hocket_store_server* const server = reinterpret_cast<ServerObject*>(object)->server;
-  {
-    const WithoutGil others_run;
-    hocket_store_server_free(server);
-  }
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 PyObject* get_port(PyObject* object, void*) {
   return PyLong_FromLong(hocket_store_server_port(reinterpret_cast<ServerObject*>(object)->server));
 }
@@ -667,8 +601,9 @@ bool add_store(PyObject* module) {
        "compare_set and delete_key, which take a timeout in seconds last. get and wait raise "
        "TimeoutError."},
       {"prefix", prefix, METH_O, "prefix(text)\n\nThe part whose keys begin with text/."},
-      {"set", function_of<set>(), named, "set(key, value, timeout=None)"},
-      {"get", function_of<get>(), named, "get(key, timeout=None)\n\nWaits until the key is there."},
+      {"set", function_of<put<hocket_store_set>>(), named, "set(key, value, timeout=None)"},
+      {"get", function_of<take<hocket_store_get>>(), named,
+       "get(key, timeout=None)\n\nWaits until the key is there."},
       {"multi_set", function_of<multi_set>(), named, "multi_set({key: value}, timeout=None)"},
       {"multi_get", function_of<multi_get>(), named,
        "multi_get(keys, timeout=None)\n\nWaits until all are there."},
@@ -676,7 +611,8 @@ bool add_store(PyObject* module) {
        "wait(keys, timeout=None)\n\nWaits until all are there."},
       {"check", function_of<check>(), named, "check(keys, timeout=None)\n\nWhether all are there."},
       {"add", function_of<add>(), named, "add(key, amount, timeout=None)\n\nReturns the sum."},
-      {"append", function_of<append>(), named, "append(key, more, timeout=None)"},
+      {"append", function_of<put<hocket_store_append>>(), named,
+       "append(key, value, timeout=None)"},
       {"compare_set", function_of<compare_set>(), named,
        "compare_set(key, expected, desired, timeout=None)\n\nSets the key if it holds what is "
        "expected, or if it is missing and nothing is expected. Returns what it holds now, None if "
@@ -687,8 +623,9 @@ bool add_store(PyObject* module) {
       {"num_keys", function_of<num_keys>(), named, "num_keys(timeout=None)"},
       {"keys", function_of<keys>(), named,
        "keys(prefix='', timeout=None)\n\nThose that begin with the prefix, sorted."},
-      {"queue_push", function_of<queue_push>(), named, "queue_push(key, value, timeout=None)"},
-      {"queue_pop", function_of<queue_pop>(), named,
+      {"queue_push", function_of<put<hocket_store_queue_push>>(), named,
+       "queue_push(key, value, timeout=None)"},
+      {"queue_pop", function_of<take<hocket_store_queue_pop>>(), named,
        "queue_pop(key, timeout=None)\n\nWaits until there is an element."},
       {"queue_length", function_of<queue_length>(), named, "queue_length(key, timeout=None)"},
       {"barrier", function_of<barrier>(), named,
@@ -696,24 +633,22 @@ bool add_store(PyObject* module) {
       {nullptr, nullptr, 0, nullptr},
   }};
   static std::array<PyType_Slot, 4> slots = {{
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_store)},
+      {Py_tp_dealloc, slot_of<free_object<StoreObject, &StoreObject::store, hocket_store_free>>()},
       {Py_tp_methods, methods.data()},
       {Py_tp_doc,
        const_cast<char*>("Keys and values that several processes share. Values are bytes; "
                          "text is taken as UTF-8. Store.open() opens one.")},
       {0, nullptr},
   }};
-  static PyType_Spec spec = {
-      "hocket.Store", sizeof(StoreObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      slots.data()};
+  static PyType_Spec spec = {"hocket.Store", sizeof(StoreObject), 0, made_here, slots.data()};
   static std::array<PyGetSetDef, 2> members = {{
       {"port", get_port, nullptr, "At which it serves", nullptr},
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   }};
   static std::array<PyType_Slot, 5> server_slots = {{
       {Py_tp_new, reinterpret_cast<void*>(start_server)},
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_server)},
+      {Py_tp_dealloc,
+       slot_of<free_object<ServerObject, &ServerObject::server, hocket_store_server_free>>()},
       {Py_tp_getset, members.data()},
       {Py_tp_doc,
        const_cast<char*>("StoreServer(host=None, port=0, settings=None)\n\nServes a store "

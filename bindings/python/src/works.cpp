@@ -63,19 +63,6 @@ PyObject* message(PyObject* /*module*/, PyObject* const* given, Py_ssize_t count
   return self->message->read(kind, given, count, names) ? made.release() : nullptr;
 }
 
-/// Waits until it is over: its memory is borrowed.
-void free_work(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  WorkObject& self = work_of(object);
-  {
-    const WithoutGil others_run;
-    hocket_work_free(self.work);
-  }
-  Py_DECREF(self.operation);
-  PyObject_Free(object);
-  Py_DECREF(type);
-}
-
 PyObject* wait(PyObject* object, PyObject* arguments, PyObject* by_name) {
   static const std::array<const char*, 2> words = {"timeout", nullptr};
   PyObject* timeout = nullptr;
@@ -116,18 +103,6 @@ PyObject* start_prepared(PyObject* object, PyObject* /*nothing*/) {
     return raise();
   }
   return make_work(work, Ref::to(self.operation));
-}
-
-void free_prepared(PyObject* object) {
-  PyTypeObject* const type = Py_TYPE(object);
-  PreparedObject& self = prepared_of(object);
-  {
-    const WithoutGil others_run;
-    hocket_prepared_free(self.prepared);
-  }
-  Py_DECREF(self.operation);
-  PyObject_Free(object);
-  Py_DECREF(type);
 }
 
 /// The handles of a list of works. Fails with an exception.
@@ -241,10 +216,8 @@ bool add_collectives(PyObject* module) {
                                     "prepared. Keeps its memory.")},
       {0, nullptr},
   }};
-  static PyType_Spec spec = {
-      "hocket.Operation", sizeof(OperationObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      slots.data()};
+  static PyType_Spec spec = {"hocket.Operation", sizeof(OperationObject), 0, made_here,
+                             slots.data()};
   operation_type = add_type(module, spec);
   return operation_type != nullptr && add_functions(module);
 }
@@ -263,7 +236,9 @@ bool add_works(PyObject* module) {
       {nullptr, nullptr, nullptr, nullptr, nullptr},
   }};
   static std::array<PyType_Slot, 5> slots = {{
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_work)},
+      {Py_tp_dealloc,
+       slot_of<
+           free_object<WorkObject, &WorkObject::work, hocket_work_free, &WorkObject::operation>>()},
       {Py_tp_methods, methods.data()},
       {Py_tp_getset, members.data()},
       {Py_tp_doc,
@@ -271,25 +246,21 @@ bool add_works(PyObject* module) {
                          "queue reports that.")},
       {0, nullptr},
   }};
-  static PyType_Spec spec = {
-      "hocket.Work", sizeof(WorkObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      slots.data()};
+  static PyType_Spec spec = {"hocket.Work", sizeof(WorkObject), 0, made_here, slots.data()};
   static std::array<PyMethodDef, 3> prepared_methods = {{
       {"run", run_prepared, METH_NOARGS, "run()\n\nRuns it to its end."},
       {"start", start_prepared, METH_NOARGS, "start()\n\nStarts it, as Communicator.start()."},
       {nullptr, nullptr, 0, nullptr},
   }};
   static std::array<PyType_Slot, 4> prepared_slots = {{
-      {Py_tp_dealloc, reinterpret_cast<void*>(free_prepared)},
+      {Py_tp_dealloc, slot_of<free_object<PreparedObject, &PreparedObject::prepared,
+                                          hocket_prepared_free, &PreparedObject::operation>>()},
       {Py_tp_methods, prepared_methods.data()},
       {Py_tp_doc, const_cast<char*>("A collective made ready, to be run many times.")},
       {0, nullptr},
   }};
-  static PyType_Spec prepared_spec = {
-      "hocket.Prepared", sizeof(PreparedObject), 0,
-      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION | Py_TPFLAGS_IMMUTABLETYPE,
-      prepared_slots.data()};
+  static PyType_Spec prepared_spec = {"hocket.Prepared", sizeof(PreparedObject), 0, made_here,
+                                      prepared_slots.data()};
   static std::array<PyStructSequence_Field, 4> fields = {{
       {"peer", "the rank that sent it"},
       {"tag", nullptr},
