@@ -34,14 +34,19 @@ bool CauseFinder::is_settled(const Subject& subject) const {
                              [&](const Notice& each) { return subject_of(each) == subject; });
 }
 
+/// What was decided says it, or that its origin had better be ignored.
+bool CauseFinder::is_known(const Notice& notice) const {
+  return is_settled(subject_of(notice)) || is_gone(notice.origin) ||
+         (notice.culprit != nobody && is_gone(notice.culprit));
+}
+
 bool CauseFinder::add(const Notice& notice, Instant now) {
+  if (is_known(notice)) return false;
   const Subject subject = subject_of(notice);
-  const bool is_known = is_settled(subject) || is_gone(notice.origin) ||
-                        (notice.culprit != nobody && is_gone(notice.culprit));
-  if (is_known) return false;
   if (cases_.empty()) {
     alarm_due_ = Deadline(now + settling_time / 2);
     due_at_last_ = Deadline(now + settling_time_max);
+    due_alone_ = Deadline(now + decision_patience);
   }
   const auto [found, is_new] = cases_.try_emplace(subject);
   Case& known = found->second;
@@ -145,24 +150,55 @@ std::vector<Notice> CauseFinder::decide() {
     each.best.time = each.time;
     causes.push_back(std::move(each.best));
   }
-  causes_.insert(causes_.end(), causes.begin(), causes.end());
+  for (const Notice& each : causes) remember(each);
+  cases_.clear();
+  rest_if_done();
+  return causes;
+}
+
+std::optional<Notice> CauseFinder::settle(const Notice& decided) {
+  const Subject subject = subject_of(decided);
+  if (is_settled(subject)) return std::nullopt;
+  Notice cause = decided;
+  if (const auto known = cases_.find(subject); known != cases_.end()) {
+    const auto told = known->second.told.find(decided.origin);
+    const bool is_ours = told != known->second.told.end() && is_local_failure(told->second.code);
+    if (is_ours) cause.code = told->second.code;
+  }
+  remember(cause);
+  drop_what_is_known();
+  return cause;
+}
+
+void CauseFinder::drop_what_is_known() {
+  for (auto each = cases_.begin(); each != cases_.end();) {
+    auto& told = each->second.told;
+    std::erase_if(told, [&](const auto& pair) { return is_known(pair.second); });
+    if (told.empty()) {
+      each = cases_.erase(each);
+      continue;
+    }
+    const auto second = [](const auto& pair) -> const Notice& { return pair.second; };
+    each->second.best = std::ranges::min_element(told, is_better, second)->second;
+    ++each;
+  }
+  rest_if_done();
+}
+
+void CauseFinder::remember(const Notice& cause) {
+  causes_.push_back(cause);
   // Only those who are members of a communicator forget it.
   while (std::ranges::count(causes_, Finding::failure, &Notice::finding) > failures_kept) {
     causes_.erase(std::ranges::find(causes_, Finding::failure, &Notice::finding));
   }
-  cases_.clear();
-  alarm_due_ = due_ = Deadline::never();
-  return causes;
 }
 
-void CauseFinder::settle(const Notice& notice) {
-  cases_.erase(subject_of(notice));
-  if (cases_.empty()) alarm_due_ = due_ = Deadline::never();
-  if (!is_settled(subject_of(notice))) causes_.push_back(notice);
+void CauseFinder::rest_if_done() noexcept {
+  if (cases_.empty()) alarm_due_ = due_ = due_alone_ = Deadline::never();
 }
 
-std::vector<Notice> CauseFinder::all() const {
-  std::vector<Notice> all = causes_;
+std::vector<Notice> CauseFinder::told() const {
+  std::vector<Notice> all;
   for (const auto& [subject, each] : cases_) {
     for (const auto& [origin, notice] : each.told) all.push_back(notice);
   }
@@ -192,12 +228,17 @@ bool CauseFinder::is_gone(std::uint32_t rank) const {
   });
 }
 
+bool CauseFinder::is_accused(std::uint32_t rank) const {
+  const auto found = cases_.find({.rank = rank});
+  return found != cases_.end() && !is_of_one_cut_off(found->second.best);
+}
+
 void CauseFinder::forget(std::uint64_t communicator) {
   std::erase_if(causes_, [&](const Notice& each) {
     return each.finding == Finding::failure && each.communicator == communicator;
   });
   cases_.erase({.communicator = communicator});
-  if (cases_.empty()) alarm_due_ = due_ = Deadline::never();
+  rest_if_done();
 }
 
 }  // namespace hocket::health

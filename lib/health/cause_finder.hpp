@@ -1,13 +1,15 @@
 // What the first cause was, when many ranks notice many things at nearly the same time. A state
 // machine without clock, thread or socket.
 //
-// Each rank passes on what it hears, and waits a moment for the rest, so that all know the same
-// when they decide; then all decide alike. What comes later changes nothing any more.
+// Each rank passes on what it hears. One waits a moment for the rest, decides, and tells the others,
+// who take that over. If nothing comes of it, each decides by itself, and all that know the same
+// decide alike. What comes later changes nothing any more.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,10 +20,12 @@ namespace hocket::health {
 
 class CauseFinder {
  public:
-  /// Without news for so long, all notices of one event have reached all ranks.
+  /// Without news for so long, all notices of one event have reached the one who decides.
   static constexpr Duration settling_time = std::chrono::milliseconds(20);
   /// However much is news.
   static constexpr Duration settling_time_max = std::chrono::milliseconds(80);
+  /// Since the first notice: by then the decision of another has come.
+  static constexpr Duration decision_patience = std::chrono::milliseconds(120);
 
   /// True if it says something new: it is to be passed on.
   bool add(const Notice& notice, Instant now);
@@ -29,22 +33,29 @@ class CauseFinder {
   /// bring their operations to an end, and what they were doing belongs into the story.
   [[nodiscard]] Deadline alarm_due() const noexcept { return alarm_due_; }
   void note_alarm() noexcept { alarm_due_ = Deadline::never(); }
-  /// When to decide.
+  /// When to decide, if that falls to this rank.
   [[nodiscard]] Deadline due() const noexcept { return due_; }
+  /// When to decide, if it falls to another.
+  [[nodiscard]] Deadline due_alone() const noexcept { return due_alone_; }
   /// Decides. What was found out now, the first cause first.
   std::vector<Notice> decide();
-  /// Without a doubt, from others who have decided.
-  void settle(const Notice& notice);
+  /// Takes over what another has decided, and gives it as this rank says it. Nothing if it was
+  /// settled.
+  std::optional<Notice> settle(const Notice& decided);
 
   /// The first of these that concerns such a communicator; null if none does.
   [[nodiscard]] static const Notice* first_for(std::span<const Notice> causes,
                                                std::uint64_t communicator,
                                                std::span<const std::uint32_t> members);
-  /// All that there is to tell one who knows nothing yet.
-  [[nodiscard]] std::vector<Notice> all() const;
+  /// All that was decided.
+  [[nodiscard]] const std::vector<Notice>& causes() const noexcept { return causes_; }
+  /// All that was told of what is not decided yet.
+  [[nodiscard]] std::vector<Notice> told() const;
   /// What is not decided yet, one for each event.
   [[nodiscard]] std::vector<Notice> open_cases() const;
   [[nodiscard]] bool is_gone(std::uint32_t rank) const;
+  /// Whether that rank is said to have ended, by one who can know.
+  [[nodiscard]] bool is_accused(std::uint32_t rank) const;
   /// Nobody will ask for this communicator any more.
   void forget(std::uint64_t communicator);
 
@@ -65,16 +76,21 @@ class CauseFinder {
   [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
   [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
   [[nodiscard]] bool is_settled(const Subject& subject) const;
+  [[nodiscard]] bool is_known(const Notice& notice) const;
   [[nodiscard]] bool is_of_one_cut_off(const Notice& accusation) const;
   void find_who_is_late();
   void complete_failures();
   void complete_deaths();
+  void drop_what_is_known();
+  void remember(const Notice& cause);
+  void rest_if_done() noexcept;
 
   std::map<Subject, Case> cases_;
   std::vector<Notice> causes_;
   Deadline alarm_due_;
   Deadline due_;
   Deadline due_at_last_;
+  Deadline due_alone_;
 };
 
 }  // namespace hocket::health

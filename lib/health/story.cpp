@@ -4,10 +4,12 @@
 
 namespace hocket::health {
 
+bool Story::is_possible(const Notice& notice) const noexcept {
+  return (notice.culprit == nobody || notice.culprit < size_) && notice.origin < size_;
+}
+
 bool Story::take(const Notice& notice, std::optional<std::uint32_t> from, Instant now) {
-  const bool is_possible =
-      (notice.culprit == nobody || notice.culprit < size_) && notice.origin < size_;
-  if (!is_possible || !cause_finder_.add(notice, now)) return false;
+  if (!is_possible(notice) || !cause_finder_.add(notice, now)) return false;
   host_.spread(notice, from);
   if (cause_finder_.alarm_due().is_never()) sound_alarm();  // it comes behind the alarm
   return true;
@@ -36,18 +38,33 @@ Notice Story::death_of(std::uint32_t rank, std::int64_t time) const {
   return notice;
 }
 
-void Story::take_decision(const Notice& notice) {
-  cause_finder_.settle(notice);
-  groups_.settle({&notice, 1});
+void Story::take_decision(const Notice& notice, std::uint32_t from) {
+  if (!is_possible(notice)) return;
+  const std::optional<Notice> cause = cause_finder_.settle(notice);
+  if (!cause) return;
+  groups_.settle({&*cause, 1});
+  pass_on(*cause, from);
 }
 
-Instant Story::due() const noexcept {
-  return std::min(cause_finder_.alarm_due().at(), cause_finder_.due().at());
+/// It is the lowest of those that are left, as far as it knows.
+bool Story::decides_for_all() const {
+  for (std::uint32_t rank = 0; rank < rank_; ++rank) {
+    if (host_.is_here(rank) && !cause_finder_.is_accused(rank)) return false;
+  }
+  return true;
+}
+
+Deadline Story::decision_due() const {
+  return decides_for_all() ? cause_finder_.due() : cause_finder_.due_alone();
+}
+
+Instant Story::due() const {
+  return std::min(cause_finder_.alarm_due().at(), decision_due().at());
 }
 
 void Story::work(Instant now) {
   if (cause_finder_.alarm_due().passed(now)) sound_alarm();
-  if (cause_finder_.due().passed(now)) decide();
+  if (decision_due().passed(now)) decide();
 }
 
 void Story::sound_alarm() {
@@ -60,10 +77,13 @@ void Story::sound_alarm() {
 
 void Story::decide() {
   const std::vector<Notice> causes = cause_finder_.decide();
-  for (const Notice& each : causes) {
-    if (each.finding != Finding::failure && each.culprit != rank_) host_.part_from(each);
-  }
   groups_.settle(causes);
+  for (const Notice& each : causes) pass_on(each, {});
+}
+
+void Story::pass_on(const Notice& cause, std::optional<std::uint32_t> from) {
+  host_.spread_decision(cause, from);
+  if (cause.finding != Finding::failure && cause.culprit != rank_) host_.part_from(cause.culprit);
 }
 
 }  // namespace hocket::health

@@ -1,6 +1,7 @@
 // What one rank knows about failures: it collects what it notices and what others report, passes
-// news on, and decides when its communicators fail and why. It has no clock, thread or socket: its
-// owner tells it the time and carries its notices to other ranks.
+// news on, and decides when its communicators fail and why. The lowest rank that is left decides for
+// all; the others do if they do not hear of it. It has no clock, thread or socket: its owner tells it
+// the time and carries its notices to other ranks.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,12 @@ class StoryHost {
  public:
   /// Sends the notice to all ranks that this one has a line to, except `except`.
   virtual void spread(const Notice& notice, std::optional<std::uint32_t> except) = 0;
-  /// Treats the culprit as lost: tells it so if it comes back, and ignores what it says.
-  virtual void part_from(const Notice& cause) = 0;
+  /// The same with what was decided.
+  virtual void spread_decision(const Notice& cause, std::optional<std::uint32_t> except) = 0;
+  /// Treats that rank as lost, and ignores what it says.
+  virtual void part_from(std::uint32_t rank) = 0;
+  /// False if that rank has left, or is lost, as far as this one knows.
+  [[nodiscard]] virtual bool is_here(std::uint32_t rank) const = 0;
 
  protected:
   ~StoryHost() = default;
@@ -39,8 +44,9 @@ class Story {
   /// Remembers the operation in which trouble with that rank was noticed, in case it has died.
   /// `time` is the time of day in ns since 1970, as in Notice.
   void mention(std::uint32_t rank, const std::string& operation, Instant now, std::int64_t time);
-  /// The others have decided without us: we were stopped or cut off meanwhile.
-  void take_decision(const Notice& notice);
+  /// Takes over what that rank has decided, or heard. It may be about us: then we were stopped or cut
+  /// off meanwhile.
+  void take_decision(const Notice& notice, std::uint32_t from);
   /// A notice that the rank's process has ended; the caller adds the text.
   [[nodiscard]] Notice death_of(std::uint32_t rank, std::int64_t time) const;
   /// Nobody asks for this communicator any more.
@@ -49,13 +55,18 @@ class Story {
   /// Does what is due.
   void work(Instant now);
   /// When work() must be called next.
-  [[nodiscard]] Instant due() const noexcept;
-  /// All notices, for a rank that has just connected.
-  [[nodiscard]] std::vector<Notice> all() const { return cause_finder_.all(); }
+  [[nodiscard]] Instant due() const;
+  /// For a rank that has just connected: what was decided, and the rest.
+  [[nodiscard]] const std::vector<Notice>& causes() const noexcept { return cause_finder_.causes(); }
+  [[nodiscard]] std::vector<Notice> told() const { return cause_finder_.told(); }
 
  private:
+  [[nodiscard]] bool is_possible(const Notice& notice) const noexcept;
+  [[nodiscard]] bool decides_for_all() const;
+  [[nodiscard]] Deadline decision_due() const;
   void sound_alarm();
   void decide();
+  void pass_on(const Notice& cause, std::optional<std::uint32_t> from);
 
   const std::uint32_t rank_;
   const std::uint32_t size_;

@@ -35,7 +35,7 @@ enum class Message : char {
   beat = 'b',
   call = 'c',      // whoever hears it gives a sign of life
   notice = 'n',    // what a rank has noticed, or passes on
-  decision = 'v',  // what was decided about the receiver
+  decision = 'v',  // the cause, as a rank has decided it
   question = 'q',
   line_ends = 'e',  // and not the process
   leaving = 'l',
@@ -231,9 +231,11 @@ void Watch::make_ready(const Place& place) {
   contact.ways[place.way].pause = Duration::zero();
   contact.was_ready = true;
   contact.silence.emplace(beat_, monotonic_clock().now());
-  for (const Notice& each : story_.all()) {
-    contact.ways[place.way].line->send(message_of(Message::notice, encode(each)));
+  const std::shared_ptr<link::Line> line = contact.ways[place.way].line;
+  for (const Notice& each : story_.causes()) {
+    line->send(message_of(Message::decision, encode(each)));
   }
+  for (const Notice& each : story_.told()) line->send(message_of(Message::notice, encode(each)));
   tick();  // the other end expects signs of life from now on
 }
 
@@ -292,12 +294,11 @@ void Watch::on_message(link::Line& line, std::string_view message) {
       return log::line(log::Level::warning, "health: {}: {}", name_of(rank),
                        notice.status().to_string());
     }
-    if (kind == Message::decision) {
-      if (notice->culprit == options_.rank) story_.take_decision(*notice);
-      return;
-    }
     if (is_local_failure(notice->code)) notice->code = StatusCode::aborted;
-    return take_notice(*notice, rank);
+    if (kind == Message::notice) return take_notice(*notice, rank);
+    if (is_closed_) return;
+    story_.take_decision(*notice, rank);
+    return tick();  // which may have nothing to wait for now
   }
   if (kind == Message::question) {
     const auto question = decode_question(content);
@@ -485,7 +486,14 @@ void Watch::take_notice(const Notice& notice, std::optional<std::uint32_t> from)
 }
 
 void Watch::spread(const Notice& notice, std::optional<std::uint32_t> except) {
-  const std::string message = message_of(Message::notice, encode(notice));
+  send_to_all(message_of(Message::notice, encode(notice)), except);
+}
+
+void Watch::spread_decision(const Notice& cause, std::optional<std::uint32_t> except) {
+  send_to_all(message_of(Message::decision, encode(cause)), except);
+}
+
+void Watch::send_to_all(std::string_view message, std::optional<std::uint32_t> except) {
   for (const auto& [line, place] : places_) {
     if (place.rank != except) contacts_[place.rank].ways[place.way].line->send(message);
   }
@@ -521,10 +529,14 @@ void Watch::cut_lines() noexcept {
   }
 }
 
-void Watch::part_from(const Notice& cause) {
-  Contact& contact = contacts_[cause.culprit];
+void Watch::part_from(std::uint32_t rank) {
+  Contact& contact = contacts_[rank];
   contact.state = State::lost;
-  hang_up(contact, message_of(Message::decision, encode(cause)));
+  hang_up(contact, {});
+}
+
+bool Watch::is_here(std::uint32_t rank) const {
+  return contacts_[rank].state == State::here;
 }
 
 void Watch::close() noexcept {

@@ -131,7 +131,10 @@ class Watch final : public link::LineHost, private StoryHost {
   void note_death(std::uint32_t rank, const Status& why);
   void take_notice(const Notice& notice, std::optional<std::uint32_t> from);
   void spread(const Notice& notice, std::optional<std::uint32_t> except) override;
-  void part_from(const Notice& cause) override;
+  void spread_decision(const Notice& cause, std::optional<std::uint32_t> except) override;
+  void send_to_all(std::string_view message, std::optional<std::uint32_t> except);
+  void part_from(std::uint32_t rank) override;
+  [[nodiscard]] bool is_here(std::uint32_t rank) const override;
 
   const MonitorOptions& options_;
   link::Reactor& reactor_;

@@ -26,8 +26,11 @@ constexpr Duration trip_min = 10us;
 constexpr Duration trip_max = 3ms;
 /// From the engine's thread to the monitor's.
 constexpr Duration post_max = 200us;
+/// For how long a rank may stand still, and how long after the first death it may begin.
+constexpr Duration stand_still_max = 60ms;
+constexpr Duration stand_still_begin_max = 40ms;
 /// All survivors must know the cause within this time.
-constexpr Duration told_max = 100ms;
+constexpr Duration told_max = 160ms;
 
 std::int64_t time_of_day(Instant now) { return now.time_since_epoch().count(); }
 
@@ -59,6 +62,9 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
     if (from && is_gone_[*from]) return;
     story_.take(notice, from, all_.now());
   }
+  void take_decision(const Notice& notice, std::uint32_t from) {
+    if (!is_gone_[from]) story_.take_decision(notice, from);
+  }
   void note_death(std::uint32_t rank) {
     if (is_gone_[rank]) return;
     Notice notice = story_.death_of(rank, time_of_day(all_.now()));
@@ -80,12 +86,19 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
 
  private:
   void spread(const Notice& notice, std::optional<std::uint32_t> except) override {
+    send_to_all(except, [notice, from = rank_](Rank& other) { other.take(notice, from); });
+  }
+  void spread_decision(const Notice& cause, std::optional<std::uint32_t> except) override {
+    send_to_all(except, [cause, from = rank_](Rank& other) { other.take_decision(cause, from); });
+  }
+  void send_to_all(std::optional<std::uint32_t> except, const std::function<void(Rank&)>& arrive) {
     for (const std::uint32_t other : everybody_) {
       const bool is_heard = all_.has_line(rank_, other) && !is_gone_[other] && other != except;
-      if (is_heard) all_.send(rank_, other, notice);
+      if (is_heard) all_.send(rank_, other, arrive);
     }
   }
-  void part_from(const Notice& cause) override { is_gone_[cause.culprit] = true; }
+  void part_from(std::uint32_t rank) override { is_gone_[rank] = true; }
+  [[nodiscard]] bool is_here(std::uint32_t rank) const override { return !is_gone_[rank]; }
 
   void on_failure(const engine::Failure& failure) noexcept override {
     const bool is_alarmed = groups_.note_failure(watched_);
@@ -139,15 +152,21 @@ Duration Watchers::between(Duration least, Duration most) {
 
 void Watchers::at(Instant when, std::uint32_t rank, std::function<void()> happens) {
   agenda_.emplace(when, [this, rank, happens = std::move(happens)] {
-    if (world_.is_alive(rank)) happens();
+    if (!world_.is_alive(rank)) return;
+    if (stands_still(rank)) return at(stands_still_until_, rank, happens);
+    happens();
   });
   world_.alarm(when);
 }
 
-void Watchers::send(std::uint32_t from, std::uint32_t to, const Notice& notice) {
+bool Watchers::stands_still(std::uint32_t rank) const {
+  return rank == slow_rank_ && stands_still_from_ <= now() && now() < stands_still_until_;
+}
+
+void Watchers::send(std::uint32_t from, std::uint32_t to, std::function<void(Rank&)> arrive) {
   Instant& arrival = last_arrival_[{from, to}];
   arrival = std::max(arrival, now() + between(trip_min, trip_max));
-  at(arrival, to, [this, from, to, notice] { ranks_[to]->take(notice, from); });
+  at(arrival, to, [this, to, arrive = std::move(arrive)] { arrive(*ranks_[to]); });
 }
 
 bool Watchers::has_line(std::uint32_t a, std::uint32_t b) const {
@@ -157,6 +176,12 @@ bool Watchers::has_line(std::uint32_t a, std::uint32_t b) const {
 }
 
 void Watchers::end_lines_of(std::uint32_t dead) {
+  if (deaths_.empty()) {
+    slow_rank_ = static_cast<std::uint32_t>(random_() % ranks_.size());
+    stands_still_from_ = now() + between(0us, stand_still_begin_max);
+    stands_still_until_ = stands_still_from_ + between(0us, stand_still_max);
+    world_.alarm(stands_still_until_);
+  }
   deaths_[dead] = now();
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == dead || !has_line(rank, dead)) continue;
@@ -175,8 +200,7 @@ void Watchers::work() {
     happens();
   }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
-    if (!world_.is_alive(rank)) continue;
-    ranks_[rank]->work();
+    if (world_.is_alive(rank) && !stands_still(rank)) ranks_[rank]->work();
   }
 }
 

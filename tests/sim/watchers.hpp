@@ -1,5 +1,6 @@
 // Simulated monitors: each rank of a simulated world gets a health::Story. They exchange notices in
-// virtual time, over the same pattern of lines that real monitors have.
+// virtual time, over the same pattern of lines that real monitors have. One of them may stand still
+// for a moment, as one that gets no processor.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,6 @@
 
 #include "base/clock.hpp"
 #include "engine/group.hpp"
-#include "health/notice.hpp"
 #include "transports/sim/world.hpp"
 
 namespace hocket::testing {
@@ -40,9 +40,10 @@ class Watchers {
 
   [[nodiscard]] Instant now() const;
   [[nodiscard]] Duration between(Duration least, Duration most);
-  /// Runs `happens` at that time if the rank is still alive then.
+  [[nodiscard]] bool stands_still(std::uint32_t rank) const;
+  /// Runs `happens` at that time if the rank is still alive then; later, if it stands still.
   void at(Instant when, std::uint32_t rank, std::function<void()> happens);
-  void send(std::uint32_t from, std::uint32_t to, const health::Notice& notice);
+  void send(std::uint32_t from, std::uint32_t to, std::function<void(Rank&)> arrive);
   void end_lines_of(std::uint32_t dead);
   [[nodiscard]] bool has_line(std::uint32_t a, std::uint32_t b) const;
 
@@ -53,6 +54,9 @@ class Watchers {
   std::map<std::pair<std::uint32_t, std::uint32_t>, Instant>
       last_arrival_;  // by line and direction
   std::map<std::uint32_t, Instant> deaths_;
+  std::uint32_t slow_rank_ = 0;
+  Instant stands_still_from_ = {};
+  Instant stands_still_until_ = {};
 };
 
 }  // namespace hocket::testing

@@ -63,6 +63,7 @@ TEST_CASE("it decides a moment after the last news, but not much later than the 
   const auto begin = clock.now();
   REQUIRE(finder.add(death(2, 1, 5), clock.now()));
   REQUIRE(finder.due().at() == begin + 20ms);
+  REQUIRE(finder.due_alone().at() == begin + 120ms);
   clock.advance(10ms);
   REQUIRE_FALSE(finder.add(death(2, 1, 5), clock.now()));
   REQUIRE(finder.due().at() == begin + 20ms);
@@ -71,8 +72,48 @@ TEST_CASE("it decides a moment after the last news, but not much later than the 
     REQUIRE(finder.due().at() == std::min(clock.now() + 20ms, begin + 80ms));
     clock.advance(10ms);
   }
+  REQUIRE(finder.due_alone().at() == begin + 120ms);
   REQUIRE(finder.decide().size() == 10);
   REQUIRE(finder.due().is_never());
+  REQUIRE(finder.due_alone().is_never());
+}
+
+TEST_CASE("what another has decided is taken over once, with all that it explains") {
+  const ManualClock clock;
+  CauseFinder finder;
+  REQUIRE(finder.add(death(2, 1, 50), clock.now()));
+  REQUIRE(finder.add(failure(half, 2, 0, 40), clock.now()));
+  REQUIRE(finder.is_accused(2));
+  const Notice decided = death(2, 3, 40);  // of whose finding this rank has not heard
+  REQUIRE(finder.settle(decided)->origin == 3);
+  REQUIRE_FALSE(finder.settle(death(2, 1, 50)));
+  REQUIRE(finder.due().is_never());
+  REQUIRE(finder.due_alone().is_never());
+  REQUIRE(finder.told().empty());
+  REQUIRE(finder.causes().size() == 1);
+  REQUIRE(finder.is_gone(2));
+  REQUIRE_FALSE(finder.is_accused(2));
+}
+
+TEST_CASE("what a decision says nothing of is still to be decided") {
+  const ManualClock clock;
+  CauseFinder finder;
+  REQUIRE(finder.add(death(2, 1, 50), clock.now()));
+  REQUIRE(finder.add(failure(half, nobody, 2, 40, StatusCode::timeout), clock.now()));
+  REQUIRE(finder.add(failure(half, nobody, 0, 60, StatusCode::timeout), clock.now()));
+  REQUIRE(finder.settle(death(2, 1, 50)));
+  REQUIRE_FALSE(finder.due().is_never());
+  const auto rest = finder.decide();
+  REQUIRE(rest.size() == 1);
+  REQUIRE(rest[0].origin == 0);  // what the dead rank said counts no more
+}
+
+TEST_CASE("this rank's own failure is to itself what it was, whoever decides") {
+  const ManualClock clock;
+  CauseFinder finder;
+  REQUIRE(finder.add(failure(half, nobody, 1, 10, StatusCode::system_error), clock.now()));
+  const auto cause = finder.settle(failure(half, nobody, 1, 10, StatusCode::aborted));
+  REQUIRE(cause->code == StatusCode::system_error);
 }
 
 TEST_CASE("all ranks find the same, whatever comes first") {
