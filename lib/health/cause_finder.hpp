@@ -1,9 +1,9 @@
 // What the first cause was, when many ranks notice many things at nearly the same time. A state
 // machine without clock, thread or socket.
 //
-// Each rank passes on what it hears. One waits a moment for the rest, decides, and tells the others,
-// who take that over. If nothing comes of it, each decides by itself, and all that know the same
-// decide alike. What comes later changes nothing any more.
+// Each rank passes on what it hears. One waits a moment for the rest, decides, and tells the
+// others, who take that over. If nothing comes of it, each decides by itself, and all that know the
+// same decide alike. What comes later changes nothing any more.
 #pragma once
 
 #include <chrono>

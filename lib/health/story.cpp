@@ -58,9 +58,7 @@ Deadline Story::decision_due() const {
   return decides_for_all() ? cause_finder_.due() : cause_finder_.due_alone();
 }
 
-Instant Story::due() const {
-  return std::min(cause_finder_.alarm_due().at(), decision_due().at());
-}
+Instant Story::due() const { return std::min(cause_finder_.alarm_due().at(), decision_due().at()); }
 
 void Story::work(Instant now) {
   if (cause_finder_.alarm_due().passed(now)) sound_alarm();

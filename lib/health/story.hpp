@@ -1,7 +1,7 @@
 // What one rank knows about failures: it collects what it notices and what others report, passes
-// news on, and decides when its communicators fail and why. The lowest rank that is left decides for
-// all; the others do if they do not hear of it. It has no clock, thread or socket: its owner tells it
-// the time and carries its notices to other ranks.
+// news on, and decides when its communicators fail and why. The lowest rank that is left decides
+// for all; the others do if they do not hear of it. It has no clock, thread or socket: its owner
+// tells it the time and carries its notices to other ranks.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +44,8 @@ class Story {
   /// Remembers the operation in which trouble with that rank was noticed, in case it has died.
   /// `time` is the time of day in ns since 1970, as in Notice.
   void mention(std::uint32_t rank, const std::string& operation, Instant now, std::int64_t time);
-  /// Takes over what that rank has decided, or heard. It may be about us: then we were stopped or cut
-  /// off meanwhile.
+  /// Takes over what that rank has decided, or heard. It may be about us: then we were stopped or
+  /// cut off meanwhile.
   void take_decision(const Notice& notice, std::uint32_t from);
   /// A notice that the rank's process has ended; the caller adds the text.
   [[nodiscard]] Notice death_of(std::uint32_t rank, std::int64_t time) const;
@@ -57,7 +57,9 @@ class Story {
   /// When work() must be called next.
   [[nodiscard]] Instant due() const;
   /// For a rank that has just connected: what was decided, and the rest.
-  [[nodiscard]] const std::vector<Notice>& causes() const noexcept { return cause_finder_.causes(); }
+  [[nodiscard]] const std::vector<Notice>& causes() const noexcept {
+    return cause_finder_.causes();
+  }
   [[nodiscard]] std::vector<Notice> told() const { return cause_finder_.told(); }
 
  private:

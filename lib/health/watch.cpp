@@ -535,9 +535,7 @@ void Watch::part_from(std::uint32_t rank) {
   hang_up(contact, {});
 }
 
-bool Watch::is_here(std::uint32_t rank) const {
-  return contacts_[rank].state == State::here;
-}
+bool Watch::is_here(std::uint32_t rank) const { return contacts_[rank].state == State::here; }
 
 void Watch::close() noexcept {
   if (std::exchange(is_closed_, true)) return;

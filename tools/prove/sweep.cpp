@@ -29,8 +29,10 @@ constexpr std::uint64_t kept_bytes_max = std::uint64_t{512} << 20;
 constexpr std::uint32_t all_roots_size_max = 16;
 constexpr std::uint32_t all_variants_size_max = 32;
 constexpr std::uint32_t often_in_place_size_max = 256;
-// Above it, the order is not proved of algorithms whose proof takes one rank's plan.
-constexpr std::uint32_t ordered_size_max = 128;
+/// Above it, the order of the ranks is not proved: that takes as much memory again. The second: if
+/// without it the plan of one rank would do.
+constexpr std::uint32_t ordered_size_max = 2048;
+constexpr std::uint32_t ordered_symmetric_size_max = 128;
 /// Above, each size is one problem, of which it is known before how much memory it takes: hosts
 /// have 32 to 64 ranks, and only one rank has more than one contribution.
 constexpr std::uint32_t simple_above = 1024;
@@ -116,11 +118,12 @@ bool is_also_in_place(std::uint32_t size) {
 }
 
 proof::VerifyOptions verify_options(const Algorithm& algorithm, std::uint32_t size) {
+  const bool needs_all_ranks = algorithm.symmetry == plan::Symmetry::none;
+  const std::uint32_t ordered_max = needs_all_ranks ? ordered_size_max : ordered_symmetric_size_max;
   return {.in_place = is_also_in_place(size),
           .uneven = algorithm.allows_uneven,
           .canonical = algorithm.is_canonical,
-          .order = algorithm.keeps_order &&
-                   (algorithm.symmetry == plan::Symmetry::none || size <= ordered_size_max)};
+          .order = algorithm.keeps_order && size <= ordered_max};
 }
 
 /// Of a rank in a run: what is in its buffers, with what else may be on large pages with that, and
