@@ -177,6 +177,12 @@ Status decline(const world::World& world, const Status& why) {
   return meet(world, why).status();
 }
 
+/// Of a network that nobody has measured.
+choose::Network on_these_processors(choose::Network network, std::span<const Card> cards) {
+  network.processors = shared_processors(cards);
+  return network.processors > 0 ? network : choose::crowded(network, ranks_per_processor(cards));
+}
+
 }  // namespace
 
 std::string list_ranks(const Context& context, const Membership& of, std::span<const int> ranks) {
@@ -244,12 +250,8 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
        .shares_processors = ranks_per_processor(*cards, ours) > 1});
   if (!engine.ok()) return engine.status();
   std::vector<std::uint32_t> hosts = hosts_of(*cards);
-  if (tuning->network == *network) {  // nobody has measured it
-    tuning->network.processors = shared_processors(*cards);
-    if (tuning->network.processors == 0) {
-      tuning->network = choose::crowded(tuning->network, ranks_per_processor(*cards));
-    }
-  }
+  const bool is_measured = tuning->network != *network;
+  if (!is_measured) tuning->network = on_these_processors(tuning->network, *cards);
   if (*monitor != nullptr) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }

@@ -16,7 +16,7 @@
 
 namespace hocket::comm {
 
-Group::Group(std::shared_ptr<Context> context, Membership members, Duration timeout)
+Group::Group(const std::shared_ptr<Context>& context, Membership members, Duration timeout)
     : core_(context, std::move(members), timeout, context->overlap),
       host_path_(core_),
       mail_(core_),

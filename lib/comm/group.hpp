@@ -36,7 +36,7 @@ struct Route {
 /// throw; if memory or threads run out, the communicator fails.
 class Group {
  public:
-  Group(std::shared_ptr<Context> context, Membership members, Duration timeout);
+  Group(const std::shared_ptr<Context>& context, Membership members, Duration timeout);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
   ~Group();

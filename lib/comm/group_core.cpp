@@ -15,7 +15,7 @@ namespace {
 // Beside those of plans.
 constexpr std::uint64_t letter_lane = 254;
 constexpr std::uint64_t payload_lane = 255;
-static_assert(limits::overlap_max * limits::plan_lanes_max <= letter_lane);
+static_assert(std::uint64_t{limits::overlap_max} * limits::plan_lanes_max <= letter_lane);
 
 }  // namespace
 
