@@ -1,6 +1,7 @@
 """Builds the wheel (PEP 517) with Meson alone, so that `pip install` needs no network.
 
-The wheel has the extension, with the library in it, and the program `hocket`.
+The wheel has the extension, with the library in it, the program `hocket`, and what hocket.torch is
+compiled from.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 OPTIONS = ("--buildtype=release", "-Dpython=enabled", "-Ddefault_library=static", "-Dtests=disabled",
            "-Dbench=disabled", "-Dexamples=disabled", "-Ddocs=disabled")
+HEADERS = ("hocket.h", "export.h")  # of the C ABI, for hocket.torch
 EXTENSION = "bindings/python/hocket/_core.abi3.so"
 PROGRAM = "tools/hocket"
 TAG = f"cp311-abi3-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
@@ -43,8 +45,11 @@ def build_wheel(wheel_directory: str, config_settings: object = None,
 
 def write(wheel: Path, version: str, build: Path) -> None:
     info = f"hocket-{version}.dist-info"
-    files = {f"hocket/{each.name}": each.read_bytes() for each in sorted((HERE / "hocket").iterdir())
-             if each.suffix in (".py", ".pyi", ".typed")}
+    files = {str(each.relative_to(HERE)): each.read_bytes()
+             for each in sorted((HERE / "hocket").rglob("*"))
+             if each.suffix in (".py", ".pyi", ".typed", ".cpp", ".hpp")}
+    for header in HEADERS:
+        files[f"hocket/include/hocket/{header}"] = (ROOT / "include/hocket" / header).read_bytes()
     files["hocket/_core.abi3.so"] = (build / EXTENSION).read_bytes()
     files[f"hocket-{version}.data/scripts/hocket"] = (build / PROGRAM).read_bytes()
     files[f"{info}/METADATA"] = (
@@ -53,6 +58,8 @@ def write(wheel: Path, version: str, build: Path) -> None:
         "Requires-Python: >=3.11\n").encode()
     files[f"{info}/WHEEL"] = (
         f"Wheel-Version: 1.0\nGenerator: hocket\nRoot-Is-Purelib: false\nTag: {TAG}\n").encode()
+    files[f"{info}/entry_points.txt"] = (
+        b"[torch.distributed.backends]\nhocket = hocket.torch:register\n")
     files[f"{info}/LICENSE"] = (ROOT / "LICENSE").read_bytes()
     record = "".join(f"{name},sha256={digest(data)},{len(data)}\n" for name, data in files.items())
     files[f"{info}/RECORD"] = (record + f"{info}/RECORD,,\n").encode()

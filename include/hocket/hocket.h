@@ -582,7 +582,8 @@ HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream
  * out why. */
 HOCKET_API hocket_status hocket_work_test(hocket_work* work);
 /* Frees work without waiting: the operation goes on by itself. Its memory is borrowed until release
- * is called, once, as on_end is; NULL: the memory is always there. If this fails, work is kept. */
+ * is called, once, as on_end is; NULL: the memory is always there. In release, hocket_last_error()
+ * says why the operation failed. If this fails, work is kept. */
 HOCKET_API hocket_status hocket_work_detach(hocket_work* work, hocket_end_function release,
                                             void* context);
 /* Of a receive that is over and went well. */

@@ -398,7 +398,9 @@ hocket_status hocket_work_test(hocket_work* work) { return hocket_work_wait(work
 hocket_status hocket_work_detach(hocket_work* work, hocket_end_function release, void* context) {
   return guard([&] {
     given(work).operation.detach([release, context](const hocket::Status& status) {
-      if (release != nullptr) release(context, static_cast<hocket_status>(status.code()));
+      if (release == nullptr) return;
+      if (!status.ok()) hocket::capi::fail(status, status.to_string().c_str());
+      release(context, static_cast<hocket_status>(status.code()));
     });
     delete work;
   });

@@ -71,8 +71,9 @@ THIRD_PARTY = {
     "Highway": ("hwy/*", "reduce"),
     "OpenSSL": ("openssl/*", "wire store"),
     "Catch2": ("catch2/*", "tests transports/*/conformance.cpp"),
+    "torch": ("ATen/* c10/* torch/* pybind11/*", "bindings"),
     "peers": ("mpi.h gloo/* oneapi/* ucc/*", "bench"),
-    "Python": ("Python.h pybind11/* torch/* c10/*", "bindings"),
+    "Python": ("Python.h", "bindings"),
 }
 
 # C++ has no dot in its names. Public headers stop at C++ and C; the rest of us may ask the system.

@@ -1,0 +1,46 @@
+"""PyTorch's process groups over Hocket.
+
+    import torch.distributed as dist
+    import hocket.torch                # torch 2.14 and later find it by themselves
+
+    dist.init_process_group("hocket")
+
+What binds torch to Hocket is C++, and fits one version of torch. It is compiled when it is first
+needed, which takes half a minute, and kept; `python -m hocket.torch` does it beforehand.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+from typing import Any
+
+import torch.distributed as dist
+
+from hocket.torch.build import NAME, built
+
+
+def register() -> None:
+    """Makes "hocket" a backend of torch.distributed. May be called again."""
+    if not hasattr(dist.Backend, "HOCKET"):
+        devices = {"devices": ["cpu"]} if hasattr(dist.Backend, "default_device_backend_map") else {}
+        dist.Backend.register_backend("hocket", _create, extended_api=True, **devices)
+
+
+def _create(options: Any, _: object) -> Any:
+    return _extension().create(options.store, options.group_rank, options.group_size, options.timeout,
+                               list(options.global_ranks_in_group))
+
+
+def _extension() -> ModuleType:
+    name = f"hocket.torch.{NAME}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, built())
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules[name] = module
+    return sys.modules[name]
+
+
+register()

@@ -1,0 +1,84 @@
+"""Compiles what binds torch to Hocket, and keeps it for as long as both stay as they are."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+import torch
+
+import hocket
+from hocket import _core
+
+NAME = "_c10d"
+SOURCES = Path(__file__).resolve().parent / "c10d"
+CORE = Path(_core.__file__)  # has the C ABI
+
+
+def built() -> Path:
+    """The compiled extension. Of several processes on a host, one compiles it."""
+    command = _command()
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hocket"
+    path = folder / _key(command) / f"{NAME}.so"
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path.parent / "lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            _compile(command, path)
+    return path
+
+
+def _compile(command: list[str], path: Path) -> None:
+    print(f"hocket: compiling for torch {torch.__version__}, once, into {path.parent}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        made = Path(folder) / path.name
+        ran = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise RuntimeError(f"hocket can't be compiled for torch {torch.__version__}:\n{ran.stderr}")
+        made.replace(path)
+
+
+def _command() -> list[str]:
+    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
+    if compiler is None:
+        raise RuntimeError("hocket.torch needs a C++ compiler: install g++, or set CXX")
+    package = Path(torch.__file__).resolve().parent
+    # Of a wheel; Debian has torch's headers where compilers look, but for these.
+    own = [each for each in (package / "include", package / "include/torch/csrc/api/include")
+           if each.is_dir()] or [Path("/usr/include/torch/csrc/api/include")]
+    abi = [f'-DPYBIND11_{each}="{value}"' for each in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
+           if (value := getattr(torch._C, f"_PYBIND11_{each}", None))]
+    return [
+        compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+        f"-DTORCH_EXTENSION_NAME={NAME}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
+        *abi, *(f"-isystem{each}" for each in own), f"-I{sysconfig.get_path('include')}",
+        f"-I{_headers()}", str(SOURCES / "backend.cpp"),
+        f"-L{CORE.parent}", f"-l:{CORE.name}", f"-Wl,-rpath,{CORE.parent}",
+        f"-L{package / 'lib'}", f"-Wl,-rpath,{package / 'lib'}", "-ltorch_python", "-ltorch_cpu", "-lc10",
+    ]
+
+
+def _headers() -> Path:
+    """Of Hocket: in the package; or in the source tree, of which this is a part."""
+    for folder in Path(__file__).resolve().parents:
+        if (folder / "include/hocket/hocket.h").exists():
+            return folder / "include"
+    raise RuntimeError("hocket.torch: the headers of Hocket are missing from the package")
+
+
+def _key(command: list[str]) -> str:
+    digest = hashlib.sha256()
+    for part in (*command, torch.__version__, hocket.__version__, sys.implementation.cache_tag):
+        digest.update(f"{part}\0".encode())
+    for source in sorted(SOURCES.iterdir()):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,165 @@
+// Types, reductions and tensors, as Hocket's operations take them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <ATen/ATen.h>
+
+#include <torch/csrc/distributed/c10d/Types.hpp>
+
+#include <hocket/hocket.h>
+
+#include "version.hpp"
+
+namespace hocket_torch {
+
+inline std::optional<hocket_dtype> same_dtype(at::ScalarType type) {
+  switch (type) {
+    case at::kChar:
+      return HOCKET_I8;
+    case at::kByte:
+      return HOCKET_U8;
+    case at::kShort:
+      return HOCKET_I16;
+    case at::kInt:
+      return HOCKET_I32;
+    case at::kLong:
+      return HOCKET_I64;
+    case at::kHalf:
+      return HOCKET_F16;
+    case at::kBFloat16:
+      return HOCKET_BF16;
+    case at::kFloat:
+      return HOCKET_F32;
+    case at::kDouble:
+      return HOCKET_F64;
+    case at::kBool:
+      return HOCKET_BOOL;
+    case at::kComplexFloat:
+      return HOCKET_C64;
+    case at::kComplexDouble:
+      return HOCKET_C128;
+#if HOCKET_TORCH_FROM(2, 1)
+    case at::kFloat8_e4m3fn:
+      return HOCKET_F8E4M3;
+    case at::kFloat8_e5m2:
+      return HOCKET_F8E5M2;
+#endif
+#if HOCKET_TORCH_FROM(2, 3)
+    case at::kUInt16:
+      return HOCKET_U16;
+    case at::kUInt32:
+      return HOCKET_U32;
+    case at::kUInt64:
+      return HOCKET_U64;
+#endif
+    default:
+      return std::nullopt;
+  }
+}
+
+/// For operations that only move it, which know all types.
+inline hocket_dtype dtype_to_move(const at::Tensor& tensor) {
+  const auto known = same_dtype(tensor.scalar_type());
+  return known ? *known : HOCKET_BYTES(static_cast<hocket_dtype>(tensor.element_size()));
+}
+
+inline hocket_dtype dtype_to_reduce(const at::Tensor& tensor) {
+  const auto known = same_dtype(tensor.scalar_type());
+  TORCH_CHECK_TYPE(known, "hocket: there is no arithmetic with ", tensor.scalar_type());
+  return *known;
+}
+
+/// Into the collective, for tensors of that type.
+inline void set_reduction(hocket_collective& collective, const c10d::ReduceOp& reduction,
+                          const at::Tensor& tensor) {
+  using c10d::ReduceOp;
+  collective.dtype = dtype_to_reduce(tensor);
+  switch (static_cast<ReduceOp::RedOpType>(reduction)) {
+    case ReduceOp::SUM:
+      collective.op = HOCKET_OP_SUM;
+      return;
+    case ReduceOp::AVG:
+      collective.op = HOCKET_OP_AVERAGE;
+      return;
+    case ReduceOp::PRODUCT:
+      collective.op = HOCKET_OP_PRODUCT;
+      return;
+    case ReduceOp::MIN:
+      collective.op = HOCKET_OP_MIN;
+      return;
+    case ReduceOp::MAX:
+      collective.op = HOCKET_OP_MAX;
+      return;
+    case ReduceOp::BAND:
+      collective.op = HOCKET_OP_BIT_AND;
+      return;
+    case ReduceOp::BOR:
+      collective.op = HOCKET_OP_BIT_OR;
+      return;
+    case ReduceOp::BXOR:
+      collective.op = HOCKET_OP_BIT_XOR;
+      return;
+    case ReduceOp::PREMUL_SUM: {
+      const auto* const given =
+          dynamic_cast<const c10d::NCCLPreMulSumSupplement*>(reduction.supplement_.get());
+      TORCH_CHECK_VALUE(given != nullptr, "hocket: PREMUL_SUM without its factor");
+      collective.op = HOCKET_OP_PREMUL_SUM;
+#if HOCKET_TORCH_FROM(2, 0)
+      const at::Tensor factor = given->tensor_factor;
+#else
+      const at::Tensor factor =
+          given->tensor_factors.empty() ? at::Tensor() : given->tensor_factors.front();
+#endif
+      TORCH_CHECK_VALUE(!factor.defined() || factor.numel() == 1,
+                        "hocket: the factor of PREMUL_SUM has to be a single number");
+      collective.factor = factor.defined() ? factor.item<double>() : given->double_factor;
+      return;
+    }
+    default:
+      TORCH_CHECK_VALUE(false, "hocket: there is no such reduction");
+  }
+}
+
+/// What an operation borrows until it is over, and copies that are due then.
+struct Borrowed {
+  std::vector<at::Tensor> tensors = {};
+  std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  // to, from
+
+  /// Contiguous memory with the tensor's values.
+  const at::Tensor& input(const at::Tensor& tensor) {
+    check_device(tensor);
+    return tensors.emplace_back(tensor.contiguous());
+  }
+  /// Contiguous memory for the tensor's new values.
+  const at::Tensor& output(const at::Tensor& tensor) { return target(tensor, false); }
+  /// Contiguous memory with the tensor's values, and for its new ones.
+  const at::Tensor& both(const at::Tensor& tensor) { return target(tensor, true); }
+
+  void copy_back() {
+    const at::NoGradGuard guard;
+    for (auto& [to, from] : copies) to.copy_(from);
+    copies.clear();
+  }
+
+ private:
+  static void check_device(const at::Tensor& tensor) {
+    TORCH_CHECK_VALUE(tensor.is_cpu(), "hocket: tensors have to be in the host's memory, not on ",
+                      tensor.device());
+    TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "hocket: tensors have to be dense");
+  }
+  const at::Tensor& target(const at::Tensor& tensor, bool has_values) {
+    check_device(tensor);
+    if (tensor.is_contiguous()) return tensors.emplace_back(tensor);
+    const at::NoGradGuard guard;
+    at::Tensor memory =
+        has_values ? tensor.contiguous() : at::empty_like(tensor, at::MemoryFormat::Contiguous);
+    copies.emplace_back(tensor, memory);
+    return tensors.emplace_back(std::move(memory));
+  }
+};
+
+}  // namespace hocket_torch

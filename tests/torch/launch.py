@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Runs world.py on some ranks. Skips (77) where torch is missing.
+
+usage: launch.py FOLDER RANKS [CASE...]    in FOLDER is the package `hocket`
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TIMEOUT_S = 300
+
+
+def python_with_torch() -> str | None:
+    for python in (sys.executable, "/usr/bin/python3"):
+        find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        if Path(python).exists() and subprocess.run([python, "-c", find], check=False).returncode == 0:
+            return python
+    return None
+
+
+def main() -> int:
+    folder, size, cases = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
+    python = python_with_torch()
+    if python is None:
+        print("# skipped: no Python here has torch: tools/setup --for python installs it")
+        return 77
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HOCKET_SECRET": "of this test",
+                   "PYTHONPATH": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
+    subprocess.run([python, "-m", "hocket.torch"], env=environment, check=True)
+    world = Path(__file__).with_name("world.py")
+    with tempfile.TemporaryDirectory() as meeting:
+        ranks = [subprocess.Popen([python, world, folder, f"{meeting}/store", str(rank), str(size),
+                                   *cases], env=environment) for rank in range(size)]
+        statuses = [rank.wait(TIMEOUT_S) for rank in ranks]
+    one_dies = size > 1 and (not cases or "Trouble" in cases)
+    wanted = [0] * (size - 1) + [-signal.SIGKILL if one_dies else 0]
+    if statuses != wanted:
+        print(f"launch: the ranks ended with {statuses} instead of {wanted}")
+    return int(statuses != wanted)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

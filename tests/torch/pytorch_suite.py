@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""PyTorch's own tests of torch.distributed, which come with torch, over one backend.
+
+usage: pytorch_suite.py BACKEND RANKS [-k PATTERN]... [-v]
+
+The last line is JSON: how many tests passed, and the names of those that failed or were skipped, with
+the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import types
+import unittest
+
+BACKEND, RANKS = sys.argv[1], sys.argv[2]
+if "TEMP_DIR" not in os.environ:  # the processes that the tests spawn run this file, too
+    scratch = tempfile.mkdtemp(prefix="hocket-torch-")
+    os.mkdir(f"{scratch}/barrier")
+    os.mkdir(f"{scratch}/test_dir")
+    os.environ.update(BACKEND=BACKEND, WORLD_SIZE=RANKS, TEMP_DIR=scratch, OMP_NUM_THREADS="1")
+
+try:
+    import expecttest  # noqa: F401
+except ModuleNotFoundError:  # Debian has none; the tests here use nothing of it
+    sys.modules["expecttest"] = types.ModuleType("expecttest")
+    sys.modules["expecttest"].TestCase, sys.modules["expecttest"].ACCEPT = unittest.TestCase, False
+
+from torch.testing._internal.common_distributed import TEST_SKIPS  # noqa: E402
+from torch.testing._internal.distributed import distributed_test  # noqa: E402
+
+if BACKEND == "hocket":
+    import hocket.torch  # noqa: F401
+
+    # torch 1.13 has a table of what each backend can do.
+    can = getattr(distributed_test.DistTestCases, "backend_feature", {})
+    for name, backends in can.items():
+        if name not in ("gpu", "cuda", "ddp"):
+            backends.add(BACKEND)
+    if "ddp" in can:
+        can["ddp"].add(BACKEND)
+
+# A test of PyTorch's is skipped where it needs a GPU or more ranks than there are.
+SKIPS = {skip.exit_code: skip.message for skip in TEST_SKIPS.values()}
+
+
+class TestHocket(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):
+    """Each test spawns as many processes as there are ranks."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self._spawn_processes()
+
+
+def main() -> None:
+    patterns = [f"*{sys.argv[i + 1]}*" for i, each in enumerate(sys.argv) if each == "-k"]
+    loader = unittest.TestLoader()
+    loader.testNamePatterns = patterns or None
+    ran = unittest.TextTestRunner(verbosity=2 if "-v" in sys.argv else 1).run(
+        loader.loadTestsFromTestCase(TestHocket))
+    failed = [(str(test).split()[0], text.strip().splitlines()[-1])
+              for test, text in (*ran.failures, *ran.errors)]
+    skipped = [(str(test).split()[0], why) for test, why in ran.skipped]
+    passed = ran.testsRun - len(failed) - len(skipped)
+    print(json.dumps({"passed": passed, "failed": failed, "skipped": skipped}))
+    sys.exit(0 if not failed else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,303 @@
+"""What torch.distributed can do over Hocket. Every rank runs it; launch.py starts them.
+
+usage: world.py FOLDER STORE RANK SIZE [CASE...]
+
+In FOLDER is the package `hocket`, STORE is a file to meet at, and a CASE is a class below.
+"""
+
+import datetime
+import os
+import signal
+import sys
+import threading
+import time
+import unittest
+
+sys.path.insert(0, sys.argv.pop(1))
+STORE = sys.argv.pop(1)
+RANK = int(sys.argv.pop(1))
+SIZE = int(sys.argv.pop(1))
+
+import torch  # noqa: E402
+import torch.distributed as dist  # noqa: E402
+
+import hocket.torch  # noqa: E402, F401
+
+TORCH = tuple(int(each) for each in torch.__version__.split(".")[:2])
+EVERY = [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16,
+         torch.bfloat16, torch.float32, torch.float64]
+FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
+RANKS = list(range(SIZE))
+
+
+def full(value: float, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.full(shape, value, dtype=dtype)
+
+
+class Case(unittest.TestCase):
+    def same(self, got: torch.Tensor, wanted: object) -> None:
+        self.assertEqual(got.tolist(), wanted.tolist() if torch.is_tensor(wanted) else wanted)
+
+
+class Collectives(Case):
+    def test_all_reduce(self) -> None:
+        for dtype in EVERY:
+            values = full(RANK + 1, 3, dtype=dtype)
+            dist.all_reduce(values)
+            self.same(values, [SIZE * (SIZE + 1) / 2] * 3)
+            dist.all_reduce(values := full(RANK + 1, 3, dtype=dtype), dist.ReduceOp.MAX)
+            self.same(values, [SIZE] * 3)
+            dist.all_reduce(values := full(2, 1, dtype=dtype), dist.ReduceOp.PRODUCT)
+            self.same(values, [2 ** SIZE])
+        for dtype in FLOATS:
+            dist.all_reduce(values := full(RANK, 2, dtype=dtype), dist.ReduceOp.AVG)
+            self.same(values, [(SIZE - 1) / 2] * 2)
+        dist.all_reduce(values := full(1 << RANK, 2, dtype=torch.int32), dist.ReduceOp.BOR)
+        self.same(values, [(1 << SIZE) - 1] * 2)
+        dist.all_reduce(values := torch.tensor([RANK == 0, False]))
+        self.same(values, [True, False])
+        dist.all_reduce(values := torch.tensor([complex(RANK, 1)]))
+        self.same(values, [complex(SIZE * (SIZE - 1) / 2, SIZE)])
+        factor = dist._make_nccl_premul_sum(0.5)
+        dist.all_reduce(values := full(1, 2), factor)
+        self.same(values, [SIZE / 2] * 2)
+        dist.all_reduce(torch.empty(0))
+
+    def test_tensors_with_gaps(self) -> None:
+        whole = full(1, 4, 2)
+        dist.all_reduce(whole[:, 0])
+        self.same(whole, [[SIZE, 1]] * 4)
+        dist.all_reduce(whole.t()[1:])
+        self.same(whole, [[SIZE, SIZE]] * 4)
+        out = full(0, SIZE, 2)
+        dist.all_gather([out[rank][1:] for rank in RANKS], full(RANK, 1))
+        self.same(out[:, 1], RANKS)
+
+    def test_from_and_to_a_root(self) -> None:
+        for root in RANKS:
+            dist.broadcast(values := full(RANK, 5, dtype=torch.int16), root)
+            self.same(values, [root] * 5)
+            dist.reduce(values := full(RANK, 2), root)
+            self.same(values, [sum(RANKS) if RANK == root else RANK] * 2)
+            parts = [full(-1, 2) for _ in RANKS] if RANK == root else None
+            dist.gather(full(RANK, 2), parts, root)
+            if parts:
+                self.same(torch.stack(parts), [[rank] * 2 for rank in RANKS])
+            parts = [full(10 * rank, 2) for rank in RANKS] if RANK == root else None
+            dist.scatter(out := full(-1, 2), parts, root)
+            self.same(out, [10 * RANK] * 2)
+
+    def test_parts_of_any_size(self) -> None:
+        out = [full(-1, rank) for rank in RANKS]
+        dist.all_gather(out, full(RANK, RANK))
+        for rank in RANKS:
+            self.same(out[rank], [rank] * rank)
+        dist.reduce_scatter(out := full(-1, RANK + 1), [full(rank, rank + 1) for rank in RANKS])
+        self.same(out, [RANK * SIZE] * (RANK + 1))
+        out = full(-1, SIZE + sum(RANKS))
+        dist.all_to_all_single(out, full(RANK, (RANK + 1) * SIZE),
+                               [rank + 1 for rank in RANKS], [RANK + 1] * SIZE)
+        self.same(out, [rank for rank in RANKS for _ in range(rank + 1)])
+        out = [full(-1, rank + 1) for rank in RANKS]
+        dist.all_to_all(out, [full(RANK, RANK + 1) for _ in RANKS])
+        for rank in RANKS:
+            self.same(out[rank], [rank] * (rank + 1))
+
+    def test_parts_in_one_tensor(self) -> None:
+        gather = getattr(dist, "all_gather_into_tensor", None) or dist._all_gather_base
+        scatter = getattr(dist, "reduce_scatter_tensor", None) or dist._reduce_scatter_base
+        gather(out := full(-1, SIZE * 2), full(RANK, 2))
+        self.same(out, [rank for rank in RANKS for _ in range(2)])
+        scatter(out := full(-1, 2), torch.arange(SIZE * 2.0))
+        self.same(out, [SIZE * (2 * RANK), SIZE * (2 * RANK + 1)])
+        whole = torch.arange(SIZE * 2.0)
+        scatter(whole[2 * RANK:2 * RANK + 2], whole, op=dist.ReduceOp.AVG)
+        self.same(whole[2 * RANK:2 * RANK + 2], [2 * RANK, 2 * RANK + 1])
+        gather(whole, whole[2 * RANK:2 * RANK + 2])
+        self.same(whole, torch.arange(SIZE * 2.0))
+        dist.all_to_all_single(out := full(-1, SIZE), full(RANK, SIZE))
+        self.same(out, RANKS)
+        dist.all_to_all_single(out, out)  # which no more are apart
+        self.same(out, [RANK] * SIZE)
+
+    def test_several_as_one(self) -> None:
+        values = [full(1, 2), full(RANK, 3)]
+        dist.all_reduce_coalesced(values)
+        self.same(values[0], [SIZE] * 2)
+        self.same(values[1], [sum(RANKS)] * 3)
+
+    def test_objects(self) -> None:
+        out = [None] * SIZE
+        dist.all_gather_object(out, {"rank": RANK})
+        self.assertEqual(out, [{"rank": rank} for rank in RANKS])
+
+    def test_sparse(self) -> None:
+        values = torch.sparse_coo_tensor([[RANK, SIZE]], [1.0, 1.0], (SIZE + 1,))
+        dist.all_reduce(values)
+        self.same(values.to_dense(), [1] * SIZE + [SIZE])
+
+    def test_what_does_not_fit(self) -> None:
+        with self.assertRaisesRegex(ValueError, "elements"):
+            dist.all_gather([full(0, 2) for _ in RANKS], full(0, 3))
+        with self.assertRaisesRegex(TypeError, "arithmetic"):
+            dist.all_reduce(torch.quantize_per_tensor(full(1, 2), 0.1, 0, torch.qint8))
+
+
+class Works(Case):
+    def test_in_the_background(self) -> None:
+        values = [full(RANK, 1000) for _ in range(20)]
+        works = [dist.all_reduce(each, async_op=True) for each in values]
+        for work in works:
+            self.assertTrue(work.wait())
+            self.assertTrue(work.is_completed())
+        self.same(torch.stack(values).unique(), [sum(RANKS)])
+
+    def test_polled(self) -> None:
+        work = dist.all_reduce(values := full(1, 100_000), async_op=True)
+        while not work.is_completed():
+            pass
+        self.assertTrue(work.is_success())
+        self.same(values.unique(), [SIZE])
+
+    def test_dropped(self) -> None:
+        for _ in range(20):
+            dist.all_reduce(full(1, 10_000), async_op=True)
+        dist.barrier()
+
+    def test_futures(self) -> None:
+        work = dist.all_reduce(full(1, 10), async_op=True)
+        doubled = work.get_future().then(lambda future: future.value()[0] * 2)
+        self.same(doubled.wait(), [2 * SIZE] * 10)
+        work.wait()
+
+    def test_a_callback_waits_for_another(self) -> None:
+        def again(future: torch.futures.Future) -> torch.Tensor:
+            return dist.all_reduce(future.value()[0], async_op=True).get_future().wait()[0]
+
+        work = dist.all_reduce(full(1, 10), async_op=True)
+        self.same(work.get_future().then(again).wait(), [SIZE * SIZE] * 10)
+
+    def test_while_a_thread_waits(self) -> None:
+        tag = 9
+        if SIZE == 1:
+            return
+        if RANK == 0:
+            work = dist.irecv(values := full(0, 1), 1, tag=tag)
+            waiting = threading.Thread(target=work.wait)
+            waiting.start()
+            dist.send(full(0, 1), 1, tag=tag)
+            waiting.join()
+            self.same(values, [7])
+        elif RANK == 1:
+            dist.recv(full(0, 1), 0, tag=tag)
+            dist.send(full(7, 1), 0, tag=tag)
+        dist.barrier()
+
+
+class Messages(Case):
+    def test_around(self) -> None:
+        ahead, behind = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+        for count in (1, 50_000, 1_000_000):
+            work = dist.isend(full(RANK, count), ahead) if SIZE > 1 else None
+            if work:
+                dist.recv(values := full(-1, count), behind)
+                self.same(values.unique(), [behind])
+                work.wait()
+
+    def test_from_any(self) -> None:
+        if RANK == 0:
+            seen = sorted(dist.recv(full(0, 1)) for _ in RANKS[1:])
+            self.assertEqual(seen, RANKS[1:])
+        else:
+            dist.send(full(RANK, 1), 0)
+        dist.barrier()
+
+    def test_several_at_once(self) -> None:
+        if SIZE == 1:
+            return
+        ahead, behind = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+        ops = [dist.P2POp(dist.isend, full(RANK, 9), ahead),
+               dist.P2POp(dist.irecv, values := full(-1, 9), behind)]
+        for work in dist.batch_isend_irecv(ops):
+            work.wait()
+        self.same(values, [behind] * 9)
+
+
+class Groups(Case):
+    def test_parts(self) -> None:
+        first = dist.new_group(RANKS[:1])
+        rest = dist.new_group(RANKS[1:]) if SIZE > 1 else None
+        group = first if RANK == 0 else rest
+        dist.all_reduce(values := full(1, 4), group=group)
+        self.same(values, [1 if RANK == 0 else SIZE - 1] * 4)
+        everybody = dist.new_group(timeout=datetime.timedelta(seconds=20))
+        dist.all_reduce(values := full(1, 4), group=everybody)
+        self.same(values, [SIZE] * 4)
+
+    def test_the_missing_are_named(self) -> None:
+        if SIZE == 1:
+            return
+        group = dist.new_group()
+        if RANK == SIZE - 1:
+            time.sleep(0.6)
+        else:
+            with self.assertRaisesRegex(RuntimeError, f"{SIZE - 1}"):
+                # torch.distributed itself calls it for Gloo only.
+                group.monitored_barrier(datetime.timedelta(seconds=0.3))
+        dist.barrier()
+
+    def test_disagreement(self) -> None:
+        if SIZE == 1:
+            return
+        group = dist.new_group()
+        with self.assertRaisesRegex(RuntimeError, "mismatch"):
+            if RANK == 0:
+                dist.broadcast(full(1, 4), 0, group=group)
+                dist.barrier(group)
+            else:
+                dist.all_reduce(full(1, 4), group=group)
+        dist.barrier()
+
+
+class Training(Case):
+    def test_gradients(self) -> None:
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(torch.nn.Linear(20, 40), torch.nn.ReLU(), torch.nn.Linear(40, 3))
+        alone = [each.clone() for each in model.parameters()]
+        parallel = torch.nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.001)
+        data = torch.rand(SIZE, 8, 20)
+        parallel(data[RANK]).square().mean().backward()
+        for each in alone:
+            each.requires_grad_().grad = None
+        layers = [each.detach().requires_grad_() for each in alone]
+        loss = sum((((data[rank] @ layers[0].t() + layers[1]).relu() @ layers[2].t() + layers[3])
+                    .square().mean()) for rank in RANKS) / SIZE
+        loss.backward()
+        for got, wanted in zip(model.parameters(), layers):
+            self.assertTrue(torch.allclose(got.grad, wanted.grad, atol=1e-6))
+
+
+class Trouble(Case):
+    def test_a_rank_dies(self) -> None:
+        if SIZE == 1:
+            return
+        dist.barrier()
+        if RANK == SIZE - 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, f"rank {SIZE - 1}"):
+            for _ in range(1000):
+                dist.all_reduce(full(1, 10))
+                time.sleep(0.01)
+        self.assertLess(time.monotonic() - begin, 5)
+
+
+if __name__ == "__main__":
+    dist.init_process_group("hocket", init_method=f"file://{STORE}", rank=RANK, world_size=SIZE,
+                            timeout=datetime.timedelta(seconds=30))
+    # In this order, as a rank dies in the last.
+    cases = [Collectives, Works, Messages, Groups, Training, Trouble]
+    wanted = [each for each in cases if each.__name__ in sys.argv[1:]] or cases
+    load = unittest.defaultTestLoader.loadTestsFromTestCase
+    told = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(map(load, wanted)))
+    os._exit(not told.wasSuccessful())  # without saying good-bye to a rank that has died
