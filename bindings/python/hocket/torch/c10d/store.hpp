@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -45,6 +46,8 @@ class StoreFunctions {
   }
 
  private:
+  static constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(50);
+
   using Bytes = std::vector<std::uint8_t>;
   using Keys = std::vector<std::string>;
 
@@ -66,15 +69,18 @@ class StoreFunctions {
     }
   }
 
+  /// Asks again and again: torch's own servers do not wake who waits for a key that is made by
+  /// compare_set, those of 1.13 answer a wait that was given up, and while a store waits, no other
+  /// thread can use it.
   static hocket_status wait_for(c10d::Store& store, const Keys& keys, std::int64_t timeout_ns) {
-    if (timeout_ns == HOCKET_NO_WAIT) return store.check(keys) ? HOCKET_OK : HOCKET_TIMEOUT;
-    using std::chrono::milliseconds;
-    const auto time = std::chrono::ceil<milliseconds>(std::chrono::nanoseconds(timeout_ns));
-    try {
-      // c10d adds to a time point of nanoseconds.
-      store.wait(keys, std::min<milliseconds>(time, std::chrono::hours(24 * 365)));
-    } catch (...) {
-      if (!store.check(keys)) return HOCKET_TIMEOUT;  // if the store is lost, that throws
+    using namespace std::chrono_literals;
+    std::chrono::nanoseconds left(timeout_ns == HOCKET_NO_WAIT ? 0 : timeout_ns);
+    for (std::chrono::nanoseconds pause = 500us; !store.check(keys);
+         pause = std::min(2 * pause, longest)) {
+      if (left <= 0ns) return HOCKET_TIMEOUT;
+      pause = std::min(pause, left);
+      std::this_thread::sleep_for(pause);
+      left -= pause;
     }
     return HOCKET_OK;
   }
