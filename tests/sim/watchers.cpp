@@ -208,8 +208,10 @@ std::string Watchers::check(std::uint32_t victim) const {
   const auto death = deaths_.find(victim);
   if (death == deaths_.end()) return "";
   std::string story;
-  const bool has_step = std::ranges::any_of(ranks_, &Rank::knows_step,
-                                            [](const auto& each) -> const Rank& { return *each; });
+  bool has_step = false;  // known in time
+  for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
+    has_step = has_step || (rank != slow_rank_ && ranks_[rank]->knows_step());
+  }
   for (std::uint32_t rank = 0; rank < ranks_.size(); ++rank) {
     if (rank == victim) continue;
     const Status& cause = ranks_[rank]->cause();

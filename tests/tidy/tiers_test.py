@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import io
 import json
@@ -11,6 +12,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools/tiers"))
@@ -20,7 +22,7 @@ import log  # noqa: E402
 import report  # noqa: E402
 import touched  # noqa: E402
 import tree  # noqa: E402
-from check import FOLDERS, Plan, Spent, run_added  # noqa: E402
+from check import FOLDERS, Plan, Spent, plan_of, run_added  # noqa: E402
 from folder import Folder  # noqa: E402
 from table import TIERS, VARIANTS, TableError, Test, fits, read_table  # noqa: E402
 
@@ -42,6 +44,25 @@ SMALL = """
 | `lib/wire/*`, `lib/store/*` | address: fuzz, unit; gcc: docs |
 | `*.md` | – |
 """
+
+
+class Parts(unittest.TestCase):
+    """What is chosen, and whether it counts as a part of a commit's nightly run."""
+
+    def commit_of(self, **chosen: object) -> str:
+        usual = {"tier": None, "sanitize": None, "compiler": "", "suite": []}
+        with mock.patch("touched.clean_commit", return_value="c0ffee"):
+            return plan_of(argparse.Namespace(**{**usual, **chosen}), read_table(PAGE)).commit
+
+    def test_a_whole_folder_is_one(self) -> None:
+        for chosen in ({"sanitize": "address"}, {"sanitize": "thread"}, {"compiler": "clang"},
+                       {"compiler": "gcc"}, {"tier": "nightly"}):
+            self.assertEqual(self.commit_of(**chosen), "c0ffee", chosen)
+
+    def test_less_is_none(self) -> None:
+        for chosen in ({"suite": ["unit"]}, {"sanitize": "address", "suite": ["unit"]},
+                       {"sanitize": "address", "compiler": "gcc"}, {}):
+            self.assertEqual(self.commit_of(**chosen), "", chosen)
 
 
 class Tables(unittest.TestCase):

@@ -243,11 +243,15 @@ def parse() -> argparse.Namespace:
 
 def plan_of(options: argparse.Namespace, table: Table) -> Plan:
     if not options.tier and (options.sanitize or options.compiler or options.suite):
-        # All that the table has for one folder, or some suites of it.
+        # All that the table has for one folder, which is a part of a nightly run; or some suites of it.
         variant = options.sanitize or ("clang" if options.compiler == "clang" else "gcc")
         if options.suite == ["fuzz"]:
             variant = "address"
-        return Plan(table, "nightly", [Folder(ROOT, variant, options.compiler)], options.suite)
+        usual = "clang" if variant in ("address", "clang") else "gcc"
+        is_part = not options.suite and options.compiler in ("", usual)
+        commit = (touched.clean_commit(ROOT) or "") if is_part else ""
+        folder = Folder(ROOT, variant, options.compiler, commit=commit)
+        return Plan(table, "nightly", [folder], options.suite, commit=commit)
     tier = options.tier or "check"
     # A commit's nightly run that was cut off, or in which tests failed, goes on where it ended.
     commit = (touched.clean_commit(ROOT) or "") if tier == "nightly" else ""
@@ -305,7 +309,7 @@ def main() -> int:
     print(spent.line(command))
     if (limit_s := 60 * plan.table.limits.get(plan.tier, 0)) and spent.total() > limit_s:
         print(f"slow: {command} is to take at most {limit_s / 60:.0f} min on two quiet processors")
-    if options.tier == "nightly":
+    if options.tier == "nightly" or plan.commit:
         print_record(plan)
     print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['skipped']} skipped")
     return 1 if counts["failed"] else 0
