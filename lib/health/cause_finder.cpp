@@ -30,8 +30,7 @@ bool CauseFinder::is_better(const Notice& a, const Notice& b) noexcept {
 }
 
 bool CauseFinder::is_settled(const Subject& subject) const {
-  return std::ranges::any_of(causes_,
-                             [&](const Notice& each) { return subject_of(each) == subject; });
+  return subject.rank == nobody ? settled_.contains(subject.communicator) : is_gone(subject.rank);
 }
 
 /// What was decided says it, or that its origin had better be ignored.
@@ -43,28 +42,39 @@ bool CauseFinder::is_known(const Notice& notice) const {
 bool CauseFinder::add(const Notice& notice, Instant now) {
   if (is_known(notice)) return false;
   const Subject subject = subject_of(notice);
-  if (cases_.empty()) {
-    alarm_due_ = Deadline(now + settling_time / 2);
-    due_at_last_ = Deadline(now + settling_time_max);
-    due_alone_ = Deadline(now + decision_patience);
+  const bool is_first = cases_.empty();
+  if (const auto found = cases_.find(subject); found == cases_.end()) {
+    cases_.emplace(subject, Case{notice.time, {{notice.origin, notice}}, notice});
+  } else {
+    Case& known = found->second;
+    const auto [own, is_new] = known.told.try_emplace(notice.origin, notice);
+    if (!is_new && !is_better(notice, own->second)) return false;
+    own->second = notice;
+    if (is_better(notice, known.best)) known.best = notice;
+    known.time = std::min(known.time, notice.time);
   }
-  const auto [found, is_new] = cases_.try_emplace(subject);
-  Case& known = found->second;
-  const auto [own, is_first] = known.told.try_emplace(notice.origin, notice);
-  const bool tells_better = !is_first && is_better(notice, own->second);
-  if (tells_better) own->second = notice;
-  if (is_new || is_better(notice, known.best)) known.best = notice;
-  known.time = is_new ? notice.time : std::min(known.time, notice.time);
-  const bool is_news = is_first || tells_better;
-  if (is_news) due_ = Deadline(now + settling_time).or_sooner(due_at_last_);
-  return is_news;
+  if (is_first) {
+    alarm_due_ = Deadline(now + settling_time / 2);
+    wait_from(now);
+  }
+  due_ = Deadline(now + settling_time).or_sooner(due_at_last_);
+  return true;
+}
+
+void CauseFinder::wait_from(Instant now) noexcept {
+  due_at_last_ = Deadline(now + settling_time_max);
+  due_alone_ = Deadline(now + decision_patience);
 }
 
 /// Of one who hears nobody, and so calls everybody silent.
 bool CauseFinder::is_of_one_cut_off(const Notice& accusation) const {
   if (accusation.finding != Finding::silence) return false;
+  const auto says_so = [&](const Notice& each) {
+    return each.finding == Finding::cut_off && each.culprit == accusation.origin;
+  };
   const auto accuser = cases_.find({.rank = accusation.origin});
-  return accuser != cases_.end() && accuser->second.best.finding == Finding::cut_off;
+  const bool is_open = accuser != cases_.end() && says_so(accuser->second.best);
+  return is_open || std::ranges::any_of(causes_, says_so);
 }
 
 /// Who waits for one that waits himself may know no better; who waits for nobody holds them all up.
@@ -156,36 +166,51 @@ std::vector<Notice> CauseFinder::decide() {
   return causes;
 }
 
-std::optional<Notice> CauseFinder::settle(const Notice& decided) {
+std::optional<Notice> CauseFinder::news_of(const Notice& decided) const {
   const Subject subject = subject_of(decided);
-  if (is_settled(subject)) return std::nullopt;
+  if (is_settled(subject) || is_of_one_cut_off(decided)) return std::nullopt;
   Notice cause = decided;
-  if (const auto known = cases_.find(subject); known != cases_.end()) {
-    const auto told = known->second.told.find(decided.origin);
-    const bool is_ours = told != known->second.told.end() && is_local_failure(told->second.code);
-    if (is_ours) cause.code = told->second.code;
-  }
-  remember(cause);
-  drop_what_is_known();
+  const auto known = cases_.find(subject);
+  if (known == cases_.end() || decided.code != StatusCode::aborted) return cause;
+  // Others call aborted what a rank's own system, device or callback did to it.
+  const auto own = known->second.told.find(decided.origin);
+  const bool is_ours = own != known->second.told.end() && is_local_failure(own->second.code);
+  if (is_ours) cause.code = own->second.code;
   return cause;
 }
 
-void CauseFinder::drop_what_is_known() {
+void CauseFinder::settle(const Notice& cause, Instant now) {
+  remember(cause);
+  drop_what_follows_from(cause);
+  if (cases_.empty()) return rest_if_done();
+  wait_from(now);
+  due_ = Deadline(now + settling_time);
+}
+
+void CauseFinder::drop_what_follows_from(const Notice& cause) {
+  const Subject settled = subject_of(cause);
+  const auto is_explained = [&](const Notice& each) {
+    return settled.rank != nobody && (each.culprit == settled.rank || each.origin == settled.rank);
+  };
   for (auto each = cases_.begin(); each != cases_.end();) {
-    auto& told = each->second.told;
-    std::erase_if(told, [&](const auto& pair) { return is_known(pair.second); });
-    if (told.empty()) {
+    auto& [subject, known] = *each;
+    const bool is_failure = subject.rank == nobody;
+    std::erase_if(known.told, [&](const auto& told) { return is_explained(told.second); });
+    const bool is_over =
+        subject == settled || known.told.empty() ||
+        (is_failure && known.best.culprit == settled.rank && settled.rank != nobody);
+    if (is_over) {
       each = cases_.erase(each);
       continue;
     }
     const auto second = [](const auto& pair) -> const Notice& { return pair.second; };
-    each->second.best = std::ranges::min_element(told, is_better, second)->second;
+    known.best = std::ranges::min_element(known.told, is_better, second)->second;
     ++each;
   }
-  rest_if_done();
 }
 
 void CauseFinder::remember(const Notice& cause) {
+  if (cause.finding == Finding::failure) settled_.insert(cause.communicator);
   causes_.push_back(cause);
   // Only those who are members of a communicator forget it.
   while (std::ranges::count(causes_, Finding::failure, &Notice::finding) > failures_kept) {
@@ -228,17 +253,16 @@ bool CauseFinder::is_gone(std::uint32_t rank) const {
   });
 }
 
-bool CauseFinder::is_accused(std::uint32_t rank) const {
+std::optional<std::uint32_t> CauseFinder::accuser_of(std::uint32_t rank) const {
   const auto found = cases_.find({.rank = rank});
-  return found != cases_.end() && !is_of_one_cut_off(found->second.best);
+  if (found == cases_.end() || is_of_one_cut_off(found->second.best)) return std::nullopt;
+  return found->second.best.origin;
 }
 
 void CauseFinder::forget(std::uint64_t communicator) {
   std::erase_if(causes_, [&](const Notice& each) {
     return each.finding == Finding::failure && each.communicator == communicator;
   });
-  cases_.erase({.communicator = communicator});
-  rest_if_done();
 }
 
 }  // namespace hocket::health

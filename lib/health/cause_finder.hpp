@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,7 @@ class CauseFinder {
   static constexpr Duration settling_time = std::chrono::milliseconds(20);
   /// However much is news.
   static constexpr Duration settling_time_max = std::chrono::milliseconds(80);
-  /// Since the first notice: by then the decision of another has come.
+  /// Since there is something to decide: by then the decision of another has come.
   static constexpr Duration decision_patience = std::chrono::milliseconds(120);
 
   /// True if it says something new: it is to be passed on.
@@ -39,9 +40,10 @@ class CauseFinder {
   [[nodiscard]] Deadline due_alone() const noexcept { return due_alone_; }
   /// Decides. What was found out now, the first cause first.
   std::vector<Notice> decide();
-  /// Takes over what another has decided, and gives it as this rank says it. Nothing if it was
-  /// settled.
-  std::optional<Notice> settle(const Notice& decided);
+  /// What another has decided, as this rank says it. Nothing if it is settled, or can't be right.
+  [[nodiscard]] std::optional<Notice> news_of(const Notice& decided) const;
+  /// Takes it over.
+  void settle(const Notice& cause, Instant now);
 
   /// The first of these that concerns such a communicator; null if none does.
   [[nodiscard]] static const Notice* first_for(std::span<const Notice> causes,
@@ -54,9 +56,9 @@ class CauseFinder {
   /// What is not decided yet, one for each event.
   [[nodiscard]] std::vector<Notice> open_cases() const;
   [[nodiscard]] bool is_gone(std::uint32_t rank) const;
-  /// Whether that rank is said to have ended, by one who can know.
-  [[nodiscard]] bool is_accused(std::uint32_t rank) const;
-  /// Nobody will ask for this communicator any more.
+  /// Who says that the rank has ended, if somebody says so who can know.
+  [[nodiscard]] std::optional<std::uint32_t> accuser_of(std::uint32_t rank) const;
+  /// Nobody will ask for this communicator any more. What is being found out goes on for others.
   void forget(std::uint64_t communicator);
 
  private:
@@ -81,12 +83,14 @@ class CauseFinder {
   void find_who_is_late();
   void complete_failures();
   void complete_deaths();
-  void drop_what_is_known();
+  void drop_what_follows_from(const Notice& cause);
   void remember(const Notice& cause);
+  void wait_from(Instant now) noexcept;
   void rest_if_done() noexcept;
 
   std::map<Subject, Case> cases_;
   std::vector<Notice> causes_;
+  std::set<std::uint64_t> settled_;  // communicators; also those whose cause was forgotten
   Deadline alarm_due_;
   Deadline due_;
   Deadline due_at_last_;

@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/rng.hpp"
 #include "base/text.hpp"
+#include "health/cause_finder.hpp"
 #include "health/hello.hpp"
 #include "health/watch.hpp"
 #include "link/sockets.hpp"
@@ -29,6 +30,7 @@ using namespace std::chrono_literals;
 
 /// To find out what happened; beyond it a rank tells its own side.
 constexpr Duration story_patience = 200ms;
+static_assert(CauseFinder::decision_patience < story_patience);
 constexpr Duration farewell_patience = 200ms;
 constexpr Duration retry_pause = 1ms;  // while there is no memory
 

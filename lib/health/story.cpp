@@ -38,18 +38,21 @@ Notice Story::death_of(std::uint32_t rank, std::int64_t time) const {
   return notice;
 }
 
-void Story::take_decision(const Notice& notice, std::uint32_t from) {
-  if (!is_possible(notice)) return;
-  const std::optional<Notice> cause = cause_finder_.settle(notice);
+void Story::take_decision(const Notice& notice, std::uint32_t from, Instant now) {
+  if (!is_possible(notice) || cause_finder_.accuser_of(from)) return;
+  const std::optional<Notice> cause = cause_finder_.news_of(notice);
   if (!cause) return;
-  groups_.settle({&*cause, 1});
+  groups_.settle({&*cause, 1});  // first: without memory for it, it is not settled
+  cause_finder_.settle(*cause, now);
   pass_on(*cause, from);
 }
 
 /// It is the lowest of those that are left, as far as it knows.
 bool Story::decides_for_all() const {
+  // Who finds himself cut off has nobody to wait for.
+  if (const auto accuser = cause_finder_.accuser_of(rank_)) return *accuser == rank_;
   for (std::uint32_t rank = 0; rank < rank_; ++rank) {
-    if (host_.is_here(rank) && !cause_finder_.is_accused(rank)) return false;
+    if (host_.is_here(rank) && !cause_finder_.accuser_of(rank)) return false;
   }
   return true;
 }

@@ -46,7 +46,7 @@ class Story {
   void mention(std::uint32_t rank, const std::string& operation, Instant now, std::int64_t time);
   /// Takes over what that rank has decided, or heard. It may be about us: then we were stopped or
   /// cut off meanwhile.
-  void take_decision(const Notice& notice, std::uint32_t from);
+  void take_decision(const Notice& notice, std::uint32_t from, Instant now);
   /// A notice that the rank's process has ended; the caller adds the text.
   [[nodiscard]] Notice death_of(std::uint32_t rank, std::int64_t time) const;
   /// Nobody asks for this communicator any more.

@@ -297,7 +297,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
     if (is_local_failure(notice->code)) notice->code = StatusCode::aborted;
     if (kind == Message::notice) return take_notice(*notice, rank);
     if (is_closed_) return;
-    story_.take_decision(*notice, rank);
+    story_.take_decision(*notice, rank, now);
     return tick();  // which may have nothing to wait for now
   }
   if (kind == Message::question) {
@@ -310,6 +310,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   if (kind != Message::leaving) return;
   contact.state = State::left;
   hang_up(contact, {});
+  tick();  // it may have been the one who decides
 }
 
 // --- time ---

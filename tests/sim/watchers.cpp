@@ -27,10 +27,10 @@ constexpr Duration trip_max = 3ms;
 /// From the engine's thread to the monitor's.
 constexpr Duration post_max = 200us;
 /// For how long a rank may stand still, and how long after the first death it may begin.
-constexpr Duration stand_still_max = 60ms;
+constexpr Duration stand_still_max = 200ms;
 constexpr Duration stand_still_begin_max = 40ms;
 /// All survivors must know the cause within this time.
-constexpr Duration told_max = 160ms;
+constexpr Duration told_max = 300ms;
 
 std::int64_t time_of_day(Instant now) { return now.time_since_epoch().count(); }
 
@@ -63,7 +63,7 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
     story_.take(notice, from, all_.now());
   }
   void take_decision(const Notice& notice, std::uint32_t from) {
-    if (!is_gone_[from]) story_.take_decision(notice, from);
+    if (!is_gone_[from]) story_.take_decision(notice, from, all_.now());
   }
   void note_death(std::uint32_t rank) {
     if (is_gone_[rank]) return;

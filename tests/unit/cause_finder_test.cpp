@@ -83,26 +83,29 @@ TEST_CASE("what another has decided is taken over once, with all that it explain
   CauseFinder finder;
   REQUIRE(finder.add(death(2, 1, 50), clock.now()));
   REQUIRE(finder.add(failure(half, 2, 0, 40), clock.now()));
-  REQUIRE(finder.is_accused(2));
-  const Notice decided = death(2, 3, 40);  // of whose finding this rank has not heard
-  REQUIRE(finder.settle(decided)->origin == 3);
-  REQUIRE_FALSE(finder.settle(death(2, 1, 50)));
+  REQUIRE(finder.accuser_of(2) == 1);
+  const auto cause = finder.news_of(death(2, 3, 40));  // of whose finding this rank has not heard
+  REQUIRE(cause->origin == 3);
+  finder.settle(*cause, clock.now());
+  REQUIRE_FALSE(finder.news_of(death(2, 1, 50)));
   REQUIRE(finder.due().is_never());
   REQUIRE(finder.due_alone().is_never());
   REQUIRE(finder.told().empty());
   REQUIRE(finder.causes().size() == 1);
   REQUIRE(finder.is_gone(2));
-  REQUIRE_FALSE(finder.is_accused(2));
+  REQUIRE_FALSE(finder.accuser_of(2));
 }
 
-TEST_CASE("what a decision says nothing of is still to be decided") {
-  const ManualClock clock;
+TEST_CASE("what a decision says nothing of is still to be decided, in as much time") {
+  ManualClock clock;
   CauseFinder finder;
   REQUIRE(finder.add(death(2, 1, 50), clock.now()));
   REQUIRE(finder.add(failure(half, nobody, 2, 40, StatusCode::timeout), clock.now()));
   REQUIRE(finder.add(failure(half, nobody, 0, 60, StatusCode::timeout), clock.now()));
-  REQUIRE(finder.settle(death(2, 1, 50)));
-  REQUIRE_FALSE(finder.due().is_never());
+  clock.advance(100ms);
+  finder.settle(death(2, 1, 50), clock.now());
+  REQUIRE(finder.due().at() == clock.now() + 20ms);
+  REQUIRE(finder.due_alone().at() == clock.now() + 120ms);
   const auto rest = finder.decide();
   REQUIRE(rest.size() == 1);
   REQUIRE(rest[0].origin == 0);  // what the dead rank said counts no more
@@ -112,8 +115,31 @@ TEST_CASE("this rank's own failure is to itself what it was, whoever decides") {
   const ManualClock clock;
   CauseFinder finder;
   REQUIRE(finder.add(failure(half, nobody, 1, 10, StatusCode::system_error), clock.now()));
-  const auto cause = finder.settle(failure(half, nobody, 1, 10, StatusCode::aborted));
+  const auto cause = finder.news_of(failure(half, nobody, 1, 10, StatusCode::aborted));
   REQUIRE(cause->code == StatusCode::system_error);
+  REQUIRE(finder.news_of(failure(half, nobody, 1, 10, StatusCode::timeout))->code ==
+          StatusCode::timeout);
+}
+
+TEST_CASE("a communicator whose end is known is not found out again, however long ago it was") {
+  const ManualClock clock;
+  CauseFinder finder;
+  for (std::uint64_t id = 1; id <= 300; ++id) {
+    finder.settle(failure(id, nobody, 1, 10), clock.now());
+  }
+  finder.forget(299);
+  for (const std::uint64_t id : {1U, 299U, 300U}) {
+    REQUIRE_FALSE(finder.news_of(failure(id, nobody, 1, 10)));
+    REQUIRE_FALSE(finder.add(failure(id, nobody, 1, 10), clock.now()));
+  }
+}
+
+TEST_CASE("what is being found out is found out, also if this rank needs it no more") {
+  const ManualClock clock;
+  CauseFinder finder;
+  REQUIRE(finder.add(failure(half, nobody, 1, 10, StatusCode::system_error), clock.now()));
+  finder.forget(half);
+  REQUIRE(finder.decide().size() == 1);
 }
 
 TEST_CASE("all ranks find the same, whatever comes first") {
@@ -179,6 +205,13 @@ TEST_CASE("who hears nobody is believed by nobody") {
   REQUIRE(causes.size() == 1);
   REQUIRE(causes[0].finding == Finding::cut_off);
   REQUIRE(causes[0].culprit == 2);
+  // Nor if another decides so.
+  const ManualClock clock;
+  CauseFinder finder;
+  REQUIRE(finder.add(deaf, clock.now()));
+  REQUIRE_FALSE(finder.news_of(silence(3, 2, 90)));
+  finder.settle(deaf, clock.now());
+  REQUIRE_FALSE(finder.news_of(silence(3, 2, 90)));
   // The accusation of another stands.
   REQUIRE(found({silence(3, 1, 90), deaf}).front().culprit == 3);
 }
