@@ -20,7 +20,7 @@ from torch import nn
 try:
     import hocket.torch  # noqa: F401
 except ImportError:
-    pass  # --backend gloo needs it not
+    pass  # --backend gloo does not need it
 
 
 def batch(step: int, rank: int, rows: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:

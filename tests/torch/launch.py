@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-TIMEOUT_S = 300
+TIMEOUT_S = 120
 
 
 def python_with_torch() -> str | None:
@@ -35,7 +35,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as meeting:
         ranks = [subprocess.Popen([python, world, folder, f"{meeting}/store", str(rank), str(size),
                                    *cases], env=environment) for rank in range(size)]
-        statuses = [rank.wait(TIMEOUT_S) for rank in ranks]
+        try:
+            statuses = [rank.wait(TIMEOUT_S) for rank in ranks]
+        finally:
+            for rank in ranks:
+                rank.kill()
     one_dies = size > 1 and (not cases or "Trouble" in cases)
     wanted = [0] * (size - 1) + [-signal.SIGKILL if one_dies else 0]
     if statuses != wanted:

@@ -117,7 +117,7 @@ class Collectives(Case):
         self.same(whole, torch.arange(SIZE * 2.0))
         dist.all_to_all_single(out := full(-1, SIZE), full(RANK, SIZE))
         self.same(out, RANKS)
-        dist.all_to_all_single(out, out)  # which no more are apart
+        dist.all_to_all_single(out, out)  # input and output are one tensor
         self.same(out, [RANK] * SIZE)
 
     def test_several_as_one(self) -> None:
@@ -139,6 +139,9 @@ class Collectives(Case):
     def test_what_does_not_fit(self) -> None:
         with self.assertRaisesRegex(ValueError, "elements"):
             dist.all_gather([full(0, 2) for _ in RANKS], full(0, 3))
+        if SIZE == 2:
+            with self.assertRaisesRegex(ValueError, "less than 0"):
+                dist.all_to_all_single(full(0, 2), full(0, 2), [1, 1], [3, -1])
         with self.assertRaisesRegex(TypeError, "arithmetic"):
             dist.all_reduce(torch.quantize_per_tensor(full(1, 2), 0.1, 0, torch.qint8))
 
@@ -177,6 +180,34 @@ class Works(Case):
         work = dist.all_reduce(full(1, 10), async_op=True)
         self.same(work.get_future().then(again).wait(), [SIZE * SIZE] * 10)
 
+    def test_several_threads_wait(self) -> None:
+        for _ in range(50):
+            work = dist.all_reduce(full(1, 1000), async_op=True)
+            failures: list[Exception] = []
+
+            def wait(work: object = work, failures: list[Exception] = failures) -> None:
+                try:
+                    work.wait()  # type: ignore[attr-defined]
+                except RuntimeError as error:
+                    failures.append(error)
+
+            threads = [threading.Thread(target=wait) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(failures, [])
+
+    def test_polled_with_an_input_that_nobody_keeps(self) -> None:
+        for _ in range(20):
+            outs = [full(0, 100) for _ in RANKS]
+            work = dist.all_gather(outs, full(RANK, 100) * 2, async_op=True)
+            future = work.get_future()
+            while not work.is_completed():
+                pass
+            future.wait()
+            self.same(torch.stack(outs)[:, 0], [2 * rank for rank in RANKS])
+
     def test_while_a_thread_waits(self) -> None:
         tag = 9
         if SIZE == 1:
@@ -203,6 +234,19 @@ class Messages(Case):
                 dist.recv(values := full(-1, count), behind)
                 self.same(values.unique(), [behind])
                 work.wait()
+
+    def test_what_does_not_fit(self) -> None:
+        if SIZE == 1:
+            return
+        if RANK == 0:
+            dist.send(full(1, 4), 1)
+            dist.send(torch.tensor([1 + 2j]).conj(), 1)
+        elif RANK == 1:
+            with self.assertRaisesRegex(RuntimeError, "4 elements, and not 10"):
+                dist.recv(full(0, 10), 0)
+            dist.recv(values := torch.tensor([0j]), 0)
+            self.same(values, [1 - 2j])
+        dist.barrier()
 
     def test_from_any(self) -> None:
         if RANK == 0:

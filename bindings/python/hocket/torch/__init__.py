@@ -29,8 +29,12 @@ def register() -> None:
 
 
 def _create(options: Any, _: object) -> Any:
+    is_default = not dist.is_initialized()
+    # Groups are parts of the default group's world, if that has one.
+    is_part = not is_default and "hocket" in str(dist.get_backend())
+    ranks = list(options.global_ranks_in_group) if is_part else []
     return _extension().create(options.store, options.group_rank, options.group_size, options.timeout,
-                               list(options.global_ranks_in_group))
+                               ranks, is_default)
 
 
 def _extension() -> ModuleType:

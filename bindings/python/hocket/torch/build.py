@@ -5,12 +5,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import platform
+import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
+from typing import IO
 
 import torch
 
@@ -25,16 +28,28 @@ CORE = Path(_core.__file__)  # has the C ABI
 def built() -> Path:
     """The compiled extension. Of several processes on a host, one compiles it."""
     command = _command()
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hocket"
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hocket"
     path = folder / _key(command) / f"{NAME}.so"
-    if path.exists():
-        return path
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path.parent / "lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.parent.stat().st_uid != os.getuid():
+            raise PermissionError(f"{path.parent} belongs to another user")
         if not path.exists():
-            _compile(command, path)
+            with open(path.parent / "lock", "w") as lock:
+                _lock(lock)
+                if not path.exists():
+                    _compile(command, path)
+    except OSError as error:
+        raise RuntimeError(f"hocket.torch can't be compiled in {path.parent}: {error}; "
+                           "set XDG_CACHE_HOME to a folder of yours") from error
     return path
+
+
+def _lock(file: IO[str]) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        pass  # a network's file system without locks: several may compile it, each in its own folder
 
 
 def _compile(command: list[str], path: Path) -> None:
@@ -48,8 +63,9 @@ def _compile(command: list[str], path: Path) -> None:
 
 
 def _command() -> list[str]:
-    compiler = os.environ.get("CXX") or shutil.which("g++") or shutil.which("clang++")
-    if compiler is None:
+    compiler = shlex.split(os.environ.get("CXX", "")) or [
+        each for each in ("g++", "clang++") if shutil.which(each)][:1]
+    if not compiler:
         raise RuntimeError("hocket.torch needs a C++ compiler: install g++, or set CXX")
     package = Path(torch.__file__).resolve().parent
     # Of a wheel; Debian has torch's headers where compilers look, but for these.
@@ -58,7 +74,7 @@ def _command() -> list[str]:
     abi = [f'-DPYBIND11_{each}="{value}"' for each in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
            if (value := getattr(torch._C, f"_PYBIND11_{each}", None))]
     return [
-        compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+        *compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
         f"-DTORCH_EXTENSION_NAME={NAME}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
         *abi, *(f"-isystem{each}" for each in own), f"-I{sysconfig.get_path('include')}",
         f"-I{_headers()}", str(SOURCES / "backend.cpp"),
@@ -77,8 +93,9 @@ def _headers() -> Path:
 
 def _key(command: list[str]) -> str:
     digest = hashlib.sha256()
-    for part in (*command, torch.__version__, hocket.__version__, sys.implementation.cache_tag):
+    for part in (*command, torch.__version__, hocket.__version__, sys.implementation.cache_tag,
+                 platform.machine(), *platform.libc_ver()):
         digest.update(f"{part}\0".encode())
-    for source in sorted(SOURCES.iterdir()):
+    for source in (*sorted(SOURCES.iterdir()), _headers() / "hocket/hocket.h"):
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]

@@ -26,6 +26,7 @@
 #include "errors.hpp"
 #include "store.hpp"
 #include "tensors.hpp"
+#include "time.hpp"
 #include "work.hpp"
 
 namespace hocket_torch {
@@ -44,10 +45,6 @@ using Base = c10d::ProcessGroup;
 #endif
 
 constexpr milliseconds unset{-1};
-
-std::int64_t nanoseconds_of(milliseconds timeout) {
-  return timeout == milliseconds(0) ? HOCKET_NO_WAIT : std::chrono::nanoseconds(timeout).count();
-}
 
 const at::Tensor& only(const Tensors& tensors) {
   TORCH_CHECK_VALUE(tensors.size() == 1, "hocket: one tensor was expected, not ", tensors.size());
@@ -158,6 +155,9 @@ std::vector<std::size_t> parts_of(const at::Tensor& tensor, const std::vector<st
                       " ranks");
     return std::vector<std::size_t>(count, elements(tensor) / count);
   }
+  const bool are_sizes =
+      std::all_of(sizes.begin(), sizes.end(), [](std::int64_t each) { return each >= 0; });
+  TORCH_CHECK_VALUE(are_sizes, "hocket: a part can't have less than 0 rows");
   const std::int64_t sum = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
   TORCH_CHECK_VALUE(sizes.size() == count && sum == rows, "hocket: ", sizes.size(), " parts of ",
                     sum, " rows for ", ranks, " ranks and ", rows, " rows");
@@ -206,6 +206,7 @@ class Backend final : public Base {
     } else {
       call.give(tensor);
       call.what.count = elements(tensor);
+      call.outputs.push_back(tensor);  // of the work, as it is
     }
     return start(call, c10d::OpType::REDUCE, "hocket:reduce", options.timeout);
   }
@@ -376,11 +377,8 @@ class Backend final : public Base {
   void setSequenceNumberForGroup() override {}  // all ranks begin with 0
   std::uint64_t getSequenceNumberForGroup() override { return begun_; }
 
-  /// Ends what is in flight, on all ranks.
-  void give_up(const std::string& reason) { hocket_comm_abort(comm_.get(), reason.c_str()); }
-#if HOCKET_TORCH_FROM(2, 6)
-  void abort() override { give_up("torch.distributed aborted the process group"); }
-#endif
+  /// Ends what is in flight, on all ranks. Overrides what newer versions have.
+  void abort() { hocket_comm_abort(comm_.get(), "torch.distributed aborted the process group"); }
 
  private:
   [[nodiscard]] std::int64_t time_of(milliseconds given) const {
@@ -489,7 +487,7 @@ class Backend final : public Base {
                                     int tag, c10d::OpType type, const char* title) {
     Borrowed borrowed;
     const bool is_sent = kind == HOCKET_MESSAGE_SEND;
-    const at::Tensor& memory = is_sent ? borrowed.input(tensor) : borrowed.output(tensor);
+    const at::Tensor& memory = is_sent ? borrowed.input(tensor) : borrowed.both(tensor);
     hocket_message message = {};
     message.struct_size = sizeof message;
     message.kind = kind;
@@ -578,14 +576,14 @@ Comm join(StorePointer store, int rank, int size, std::int64_t timeout_ns) {
   return take(comm);
 }
 
-/// `ranks` are those of the default group; empty for that group itself.
+/// `ranks` are those of the default group, if that is Hocket's; otherwise empty.
 c10::intrusive_ptr<Base> create(const StorePointer& store, int rank, int size, milliseconds timeout,
-                                const std::vector<std::int64_t>& ranks) {
+                                const std::vector<std::int64_t>& ranks, bool is_default) {
   const std::int64_t timeout_ns = nanoseconds_of(timeout);
   const Comm whole = the_world();
   if (ranks.empty() || whole == nullptr) {
     Comm comm = join(store, rank, size, timeout_ns);
-    if (ranks.empty()) set_world(comm);
+    if (is_default) set_world(comm);
     return c10::make_intrusive<Backend>(std::move(comm), rank, size, timeout);
   }
   const std::vector<std::int32_t> members(ranks.begin(), ranks.end());

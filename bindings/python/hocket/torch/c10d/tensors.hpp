@@ -132,7 +132,7 @@ struct Borrowed {
   /// Contiguous memory with the tensor's values.
   const at::Tensor& input(const at::Tensor& tensor) {
     check_device(tensor);
-    return tensors.emplace_back(tensor.contiguous());
+    return tensors.emplace_back(tensor.resolve_conj().resolve_neg().contiguous());
   }
   /// Contiguous memory for the tensor's new values.
   const at::Tensor& output(const at::Tensor& tensor) { return target(tensor, false); }
@@ -153,10 +153,11 @@ struct Borrowed {
   }
   const at::Tensor& target(const at::Tensor& tensor, bool has_values) {
     check_device(tensor);
-    if (tensor.is_contiguous()) return tensors.emplace_back(tensor);
+    const bool is_lazy = tensor.is_conj() || tensor.is_neg();
+    if (tensor.is_contiguous() && !is_lazy) return tensors.emplace_back(tensor);
     const at::NoGradGuard guard;
-    at::Tensor memory =
-        has_values ? tensor.contiguous() : at::empty_like(tensor, at::MemoryFormat::Contiguous);
+    at::Tensor memory = has_values ? tensor.resolve_conj().resolve_neg().contiguous()
+                                   : at::empty_like(tensor, at::MemoryFormat::Contiguous);
     copies.emplace_back(tensor, memory);
     return tensors.emplace_back(std::move(memory));
   }

@@ -19,15 +19,14 @@
 
 #include "errors.hpp"
 #include "tensors.hpp"
+#include "time.hpp"
 
 namespace hocket_torch {
 
 class Work final : public c10d::Work {
  public:
-  using Inputs = c10::optional<std::vector<at::Tensor>>;
-
-  Work(int rank, c10d::OpType type, const char* title, const Inputs& inputs, Borrowed borrowed,
-       std::vector<at::Tensor> outputs)
+  Work(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
+       Borrowed borrowed, std::vector<at::Tensor> outputs)
       : c10d::Work(rank, type, title, inputs),
         borrowed_(std::move(borrowed)),
         outputs_(std::move(outputs)) {}
@@ -65,11 +64,11 @@ class Work final : public c10d::Work {
     return is_over();
   }
   bool isSuccess() const override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return completed_ && exception_ == nullptr;
   }
   std::exception_ptr exception() const override {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return exception_;
   }
   int sourceRank() const override {
@@ -77,18 +76,19 @@ class Work final : public c10d::Work {
     return source_;
   }
   std::vector<at::Tensor> result() override { return outputs_; }
-  void synchronize() override { wait(kNoTimeout); }
+  void synchronize() override {}  // what wait() returns from is over
   void abort() override { TORCH_CHECK(false, "hocket: abort the process group instead"); }
 
   bool wait(std::chrono::milliseconds timeout) override {
-    const std::int64_t timeout_ns = std::chrono::nanoseconds(timeout).count();
+    const std::int64_t timeout_ns = timeout > kNoTimeout ? nanoseconds_of(timeout) : 0;
     if (hocket_work* const handle = use()) {
-      const hocket_status status = hocket_work_wait(handle, timeout > kNoTimeout ? timeout_ns : 0);
+      const hocket_status status = hocket_work_wait(handle, timeout_ns);
       end_use(status, status == HOCKET_OK ? "" : hocket_last_error());
+      if (status != HOCKET_IN_PROGRESS) wait_for_the_other(kNoTimeout);  // who may conclude it
     } else {
       wait_for_the_other(timeout);
     }
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (exception_ != nullptr) std::rethrow_exception(exception_);
     if (!completed_) {
       raise(HOCKET_TIMEOUT, "hocket: the operation has not ended within " +
@@ -98,7 +98,7 @@ class Work final : public c10d::Work {
   }
 
   c10::intrusive_ptr<c10::ivalue::Future> getFuture() override {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     TORCH_CHECK(opType_ != c10d::OpType::RECVANYSOURCE,
                 "hocket: a receive from any rank has no future");
     if (future_ == nullptr) {
@@ -116,22 +116,24 @@ class Work final : public c10d::Work {
   }
 
  private:
+  using Lock = std::unique_lock<decltype(mutex_)>;  // not of the same type in all versions
+
   static constexpr std::chrono::milliseconds kNoTimeout{0};
 
   bool is_over() const {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     return completed_;
   }
 
   /// The handle, for this thread to wait with; null if there is nothing to do with it any more.
   hocket_work* use() {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(mutex_);
     if (is_concluding_ || is_detached_) return nullptr;
     ++users_;
     return handle_;
   }
   void end_use(hocket_status status, const std::string& why) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     --users_;
     if (status == HOCKET_IN_PROGRESS) return detach(lock);
     lock.unlock();
@@ -139,7 +141,7 @@ class Work final : public c10d::Work {
   }
 
   /// If there is a future, and no thread that waits: lets Hocket call when the operation is over.
-  void detach(std::unique_lock<std::mutex>& lock) {
+  void detach(Lock& lock) {
     const bool is_wanted = future_ != nullptr && users_ == 0 && !is_concluding_ && !is_detached_;
     if (!is_wanted) return;
     is_detached_ = true;
@@ -156,12 +158,14 @@ class Work final : public c10d::Work {
     c10::intrusive_ptr<Work>::reclaim(self);
     handle_ = handle;
     is_detached_ = false;
+    future_.reset();
+    cv_.notify_all();
     raise(status, hocket_last_error());
   }
 
   void wait_for_the_other(std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
-    const auto is_over = [&] { return completed_; };
+    Lock lock(mutex_);
+    const auto is_over = [&] { return completed_ || !(is_concluding_ || is_detached_); };
     if (timeout > kNoTimeout) {
       cv_.wait_for(lock, timeout, is_over);
     } else {
@@ -172,12 +176,15 @@ class Work final : public c10d::Work {
   /// Once, by whichever thread first sees that the operation has ended.
   void conclude(hocket_status status, const std::string& why) noexcept {
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       if (std::exchange(is_concluding_, true)) return;
     }
+    hocket_received received = {};
+    received.peer = -1;
     std::exception_ptr failure;
     if (status == HOCKET_OK) {
       try {
+        if (handle_ != nullptr && is_receive()) received = whole_message();
         borrowed_.copy_back();
       } catch (...) {
         failure = std::current_exception();
@@ -185,23 +192,33 @@ class Work final : public c10d::Work {
     } else {
       failure = failure_of(status, why);
     }
-    hocket_received received = {};
-    received.peer = -1;
-    if (opType_ == c10d::OpType::RECVANYSOURCE && failure == nullptr) {
-      hocket_work_received(handle_, &received);
-    }
+    Borrowed ended;  // dropped without the lock, as a tensor may take Python's
     c10::intrusive_ptr<c10::ivalue::Future> future;
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(mutex_);
       source_ = received.peer;
       exception_ = failure;
       completed_ = true;
-      borrowed_ = {};
+      std::swap(ended, borrowed_);
       future = future_;
     }
     cv_.notify_all();
     if (const auto record = std::exchange(recordFunctionEndCallback_, nullptr)) record();
     if (future != nullptr) complete(*future);
+  }
+
+  [[nodiscard]] bool is_receive() const {
+    return opType_ == c10d::OpType::RECV || opType_ == c10d::OpType::RECVANYSOURCE;
+  }
+  /// Hocket takes shorter messages, torch does not.
+  [[nodiscard]] hocket_received whole_message() const {
+    hocket_received received = {};
+    check(hocket_work_received(handle_, &received));
+    const auto wanted = static_cast<std::size_t>(outputs_.front().numel());
+    if (received.count == wanted) return received;
+    raise(HOCKET_MISMATCH, "hocket: rank " + std::to_string(received.peer) + " has sent " +
+                               std::to_string(received.count) + " elements, and not " +
+                               std::to_string(wanted));
   }
 
   void complete(c10::ivalue::Future& future) {
