@@ -260,7 +260,9 @@ class Warnings(unittest.TestCase):
             time.sleep(1.5)
             job.process.send_signal(signal.SIGTERM)
             said = job.wait()
-        warning = r"rank 0: all_reduce\(sum, f32, 256 elements\) #6 has waited for rank 2 in step \d+, 2\d\dms after it"
+        # Soon after the limit: a rank that gets no processor for a moment is late.
+        warning = (r"rank 0: all_reduce\(sum, f32, 256 elements\) #6 has waited for rank 2 in step \d+, "
+                   r"[2-4]\d\dms after it")
         self.assertEqual(len(re.findall(warning, said)), 1, said)
         self.assertNotIn("rank 2: ", said)
 
