@@ -29,22 +29,10 @@ except ModuleNotFoundError:  # Debian has none; the tests here use nothing of it
     sys.modules["expecttest"] = types.ModuleType("expecttest")
     sys.modules["expecttest"].TestCase, sys.modules["expecttest"].ACCEPT = unittest.TestCase, False
 
-from torch.testing._internal.common_distributed import TEST_SKIPS  # noqa: E402
 from torch.testing._internal.distributed import distributed_test  # noqa: E402
 
 if BACKEND == "hocket":
     import hocket.torch  # noqa: F401
-
-    # torch 1.13 has a table of what each backend can do.
-    can = getattr(distributed_test.DistTestCases, "backend_feature", {})
-    for name, backends in can.items():
-        if name not in ("gpu", "cuda", "ddp"):
-            backends.add(BACKEND)
-    if "ddp" in can:
-        can["ddp"].add(BACKEND)
-
-# A test of PyTorch's is skipped where it needs a GPU or more ranks than there are.
-SKIPS = {skip.exit_code: skip.message for skip in TEST_SKIPS.values()}
 
 
 class TestHocket(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):

@@ -463,15 +463,19 @@ PyObject* compare_set(PyObject* object, PyObject* arguments, PyObject* by_name) 
   return value.bytes(0);
 }
 
-PyObject* delete_key(PyObject* object, PyObject* arguments, PyObject* by_name) {
+/// The arguments of the methods that take a key alone.
+bool parse_key(PyObject* arguments, PyObject* by_name, const char* format, const char*& key,
+               int64_t& nanoseconds) {
   static constexpr const char* words[] = {"key", "timeout", nullptr};
-  const char* key = nullptr;
   PyObject* timeout = nullptr;
+  return parse(arguments, by_name, words, format, &key, &timeout) &&
+         to_timeout(timeout, nanoseconds);
+}
+
+PyObject* delete_key(PyObject* object, PyObject* arguments, PyObject* by_name) {
+  const char* key = nullptr;
   int64_t nanoseconds = 0;
-  if (!parse(arguments, by_name, words, "s|O:delete_key", &key, &timeout) ||
-      !to_timeout(timeout, nanoseconds)) {
-    return nullptr;
-  }
+  if (!parse_key(arguments, by_name, "s|O:delete_key", key, nanoseconds)) return nullptr;
   int32_t was_there = 0;
   const hocket_status status =
       call([&] { return hocket_store_delete_key(store_of(object), key, nanoseconds, &was_there); });
@@ -514,14 +518,9 @@ PyObject* keys(PyObject* object, PyObject* arguments, PyObject* by_name) {
 }
 
 PyObject* queue_length(PyObject* object, PyObject* arguments, PyObject* by_name) {
-  static constexpr const char* words[] = {"key", "timeout", nullptr};
   const char* key = nullptr;
-  PyObject* timeout = nullptr;
   int64_t nanoseconds = 0;
-  if (!parse(arguments, by_name, words, "s|O:queue_length", &key, &timeout) ||
-      !to_timeout(timeout, nanoseconds)) {
-    return nullptr;
-  }
+  if (!parse_key(arguments, by_name, "s|O:queue_length", key, nanoseconds)) return nullptr;
   int64_t length = 0;
   const hocket_status status =
       call([&] { return hocket_store_queue_length(store_of(object), key, nanoseconds, &length); });
