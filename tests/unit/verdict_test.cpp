@@ -133,7 +133,20 @@ TEST_CASE("ranks that died of an error are told behind the one that caused it") 
   const Sentences said = findings(world);
   REQUIRE(said.size() == 2);
   CHECK(said[0].find("Rank 2 (pid 102 on n1) ended without leaving the world.") == 0);
-  CHECK(said[1] == "Ranks 0 and 1 ended after they had received an error.");
+  CHECK(said[1] == "Ranks 0 and 1 ended after a failure had reached them.");
+}
+
+TEST_CASE("a rank that died when its operation had failed is no cause, either") {
+  World world = world_of(3);
+  world.dumps[0].life = Life::left;
+  for (const std::uint32_t rank : {1U, 2U}) {
+    enter(world, rank, 3, 0, 0).state = State::failed;
+    world.dumps[rank].life = Life::gone;
+  }
+  const Sentences said = findings(world);
+  REQUIRE(said.size() == 2);
+  CHECK(said[0].find("Rank 0 (pid 100 on n1) never entered") == 0);
+  CHECK(said[1] == "Ranks 1 and 2 ended after a failure had reached them.");
 }
 
 TEST_CASE("of a rank on another host it is not known whether it runs") {

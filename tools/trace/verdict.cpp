@@ -30,6 +30,14 @@ std::string capitalized(std::string text) {
 
 bool has_error(const Dump& dump) { return dump.header.failure[0] != '\0'; }
 
+/// Whether it ended after its program, or at least its operation, had been told of a failure: so it
+/// is hardly the cause.
+bool is_victim(const Dump& dump) {
+  if (dump.life != Life::gone) return false;
+  const Entry* const last = current(dump);
+  return has_error(dump) || (last != nullptr && last->state == record::State::failed);
+}
+
 /// Whether a sentence of its own says why it does not take part.
 bool is_told(const Dump& dump) { return dump.life == Life::gone || dump.life == Life::stopped; }
 
@@ -39,7 +47,7 @@ class Judge {
 
   std::vector<std::string> find() {
     for (const Dump& each : world_.dumps) {
-      if (each.life == Life::gone && !has_error(each)) tell_gone(each);
+      if (each.life == Life::gone && !is_victim(each)) tell_gone(each);
     }
     for (const Dump& each : world_.dumps) {
       if (each.life == Life::stopped) tell_stopped(each);
@@ -94,15 +102,14 @@ class Judge {
     say(text + waiting_for(dump));
   }
 
-  /// Ranks that were told of a failure before they ended are hardly its cause.
   void tell_victims() {
     std::vector<std::uint32_t> ranks;
     for (const Dump& each : world_.dumps) {
-      if (each.life == Life::gone && has_error(each)) ranks.push_back(each.rank());
+      if (is_victim(each)) ranks.push_back(each.rank());
     }
     if (ranks.empty()) return;
-    say(fmt::format("{} ended after {} had received an error.", ranks_in_words(ranks),
-                    ranks.size() == 1 ? "it" : "they"));
+    say(fmt::format("{} ended after a failure had reached {}.", ranks_in_words(ranks),
+                    ranks.size() == 1 ? "it" : "them"));
   }
 
   void tell_unknown() {
