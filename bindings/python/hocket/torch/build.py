@@ -63,8 +63,10 @@ def _compile(command: list[str], path: Path) -> None:
 
 
 def _command() -> list[str]:
-    compiler = shlex.split(os.environ.get("CXX", "")) or [
-        each for each in ("g++", "clang++") if shutil.which(each)][:1]
+    # Torch and what is compiled here exchange streams and exceptions of one libstdc++.
+    compiler = [each for each in shlex.split(os.environ.get("CXX", ""))
+                if each != "-static-libstdc++"]
+    compiler = compiler or [each for each in ("g++", "clang++") if shutil.which(each)][:1]
     if not compiler:
         raise RuntimeError("hocket.torch needs a C++ compiler: install g++, or set CXX")
     package = Path(torch.__file__).resolve().parent
