@@ -9,7 +9,6 @@
 #include <cuda_runtime_api.h>
 
 #include "device/table.hpp"
-#include "gate.hpp"
 
 namespace hocket::cuda {
 namespace {
@@ -186,20 +185,6 @@ int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from
                                   cudaMemcpyDefault, stream_of(stream)));
 }
 
-using WaitValue = CUresult(CUstream stream, CUdeviceptr address, cuuint32_t value,
-                           unsigned int flags);
-
-int hold(void* stream, std::uint32_t* word, std::uint32_t value) {
-  static WaitValue* const wait_value = find_in_driver<WaitValue>("cuStreamWaitValue32");
-  if (wait_value != nullptr) {
-    const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(word));
-    if (wait_value(stream_of(stream), address, value, CU_STREAM_WAIT_VALUE_GEQ) == CUDA_SUCCESS) {
-      return 0;
-    }
-  }
-  return result(launch_gate(stream_of(stream), word, value));
-}
-
 using GetHandle = CUresult(void* handle, CUdeviceptr memory, std::size_t bytes,
                            CUmemRangeHandleType type, unsigned long long flags);
 
@@ -246,7 +231,6 @@ constexpr device::Table table = {
     .elapsed = elapsed,
     .copy = copy,
     .copy_rows = copy_rows,
-    .hold = hold,
     .share = share,
     .settle_writes = settle_writes,
 };

@@ -133,8 +133,9 @@ void Work::wait() {
 void Work::wait(Stream stream) {
   if (operation_ == nullptr) return;
   operation_->group->check_process();
-  Status status = operation_->path->make_wait(*operation_, stream);
-  if (!status.ok()) throw_error(std::move(status));
+  Status failure = operation_->path->make_wait(*operation_, stream);
+  if (failure.ok() && operation_->work->is_over()) failure = status();
+  if (!failure.ok()) throw_error(std::move(failure));
 }
 
 bool Work::wait_for(std::chrono::nanoseconds time) {

@@ -60,6 +60,10 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
   drive_until(lock, [&] {
     return offloaded_.size() + (staged_ == nullptr ? 0 : staged_->operations()) < operations_max;
   });
+  const bool is_offloaded = way_.offload != nullptr && way_.offload->can(collective);
+  if (is_offloaded) {  // behind what is staged
+    drive_until(lock, [&] { return last_staged_ == nullptr || last_staged_->work.is_over(); });
+  }
   if (!failure_.ok()) return failure_;
   reap();
   auto operation = take(collective, deadline);
@@ -68,8 +72,6 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
     return operation;
   }
   try {
-    const bool is_offloaded =
-        way_.offload != nullptr && way_.offload->can((*operation)->collective);
     Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
     if (!status.ok()) {
       fail(status);
@@ -192,9 +194,6 @@ Status Group::launch(Operation& operation, Order order) {
     Status status = order_behind(stream, operation.ready, users->handle);
     if (!status.ok()) return status;
   }
-  if (last_staged_ != nullptr && !last_staged_->work.is_over()) {
-    if (Status status = staged_->hold(stream, *last_staged_); !status.ok()) return status;
-  }
   offloaded_until_ = std::max(offloaded_until_, operation.deadline.at());
   Status status = way_.offload->launch(operation.collective, stream,
                                        {.deadline = operation.deadline, .side = &host_});
@@ -248,13 +247,21 @@ Status Group::stage(Operation& operation) {
   return {};
 }
 
+/// Of what is staged no stream can wait: as long as a stream is held up, many calls of a program
+/// wait for it, and with some of them the driver lets no other thread begin the copies that would
+/// end it.
 Status Group::make_wait(Operation& operation, void* stream) {
-  const Lock lock(mutex_);
-  const bool is_behind = operation.is_offloaded && operation.stream == stream;
-  if (is_behind || operation.work.is_over()) return {};
-  const OnDevice here(runtime_, device_);
-  if (!operation.is_offloaded) return staged_->hold(stream, operation);
-  return hold_up(runtime_, stream, operation.done);
+  {
+    const Lock lock(mutex_);
+    const bool is_behind = operation.is_offloaded && operation.stream == stream;
+    if (is_behind || operation.work.is_over()) return {};
+    if (operation.is_offloaded) {
+      const OnDevice here(runtime_, device_);
+      return hold_up(runtime_, stream, operation.done);
+    }
+  }
+  wait(operation);
+  return {};
 }
 
 bool Group::wait(Operation& operation, Deadline deadline) {

@@ -29,7 +29,6 @@ struct Operation {
   Event ready = {};        // behind what must be done before, if has_ready
   void* stream = nullptr;  // offloaded: on which it runs
   Event done = {};         // offloaded: behind it, in the stream on which it runs
-  std::uint32_t gate = 0;  // staged: raised to this when it is over
   bool has_ready = false;
   bool is_offloaded = false;
   bool is_released = false;  // nobody has a handle of it

@@ -49,10 +49,6 @@ Status Staged::prepare() {
   auto memory = Memory::make(runtime_, MemoryKind::pinned, slot_bytes_ * slots_max);
   if (!memory.ok()) return memory.status();
   memory_ = std::move(*memory);
-  auto gate = Memory::make(runtime_, MemoryKind::pinned, sizeof(std::uint32_t));
-  if (!gate.ok()) return gate.status();
-  gate_ = std::move(*gate);
-  *reinterpret_cast<std::uint32_t*>(gate_.data()) = 0;
   for (std::size_t i = 0; i < slots_max; ++i) {
     for (Event* const each : {&slots_.at(i).down, &slots_.at(i).up}) {
       auto event = make_event(runtime_);
@@ -64,15 +60,8 @@ Status Staged::prepare() {
 }
 
 void Staged::push(Operation& operation) {
-  operation.gate = ++gates_;
   waiting_.push_back(&operation);
   is_failing_ = is_failing_ || !failure_.ok();
-}
-
-Status Staged::hold(void* stream, const Operation& operation) {
-  auto* const word = reinterpret_cast<std::uint32_t*>(gate_.data());
-  return runtime_.check(runtime_->hold(stream, word, operation.gate),
-                        "making a stream wait for an operation");
 }
 
 bool Staged::progress(Instant now) {
@@ -250,11 +239,7 @@ bool Staged::retire() {
   return moved;
 }
 
-void Staged::finish(Operation& operation, const Status& status) {
-  auto* const word = reinterpret_cast<std::uint32_t*>(gate_.data());
-  std::atomic_ref(*word).store(operation.gate, std::memory_order_release);
-  operation.work.finish(status);
-}
+void Staged::finish(Operation& operation, const Status& status) { operation.work.finish(status); }
 
 bool Staged::has_ended(const Event& event) {
   const auto over = is_over(runtime_, event);

@@ -49,10 +49,8 @@ class Staged {
     return device_slots_ != nullptr && only_moves(kind) ? SlotPlace::device : SlotPlace::host;
   }
 
-  /// Takes it behind the others; its work has begun. Sets its gate.
+  /// Takes it behind the others; its work has begun.
   void push(Operation& operation);
-  /// Makes a stream wait until the operation is over.
-  [[nodiscard]] Status hold(void* stream, const Operation& operation);
 
   /// Does what can be done without waiting. Whether it was anything.
   bool progress(Instant now);
@@ -122,8 +120,6 @@ class Staged {
   OwnStream up_stream_;
   Memory memory_;
   std::unique_ptr<DeviceSlots> device_slots_;  // null: there are none
-  Memory gate_;
-  std::uint32_t gates_ = 0;  // handed out
   std::array<Slot, slots_max> slots_;
 
   std::deque<Operation*> waiting_;

@@ -7,7 +7,7 @@
 
 namespace hocket::device {
 
-inline constexpr std::uint32_t table_version = 2;
+inline constexpr std::uint32_t table_version = 3;
 /// The module's only function: `const Table* hocket_device_v0()`. The table lives as long as the
 /// process.
 inline constexpr const char* table_entry_point = "hocket_device_v0";
@@ -54,10 +54,6 @@ struct Table {
   int (*copy)(void* to, const void* from, std::size_t bytes, void* stream);
   int (*copy_rows)(void* to, std::size_t to_pitch, const void* from, std::size_t from_pitch,
                    std::size_t row_bytes, std::size_t rows, void* stream);
-
-  /// The stream goes on when *word, in pinned memory, is at least `value`: (int)(*word - value) >=
-  /// 0.
-  int (*hold)(void* stream, std::uint32_t* word, std::uint32_t value);
 
   // For adapters that reach device memory, of this thread's device.
   /// A descriptor of just this memory as a dma-buf, which is the caller's. Begin and length are

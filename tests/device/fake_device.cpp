@@ -209,16 +209,6 @@ struct WaitForEvent final : Task {
   Event moment;
 };
 
-struct Hold final : Task {
-  Hold(std::uint32_t* of, std::uint32_t least) : word(of), value(least) {}
-  bool is_over() override {
-    const std::uint32_t now = std::atomic_ref(*word).load(std::memory_order_acquire);
-    return static_cast<std::int32_t>(now - value) >= 0;
-  }
-  std::uint32_t* word;
-  std::uint32_t value;
-};
-
 struct Copy final : Task {
   bool is_over() override {
     for (std::size_t i = 0; i < rows; ++i) {
@@ -403,11 +393,6 @@ int copy_rows(void* to, std::size_t to_pitch, const void* from, std::size_t from
 int copy(void* to, const void* from, std::size_t bytes, void* stream) {
   return copy_rows(to, bytes, from, bytes, bytes, 1, stream);
 }
-int hold(void* stream, std::uint32_t* word, std::uint32_t value) {
-  stream_of(stream).push(std::make_unique<Hold>(word, value));
-  return 0;
-}
-
 constexpr device::Table table = {
     .version = device::table_version,
     .name = "fake",
@@ -430,7 +415,6 @@ constexpr device::Table table = {
     .elapsed = elapsed,
     .copy = copy,
     .copy_rows = copy_rows,
-    .hold = hold,
     .share = share,
     .settle_writes = settle_writes,
 };
