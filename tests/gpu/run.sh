@@ -9,13 +9,10 @@ build=${1:-$root/build-gpu}
 if [[ ! -e $build/build.ninja ]]; then
   meson setup "$build" "$root" -Dbuildtype=release -Dcuda=enabled -Dnccl=enabled -Dtests=enabled
 fi
-parts=(tools/hocket bench/hocket-bench bench/nccl_direct devices/hocket_cuda.so
-  tests/device/device tests/device/device_troubles)
-for part in "${parts[@]}"; do
-  if ! ninja -C "$build" -t query "$part" >/dev/null 2>&1; then
-    echo "# skipped: $build is configured without $part (-Dcuda=enabled -Dnccl=enabled -Dtests=enabled)"
-    exit 77
-  fi
-done
-ninja -C "$build" "${parts[@]}"
+ninja -C "$build" build.ninja >/dev/null
+if ! ninja -C "$build" -t query gpu-parts >/dev/null 2>&1; then
+  echo "# skipped: $build is not configured for it (-Dcuda=enabled -Dnccl=enabled -Dtests=enabled)"
+  exit 77
+fi
+ninja -C "$build" gpu-parts
 exec timeout -k 10 480 python3 "$root/tests/gpu/suite.py" "$build"

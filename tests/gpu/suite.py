@@ -23,6 +23,8 @@ DIRECT = str(BUILD / "bench" / "nccl_direct")
 DEVICE = str(BUILD / "tests" / "device" / "device")
 TROUBLES = str(BUILD / "tests" / "device" / "device_troubles")
 MODULE = str(BUILD / "devices" / "hocket_cuda.so")
+PACKAGE = BUILD / "bindings" / "python"
+LAUNCH = Path(__file__).resolve().parents[1] / "torch" / "launch.py"
 END = time.monotonic() + 460  # a little sooner than run.sh
 
 OVERHEAD_US_MAX = 2.0
@@ -63,6 +65,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    pass
+
+
 def environment(variables: dict[str, str]) -> dict[str, str]:
     inherited = {
         name: text for name, text in os.environ.items() if not name.startswith(("HOCKET_", "FAKE_"))
@@ -87,6 +93,8 @@ def run(command: list[str], variables: dict[str, str], limit: float = 90) -> tup
                              timeout=limit, check=False)
     except subprocess.TimeoutExpired as late:
         raise Failed(f"no end within {limit:.0f} s") from late
+    if ran.returncode == 77:
+        raise Skipped(ran.stdout.strip().removeprefix("# skipped: "))
     if ran.returncode != 0:
         lines = (ran.stdout + ran.stderr).strip().splitlines()
         raise Failed(" | ".join(lines[-3:]) or f"exit status {ran.returncode}")
@@ -173,6 +181,16 @@ def checks(count: int, way: Way) -> str:
     return "sums, v-forms, batches, streams, hosts and devices together, mistakes"
 
 
+def pytorch(count: int) -> str:
+    """One rank by NCCL, more of them staged, as they share the GPU."""
+    if not (PACKAGE / "hocket" / "_core.abi3.so").exists():
+        raise Skipped("this build has no Python package")
+    told, _ = run([sys.executable, str(LAUNCH), str(PACKAGE), str(count), "Device"], {}, 120)
+    if "torch sees no GPU" in told:
+        raise Skipped("torch sees no GPU")
+    return "collectives, streams, futures, messages, gradients"
+
+
 Test = tuple[str, str, Callable[[], str]]  # name, what it needs, what it does
 
 TESTS: tuple[Test, ...] = (
@@ -190,6 +208,9 @@ TESTS: tuple[Test, ...] = (
     ("2 ranks by NCCL on one GPU: a stuck collective", "nccl", lambda: stuck(2)),
     ("4 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(4, SHARED)),
     ("4 ranks by NCCL on one GPU: collectives", "nccl", lambda: all_collectives(4, SHARED)),
+    ("PyTorch, 1 rank by NCCL", "nccl", lambda: pytorch(1)),
+    ("PyTorch, 2 ranks, staged", "cuda", lambda: pytorch(2)),
+    ("PyTorch, 4 ranks, staged", "cuda", lambda: pytorch(4)),
 )
 
 
@@ -210,6 +231,8 @@ def try_one(test: Test, reasons: dict[str, str]) -> Row:
     begin = time.monotonic()
     try:
         result, text = "ok", action()
+    except Skipped as why:
+        result, text = "skipped", str(why)
     except (Failed, ValueError, KeyError) as failure:
         result, text = "FAILED", str(failure)
     row = (name, result, f"{time.monotonic() - begin:.1f}", text)

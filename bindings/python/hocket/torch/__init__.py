@@ -24,7 +24,7 @@ from hocket.torch.build import NAME, built
 def register() -> None:
     """Makes "hocket" a backend of torch.distributed. May be called again."""
     if not hasattr(dist.Backend, "HOCKET"):
-        devices = {"devices": ["cpu"]} if hasattr(dist.Backend, "default_device_backend_map") else {}
+        devices = {"devices": ["cpu", "cuda"]} if hasattr(dist.Backend, "default_device_backend_map") else {}
         dist.Backend.register_backend("hocket", _create, extended_api=True, **devices)
 
 

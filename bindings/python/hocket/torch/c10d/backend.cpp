@@ -23,6 +23,7 @@
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #endif
 
+#include "device.hpp"
 #include "errors.hpp"
 #include "store.hpp"
 #include "tensors.hpp"
@@ -88,20 +89,29 @@ struct Call {
     what.out = borrowed.output(tensor).data_ptr();
     outputs.push_back(tensor);
   }
+  /// Memory of a device has to be in one piece.
   void give_each(const Tensors& tensors) {
+    inputs = tensors;
+    for (const at::Tensor& each : tensors) check_type(each, tensors.front());
+    if (!tensors.front().is_cpu()) {
+      what.in = borrowed.joined_inputs(tensors).data_ptr();
+      return;
+    }
     for (const at::Tensor& each : tensors) {
-      check_type(each, tensors.front());
       const at::Tensor& memory = borrowed.input(apart(each));
       in_pieces.push_back({memory.data_ptr(), elements(memory)});
-      inputs.push_back(each);
     }
   }
   void get_each(const Tensors& tensors) {
+    outputs = tensors;
+    for (const at::Tensor& each : tensors) check_type(each, tensors.front());
+    if (!tensors.front().is_cpu()) {
+      what.out = borrowed.joined_outputs(tensors).data_ptr();
+      return;
+    }
     for (const at::Tensor& each : tensors) {
-      check_type(each, tensors.front());
       const at::Tensor& memory = borrowed.output(each);
       out_pieces.push_back({memory.data_ptr(), elements(memory)});
-      outputs.push_back(each);
     }
   }
   void give_and_get(const at::Tensor& tensor) {
@@ -117,6 +127,11 @@ struct Call {
   }
   /// As the C ABI wants it. Stays valid while this does.
   const hocket_collective& ready() {
+    if (borrowed.is_on_device()) {
+      what.memory = HOCKET_MEMORY_DEVICE;
+      what.has_stream = 1;
+      what.stream = native(current_stream(borrowed.place));
+    }
     what.in_pieces = in_pieces.data();
     what.in_piece_count = in_pieces.size();
     what.out_pieces = out_pieces.data();
@@ -457,7 +472,7 @@ class Backend final : public Base {
     return work;
   }
 
-  /// As one operation.
+  /// As one operation. On a device: the last begins behind the others in the stream.
   [[nodiscard]] WorkPointer start(std::vector<Call>& calls, c10d::OpType type, const char* title,
                                   milliseconds timeout) {
     Borrowed borrowed;
@@ -466,6 +481,9 @@ class Backend final : public Base {
     std::vector<const hocket_collective*> collectives;
     const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
     for (Call& each : calls) {
+      if (&each == &calls.front()) borrowed.place = each.borrowed.place;
+      TORCH_CHECK_VALUE(borrowed.place == each.borrowed.place, "hocket: tensors on ",
+                        borrowed.place, " and ", each.borrowed.place, " in one operation");
       each.what.timeout_ns = time_of(timeout);
       collectives.push_back(&each.ready());
       append(borrowed.tensors, each.borrowed.tensors);
@@ -473,10 +491,17 @@ class Backend final : public Base {
       append(inputs, each.inputs);
       append(outputs, each.outputs);
     }
+    const bool is_on_device = borrowed.is_on_device();
     const auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(inputs),
                                                 std::move(borrowed), std::move(outputs));
     ++begun_;
     work->begin([&](hocket_work** handle) {
+      if (is_on_device) {
+        for (std::size_t i = 0; i + 1 < collectives.size(); ++i) {
+          check(hocket_run(comm_.get(), collectives[i]));
+        }
+        return hocket_start(comm_.get(), collectives.back(), handle);
+      }
       return hocket_start_many(comm_.get(), collectives.data(), nullptr, collectives.size(),
                                nullptr, 0, handle);
     });
@@ -487,7 +512,9 @@ class Backend final : public Base {
                                     int tag, c10d::OpType type, const char* title) {
     Borrowed borrowed;
     const bool is_sent = kind == HOCKET_MESSAGE_SEND;
-    const at::Tensor& memory = is_sent ? borrowed.input(tensor) : borrowed.both(tensor);
+    const at::Tensor host = tensor.cpu();  // messages are of the host
+    const at::Tensor& memory = is_sent ? borrowed.input(host) : borrowed.both(host);
+    if (!is_sent && !tensor.is_cpu()) borrowed.copies.emplace_back(tensor, memory);
     hocket_message message = {};
     message.struct_size = sizeof message;
     message.kind = kind;

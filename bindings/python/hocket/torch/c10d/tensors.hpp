@@ -12,6 +12,7 @@
 
 #include <hocket/hocket.h>
 
+#include "device.hpp"
 #include "version.hpp"
 
 namespace hocket_torch {
@@ -126,12 +127,16 @@ inline void set_reduction(hocket_collective& collective, const c10d::ReduceOp& r
 
 /// What an operation borrows until it is over, and copies that are due then.
 struct Borrowed {
+  c10::Device place = at::kCPU;  // of all tensors
   std::vector<at::Tensor> tensors = {};
   std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  // to, from
+  bool are_copied = false;
+
+  [[nodiscard]] bool is_on_device() const { return !place.is_cpu(); }
 
   /// Contiguous memory with the tensor's values.
   const at::Tensor& input(const at::Tensor& tensor) {
-    check_device(tensor);
+    check_place(tensor);
     return tensors.emplace_back(tensor.resolve_conj().resolve_neg().contiguous());
   }
   /// Contiguous memory for the tensor's new values.
@@ -139,20 +144,56 @@ struct Borrowed {
   /// Contiguous memory with the tensor's values, and for its new ones.
   const at::Tensor& both(const at::Tensor& tensor) { return target(tensor, true); }
 
+  /// One piece of memory with the values of all, one behind the other.
+  const at::Tensor& joined_inputs(const std::vector<at::Tensor>& parts) {
+    std::vector<at::Tensor> flat;
+    for (const at::Tensor& each : parts) {
+      check_place(each);
+      flat.push_back(each.resolve_conj().resolve_neg().reshape({-1}));
+    }
+    return tensors.emplace_back(at::cat(flat));
+  }
+  /// One piece of memory for the new values of all.
+  const at::Tensor& joined_outputs(const std::vector<at::Tensor>& parts) {
+    std::int64_t count = 0;
+    for (const at::Tensor& each : parts) {
+      check_place(each);
+      count += each.numel();
+    }
+    at::Tensor whole = at::empty({count}, parts.front().options());
+    std::int64_t first = 0;
+    for (const at::Tensor& each : parts) {
+      copies.emplace_back(each, whole.narrow(0, first, each.numel()).view(each.sizes()));
+      first += each.numel();
+    }
+    return tensors.emplace_back(std::move(whole));
+  }
+
+  /// Once. Of a device: in the current stream.
   void copy_back() {
+    if (std::exchange(are_copied, true)) return;
     const at::NoGradGuard guard;
-    for (auto& [to, from] : copies) to.copy_(from);
-    copies.clear();
+    for (const auto& [to, from] : copies) to.copy_(from);
+  }
+  /// Of a device: nobody gets the memory before the stream is past it.
+  void keep_for(const c10::Stream& stream) const {
+    for (const at::Tensor& each : tensors) {
+      runtime_of(place).recordDataPtrOnStream(each.storage().data_ptr(), stream);
+    }
   }
 
  private:
-  static void check_device(const at::Tensor& tensor) {
-    TORCH_CHECK_VALUE(tensor.is_cpu(), "hocket: tensors have to be in the host's memory, not on ",
+  void check_place(const at::Tensor& tensor) {
+    TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.is_cuda(),
+                      "hocket: tensors have to be in the host's memory or on a GPU, not on ",
                       tensor.device());
     TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "hocket: tensors have to be dense");
+    if (tensors.empty()) place = tensor.device();
+    TORCH_CHECK_VALUE(tensor.device() == place, "hocket: tensors on ", place, " and ",
+                      tensor.device(), " in one operation");
   }
   const at::Tensor& target(const at::Tensor& tensor, bool has_values) {
-    check_device(tensor);
+    check_place(tensor);
     const bool is_lazy = tensor.is_conj() || tensor.is_neg();
     if (tensor.is_contiguous() && !is_lazy) return tensors.emplace_back(tensor);
     const at::NoGradGuard guard;

@@ -1,5 +1,6 @@
 // One operation, as torch waits for it: in the thread that waits, which then moves the data itself,
-// or by a future, which a thread of Hocket completes.
+// or by a future, which a thread of Hocket completes. On a device streams wait, and threads only if
+// they give a timeout.
 #pragma once
 
 #include <atomic>
@@ -12,11 +13,13 @@
 #include <vector>
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/StreamGuard.h>
 
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <hocket/hocket.h>
 
+#include "device.hpp"
 #include "errors.hpp"
 #include "tensors.hpp"
 #include "time.hpp"
@@ -28,13 +31,14 @@ class Work final : public c10d::Work {
   Work(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
        Borrowed borrowed, std::vector<at::Tensor> outputs)
       : c10d::Work(rank, type, title, inputs),
+        place_(borrowed.place),
         borrowed_(std::move(borrowed)),
         outputs_(std::move(outputs)) {}
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
   /// Does not wait: what is under way goes on, and keeps what it borrows.
   ~Work() override {
-    if (handle_ != nullptr && !completed_) {
+    if (handle_ != nullptr && !completed_ && !is_in_stream_) {
       auto rest = std::make_unique<Borrowed>(std::move(borrowed_));
       const auto release = [](void* context, hocket_status status) {
         const std::unique_ptr<Borrowed> ended(static_cast<Borrowed*>(context));
@@ -76,10 +80,16 @@ class Work final : public c10d::Work {
     return source_;
   }
   std::vector<at::Tensor> result() override { return outputs_; }
-  void synchronize() override {}  // what wait() returns from is over
+  void synchronize() override {
+    if (!place_.is_cpu()) wait_in_stream();
+  }
   void abort() override { TORCH_CHECK(false, "hocket: abort the process group instead"); }
 
   bool wait(std::chrono::milliseconds timeout) override {
+    if (!place_.is_cpu() && timeout <= kNoTimeout) {
+      wait_in_stream();
+      return true;
+    }
     const std::int64_t timeout_ns = timeout > kNoTimeout ? nanoseconds_of(timeout) : 0;
     if (hocket_work* const handle = use()) {
       const hocket_status status = hocket_work_wait(handle, timeout_ns);
@@ -102,8 +112,12 @@ class Work final : public c10d::Work {
     TORCH_CHECK(opType_ != c10d::OpType::RECVANYSOURCE,
                 "hocket: a receive from any rank has no future");
     if (future_ == nullptr) {
-      future_ =
-          c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get()));
+      future_ = c10::make_intrusive<c10::ivalue::Future>(
+          c10::ListType::create(c10::TensorType::get()), devices());
+      if (!place_.is_cpu()) {
+        complete_in_stream();
+        return future_;
+      }
       if (completed_) {
         const auto future = future_;
         lock.unlock();
@@ -119,6 +133,43 @@ class Work final : public c10d::Work {
   using Lock = std::unique_lock<decltype(mutex_)>;  // not of the same type in all versions
 
   static constexpr std::chrono::milliseconds kNoTimeout{0};
+
+  [[nodiscard]] std::vector<c10::Device> devices() const {
+    if (outputs_.empty() || outputs_.front().is_cpu()) return {};
+    return {outputs_.front().device()};
+  }
+
+  /// What torch puts into this thread's current stream from now on waits for it.
+  void wait_in_stream() {
+    Lock lock(mutex_);
+    if (exception_ != nullptr) std::rethrow_exception(exception_);
+    if (const auto future = future_) {
+      lock.unlock();
+      return future->waitAndThrow();
+    }
+    if (!completed_) put_behind(current_stream(place_));
+  }
+  /// With the lock. Of a device: at once, as its streams know when it is over.
+  void complete_in_stream() {
+    // What has been copied back has been so in the current stream.
+    const bool has_stream = is_in_stream_ || completed_;
+    const c10::StreamGuard guard(has_stream ? current_stream(place_)
+                                            : runtime_of(place_).getStreamFromGlobalPool(place_));
+    try {
+      if (exception_ != nullptr) std::rethrow_exception(exception_);
+      if (!completed_) put_behind(guard.current_stream());
+      future_->markCompleted(c10::IValue(outputs_));
+    } catch (...) {
+      future_->setError(std::current_exception());
+    }
+  }
+  /// With the lock. The stream is the current one.
+  void put_behind(const c10::Stream& stream) {
+    check(hocket_work_wait_stream(handle_, native(stream)));
+    is_in_stream_ = true;
+    borrowed_.copy_back();
+    borrowed_.keep_for(stream);
+  }
 
   bool is_over() const {
     const Lock lock(mutex_);
@@ -142,7 +193,8 @@ class Work final : public c10d::Work {
 
   /// If there is a future, and no thread that waits: lets Hocket call when the operation is over.
   void detach(Lock& lock) {
-    const bool is_wanted = future_ != nullptr && users_ == 0 && !is_concluding_ && !is_detached_;
+    const bool is_wanted =
+        future_ != nullptr && place_.is_cpu() && users_ == 0 && !is_concluding_ && !is_detached_;
     if (!is_wanted) return;
     is_detached_ = true;
     hocket_work* const handle = std::exchange(handle_, nullptr);
@@ -185,7 +237,10 @@ class Work final : public c10d::Work {
     if (status == HOCKET_OK) {
       try {
         if (handle_ != nullptr && is_receive()) received = whole_message();
-        borrowed_.copy_back();
+        if (!borrowed_.are_copied) {
+          borrowed_.copy_back();
+          if (!place_.is_cpu()) current_stream(place_).synchronize();  // for all streams
+        }
       } catch (...) {
         failure = std::current_exception();
       }
@@ -204,7 +259,7 @@ class Work final : public c10d::Work {
     }
     cv_.notify_all();
     if (const auto record = std::exchange(recordFunctionEndCallback_, nullptr)) record();
-    if (future != nullptr) complete(*future);
+    if (future != nullptr && place_.is_cpu()) complete(*future);
   }
 
   [[nodiscard]] bool is_receive() const {
@@ -230,12 +285,14 @@ class Work final : public c10d::Work {
   }
 
   hocket_work* handle_ = nullptr;
+  const c10::Device place_;
   Borrowed borrowed_;
   const std::vector<at::Tensor> outputs_;
   c10::intrusive_ptr<c10::ivalue::Future> future_;
   int users_ = 0;  // threads that use the handle
   bool is_concluding_ = false;
   bool is_detached_ = false;
+  bool is_in_stream_ = false;  // a stream waits for it
   int source_ = -1;
 };
 
