@@ -48,9 +48,10 @@ class HOCKET_API Work {
   /// in a stream and failed, it may touch the memory until the stream is past it.
   void wait();
   /// For an operation on device memory: whatever is put into the stream from now on waits for it.
-  /// Returns at once. From then on ~Work does not wait: the memory is borrowed until the stream is
-  /// past it. A failure does not stop the stream; wait() and the communicator's next operation
-  /// throw it.
+  /// Returns at once, unless it is staged (docs/device.md), for which no stream can wait. From then
+  /// on ~Work does not wait: the memory is borrowed until the stream is past it. A failure does not
+  /// stop the stream; wait() and the communicator's next operation throw it, and so does this if it
+  /// is known by then.
   void wait(Stream stream);
   /// Waits until the operation has ended, at most `time`; zero or less only looks. Returns true if
   /// it has ended, and throws if it failed. Otherwise the operation goes on.
@@ -160,8 +161,9 @@ class HOCKET_API Communicator {
   // These throw if an argument is wrong, or if the communicator has failed. The first operation of
   // a communicator on device memory waits, in run and start, until all ranks have come to it.
   /// Runs the operation until it is over, and throws if it failed. If it has a stream
-  /// (OperationOptions), this puts it into the stream and returns at once; a failure does not stop
-  /// the stream, and the communicator's next operation throws it.
+  /// (OperationOptions), this puts it into the stream and returns at once, unless it is staged
+  /// (docs/device.md); a failure does not stop the stream, and the communicator's next operation
+  /// throws it.
   void run(const Collective& operation);
   /// Starts it. It makes progress by itself from 0.1 ms after the last start, or sooner while some
   /// thread waits. If it has a stream, it begins behind what is in the stream now; what is put

@@ -472,7 +472,8 @@ typedef struct hocket_collective {
                         * do this, so it may take longer. No effect on what NCCL carries out */
 } hocket_collective;
 
-/* Runs an operation until it is over; or, if it has a stream, puts it there. */
+/* Runs an operation until it is over; or, if it has a stream, puts it there: unless it is staged
+ * (docs/device.md), for which no stream can wait. */
 HOCKET_API hocket_status hocket_run(hocket_comm* comm, const hocket_collective* collective);
 /* Starts it; it goes on in the background. */
 HOCKET_API hocket_status hocket_start(hocket_comm* comm, const hocket_collective* collective,
@@ -574,8 +575,9 @@ HOCKET_API hocket_status hocket_recv(hocket_comm* comm, void* data, size_t count
  * timeout bounds. HOCKET_OK: it went well. HOCKET_IN_PROGRESS: it has not ended, and goes on.
  * Anything else: why it failed. */
 HOCKET_API hocket_status hocket_work_wait(hocket_work* work, int64_t timeout_ns);
-/* Of an operation on device memory: what is put into the stream from now on waits for it. Returns
- * at once; hocket_work_free does not wait then. */
+/* Of an operation on device memory: what is put into the stream from now on waits for it; this
+ * thread does only if it is staged (docs/device.md). hocket_work_free does not wait then. Fails if
+ * it is known that the operation has failed. */
 HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream);
 /* Makes progress and returns at once with HOCKET_IN_PROGRESS if the operation has not ended;
  * otherwise returns what hocket_work_wait would. After a failure it may take up to 0.2 s to find

@@ -167,6 +167,8 @@ Status DevicePath::run(const Collective& collective, int device) {
   Status status;
   if (stream) {
     status = devices_.make_wait(operation, stream->handle);
+    if (status.ok() && operation.work.is_over()) status = operation.work.status();
+    if (operation.work.is_over() && !status.ok()) status = explain(operation, status);
   } else {
     devices_.wait(operation);
     status = operation.work.status();

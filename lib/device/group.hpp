@@ -53,7 +53,7 @@ class Group {
   /// The handle is the caller's until release(). `is_awaited`: who calls waits for it at once.
   [[nodiscard]] Result<Operation*> start(const Collective& collective, int device,
                                          Deadline deadline, Order order, bool is_awaited);
-  /// Makes a stream wait until it is over; returns at once.
+  /// Makes a stream wait until it is over. What is staged is over when this returns.
   [[nodiscard]] Status make_wait(Operation& operation, void* stream);
   /// Until it is over, or the deadline. Whether it is over.
   bool wait(Operation& operation, Deadline deadline = {});

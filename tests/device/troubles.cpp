@@ -186,12 +186,12 @@ void move(Communicator& world, Device& device) {
   device.wait();
 }
 
-/// Rank 0 has memory for the slots of the host and their gate.
+/// Rank 0 has memory for the slots of the host alone.
 void no_slots(Communicator& world, Device& device) {
   const auto size = static_cast<std::size_t>(world.size());
   Vector<std::int32_t> data(device, std::vector<std::int32_t>(1000, 1));
   Vector<std::int32_t> all(device, std::vector<std::int32_t>(1000 * size, 0));
-  if (world.rank() == 0) hocket::fake::fail(Call::allocate, 3);
+  if (world.rank() == 0) hocket::fake::fail(Call::allocate, 2);
   world.run(Collective::all_gather(data.in(), all.all()));
   expect(hocket::fake::has_failed(Call::allocate) == (world.rank() == 0), "nothing was refused");
   hocket::fake::fail(Call::allocate, 0);
@@ -199,7 +199,7 @@ void no_slots(Communicator& world, Device& device) {
   expect(all.values() == std::vector<std::int32_t>(1000 * size, 1), "without slots for adapters");
 }
 
-/// Of the last rank, NCCL does not know, and a gate is before its kernels.
+/// NCCL does not know that the last rank has died, and what is staged comes before its kernels.
 void behind(Communicator& world, Device& device) {
   Vector<std::int32_t> data(device, 4'000'000);
   world.all_reduce(data.all());

@@ -35,7 +35,9 @@ bool has_error(const Dump& dump) { return dump.header.failure[0] != '\0'; }
 bool is_victim(const Dump& dump) {
   if (dump.life != Life::gone) return false;
   const Entry* const last = current(dump);
-  return has_error(dump) || (last != nullptr && last->state == record::State::failed);
+  // A receive may have failed alone, long ago.
+  return has_error(dump) ||
+         (last != nullptr && last->state == record::State::failed && !is_message(*last));
 }
 
 /// Whether a sentence of its own says why it does not take part.
