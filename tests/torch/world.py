@@ -330,7 +330,7 @@ class Device(Case):
     def setUp(self) -> None:
         if not torch.cuda.is_available():
             self.skipTest("torch sees no GPU")
-        self.gpu = f"cuda:{RANK % torch.cuda.device_count()}"
+        self.gpu = f"cuda:{RANK % torch.cuda.device_count()}"  # need not be the current one
 
     def on_gpu(self, value: float, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         return full(value, *shape, dtype=dtype).to(self.gpu)

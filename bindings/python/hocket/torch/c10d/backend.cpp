@@ -296,6 +296,7 @@ class Backend final : public Base {
       TORCH_CHECK_VALUE(outputs.empty(), "hocket: only the root of gather has outputs");
     }
     call.give(input);
+    if (call.outputs.empty()) call.outputs.push_back(input);  // of the work, as it is
     return start(call, c10d::OpType::GATHER, "hocket:gather", options.timeout);
   }
 
@@ -467,6 +468,7 @@ class Backend final : public Base {
     const auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(call.inputs),
                                                 std::move(call.borrowed), std::move(call.outputs));
     ++begun_;
+    const OnDevice here(call.borrowed.place);
     work->begin(
         [&](hocket_work** handle) { return hocket_start(comm_.get(), &call.ready(), handle); });
     return work;
@@ -491,6 +493,7 @@ class Backend final : public Base {
       append(inputs, each.inputs);
       append(outputs, each.outputs);
     }
+    const OnDevice here(borrowed.place);
     const bool is_on_device = borrowed.is_on_device();
     const auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(inputs),
                                                 std::move(borrowed), std::move(outputs));
@@ -559,6 +562,7 @@ class Backend final : public Base {
     const at::Tensor values = gather(mine._values());
     const at::Tensor sum = at::sparse_coo_tensor(indices, values, tensor.sizes()).coalesce();
     tensor.copy_(sum);
+    if (!tensor.is_cpu()) current_stream(tensor.device()).synchronize();
     const auto work =
         c10::make_intrusive<Work>(getRank(), c10d::OpType::ALLREDUCE, "hocket:all_reduce",
                                   Tensors{tensor}, Borrowed{}, Tensors{tensor});

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <ATen/ATen.h>
+#include <c10/core/StreamGuard.h>
 
 #include <torch/csrc/distributed/c10d/Types.hpp>
 
@@ -130,7 +131,6 @@ struct Borrowed {
   c10::Device place = at::kCPU;  // of all tensors
   std::vector<at::Tensor> tensors = {};
   std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  // to, from
-  bool are_copied = false;
 
   [[nodiscard]] bool is_on_device() const { return !place.is_cpu(); }
 
@@ -148,7 +148,7 @@ struct Borrowed {
   const at::Tensor& joined_inputs(const std::vector<at::Tensor>& parts) {
     std::vector<at::Tensor> flat;
     for (const at::Tensor& each : parts) {
-      check_place(each);
+      check_place(each, parts.front());
       flat.push_back(each.resolve_conj().resolve_neg().reshape({-1}));
     }
     return tensors.emplace_back(at::cat(flat));
@@ -157,7 +157,7 @@ struct Borrowed {
   const at::Tensor& joined_outputs(const std::vector<at::Tensor>& parts) {
     std::int64_t count = 0;
     for (const at::Tensor& each : parts) {
-      check_place(each);
+      check_place(each, parts.front());
       count += each.numel();
     }
     at::Tensor whole = at::empty({count}, parts.front().options());
@@ -169,26 +169,37 @@ struct Borrowed {
     return tensors.emplace_back(std::move(whole));
   }
 
-  /// Once. Of a device: in the current stream.
-  void copy_back() {
-    if (std::exchange(are_copied, true)) return;
+  /// On a device: in the current stream.
+  void copy_back() const {
     const at::NoGradGuard guard;
     for (const auto& [to, from] : copies) to.copy_(from);
   }
-  /// Of a device: nobody gets the memory before the stream is past it.
+  /// When the operation is over. The copies are when this returns.
+  void copy_back_now() const {
+    if (copies.empty()) return;
+    if (!is_on_device()) return copy_back();
+    const c10::StreamGuard guard(runtime_of(place).getStreamFromGlobalPool(place));
+    keep_for(guard.current_stream());
+    copy_back();
+    guard.current_stream().synchronize();
+  }
+  /// On a device: nobody gets the memory before the stream is past it.
   void keep_for(const c10::Stream& stream) const {
-    for (const at::Tensor& each : tensors) {
-      runtime_of(place).recordDataPtrOnStream(each.storage().data_ptr(), stream);
-    }
+    const auto keep = [&](const at::Tensor& tensor) {
+      runtime_of(place).recordDataPtrOnStream(tensor.storage().data_ptr(), stream);
+    };
+    for (const at::Tensor& each : tensors) keep(each);
+    for (const auto& copy : copies) keep(copy.first);
   }
 
  private:
-  void check_place(const at::Tensor& tensor) {
+  void check_place(const at::Tensor& tensor) { check_place(tensor, tensor); }
+  void check_place(const at::Tensor& tensor, const at::Tensor& first) {
     TORCH_CHECK_VALUE(tensor.is_cpu() || tensor.is_cuda(),
                       "hocket: tensors have to be in the host's memory or on a GPU, not on ",
                       tensor.device());
     TORCH_CHECK_VALUE(tensor.layout() == at::kStrided, "hocket: tensors have to be dense");
-    if (tensors.empty()) place = tensor.device();
+    if (tensors.empty()) place = first.device();
     TORCH_CHECK_VALUE(tensor.device() == place, "hocket: tensors on ", place, " and ",
                       tensor.device(), " in one operation");
   }

@@ -8,13 +8,16 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/Event.h>
 #include <c10/core/StreamGuard.h>
 
+#include <pybind11/pybind11.h>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 
 #include <hocket/hocket.h>
@@ -25,6 +28,17 @@
 #include "time.hpp"
 
 namespace hocket_torch {
+
+/// Of Python's lock, if this thread has it.
+class [[gnu::visibility("hidden")]] GilRelease {
+ public:
+  GilRelease() {
+    if (PyGILState_Check() != 0) release_.emplace();
+  }
+
+ private:
+  std::optional<pybind11::gil_scoped_release> release_;
+};
 
 class Work final : public c10d::Work {
  public:
@@ -42,7 +56,7 @@ class Work final : public c10d::Work {
       auto rest = std::make_unique<Borrowed>(std::move(borrowed_));
       const auto release = [](void* context, hocket_status status) {
         const std::unique_ptr<Borrowed> ended(static_cast<Borrowed*>(context));
-        if (status == HOCKET_OK) ended->copy_back();
+        if (status == HOCKET_OK) ended->copy_back_now();
       };
       if (hocket_work_detach(handle_, release, rest.get()) == HOCKET_OK) {
         rest.release();
@@ -81,7 +95,9 @@ class Work final : public c10d::Work {
   }
   std::vector<at::Tensor> result() override { return outputs_; }
   void synchronize() override {
-    if (!place_.is_cpu()) wait_in_stream();
+    if (place_.is_cpu()) return;
+    const GilRelease release;
+    wait_in_stream();
   }
   void abort() override { TORCH_CHECK(false, "hocket: abort the process group instead"); }
 
@@ -115,8 +131,10 @@ class Work final : public c10d::Work {
       future_ = c10::make_intrusive<c10::ivalue::Future>(
           c10::ListType::create(c10::TensorType::get()), devices());
       if (!place_.is_cpu()) {
-        complete_in_stream();
-        return future_;
+        const auto future = future_;
+        lock.unlock();
+        complete_in_stream(*future);
+        return future;
       }
       if (completed_) {
         const auto future = future_;
@@ -141,34 +159,42 @@ class Work final : public c10d::Work {
 
   /// What torch puts into this thread's current stream from now on waits for it.
   void wait_in_stream() {
-    Lock lock(mutex_);
-    if (exception_ != nullptr) std::rethrow_exception(exception_);
-    if (const auto future = future_) {
-      lock.unlock();
-      return future->waitAndThrow();
-    }
-    if (!completed_) put_behind(current_stream(place_));
-  }
-  /// With the lock. Of a device: at once, as its streams know when it is over.
-  void complete_in_stream() {
-    // What has been copied back has been so in the current stream.
-    const bool has_stream = is_in_stream_ || completed_;
-    const c10::StreamGuard guard(has_stream ? current_stream(place_)
-                                            : runtime_of(place_).getStreamFromGlobalPool(place_));
-    try {
-      if (exception_ != nullptr) std::rethrow_exception(exception_);
-      if (!completed_) put_behind(guard.current_stream());
-      future_->markCompleted(c10::IValue(outputs_));
-    } catch (...) {
-      future_->setError(std::current_exception());
-    }
-  }
-  /// With the lock. The stream is the current one.
-  void put_behind(const c10::Stream& stream) {
+    const c10::Stream stream = current_stream(place_);
+    // Without the lock: of what is staged, this thread waits.
     check(hocket_work_wait_stream(handle_, native(stream)));
-    is_in_stream_ = true;
-    borrowed_.copy_back();
+    const Lock lock(mutex_);
+    if (exception_ != nullptr) std::rethrow_exception(exception_);
     borrowed_.keep_for(stream);
+    is_in_stream_ = true;
+    if (borrowed_.copies.empty()) return;
+    if (copied_in_) return copied_->block(stream);
+    borrowed_.copy_back();
+    copied_.emplace(place_.type());
+    copied_->record(stream);
+    copied_in_ = stream;
+  }
+  /// Of a device: at once, as its streams know when it is over.
+  void complete_in_stream(c10::ivalue::Future& future) {
+    const GilRelease release;
+    const c10::StreamGuard guard(runtime_of(place_).getStreamFromGlobalPool(place_));
+    try {
+      wait_in_stream();
+      future.markCompleted(c10::IValue(outputs_));
+    } catch (...) {
+      future.setError(std::current_exception());
+    }
+  }
+  /// When it is over.
+  void copy_back() {
+    const auto copied_in = [&] {
+      const Lock lock(mutex_);
+      return copied_in_;
+    }();
+    if (copied_in) {
+      copied_in->synchronize();
+    } else {
+      borrowed_.copy_back_now();
+    }
   }
 
   bool is_over() const {
@@ -237,10 +263,7 @@ class Work final : public c10d::Work {
     if (status == HOCKET_OK) {
       try {
         if (handle_ != nullptr && is_receive()) received = whole_message();
-        if (!borrowed_.are_copied) {
-          borrowed_.copy_back();
-          if (!place_.is_cpu()) current_stream(place_).synchronize();  // for all streams
-        }
+        copy_back();
       } catch (...) {
         failure = std::current_exception();
       }
@@ -293,6 +316,8 @@ class Work final : public c10d::Work {
   bool is_concluding_ = false;
   bool is_detached_ = false;
   bool is_in_stream_ = false;  // a stream waits for it
+  std::optional<c10::Stream> copied_in_;
+  std::optional<c10::Event> copied_;
   int source_ = -1;
 };
 
