@@ -1,6 +1,6 @@
 // One operation, as torch waits for it: in the thread that waits, which then moves the data itself,
-// or by a future, which a thread of Hocket completes. On a device streams wait, and threads only if
-// they give a timeout.
+// or by a future, which a thread of Hocket completes. On a device the current stream waits; the
+// thread does, too, if it gives a timeout, or if the operation is staged.
 #pragma once
 
 #include <atomic>
