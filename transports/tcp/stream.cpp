@@ -16,17 +16,17 @@ namespace {
 
 /// A receive that is not longer is read through scratch memory: copying is cheaper than describing
 /// to the kernel where its parts are.
-constexpr std::uint64_t small_bytes_max = 2048;
+constexpr std::uint64_t small_room_bytes_max = 2048;
 /// To be sent they are copied to one place up to this, for the same reason.
 constexpr std::uint64_t gathered_bytes_max = 512;
 /// In one call of the system; more it would not do either.
 constexpr std::uint64_t call_bytes_max = 1 << 30;
-constexpr std::size_t pieces_max = 60;
+constexpr std::size_t call_pieces_max = 60;
 /// A message has a header and up to two parts.
 constexpr std::size_t message_pieces_max = 3;
 
 struct Pieces {
-  std::array<iovec, pieces_max + 1> list;
+  std::array<iovec, call_pieces_max + 1> list;
   std::size_t count = 0;
   std::uint64_t bytes = 0;
 
@@ -39,7 +39,7 @@ struct Pieces {
     slot.visit(begin, end, [this](std::byte* data, std::uint64_t size) { add(data, size); });
   }
   [[nodiscard]] bool has_room() const noexcept {
-    return count + message_pieces_max <= pieces_max && bytes < call_bytes_max;
+    return count + message_pieces_max <= call_pieces_max && bytes < call_bytes_max;
   }
 
   [[nodiscard]] ssize_t send(int socket) noexcept {
@@ -75,8 +75,8 @@ struct Pieces {
 /// Where a read puts what comes.
 struct Stream::Reach {
   Pieces pieces;
-  std::uint64_t direct = 0;                         // bytes before the overflow
-  std::array<std::uint64_t, pieces_max> stretches;  // of each message's bytes, in place
+  std::uint64_t direct = 0;                              // bytes before the overflow
+  std::array<std::uint64_t, call_pieces_max> stretches;  // of each message's bytes, in place
 };
 
 void Stream::adopt(link::Link link) {
@@ -99,7 +99,7 @@ Status Stream::receive(Scratch& scratch) {
   }
   if (!is_readable_ || !wants_input()) return {};
   if (link_.tls != nullptr) return receive_encrypted(scratch);
-  const bool is_small = received_ < header_bytes && incoming().room() <= small_bytes_max;
+  const bool is_small = received_ < header_bytes && incoming().room() <= small_room_bytes_max;
   return is_small ? receive_small(scratch) : receive_scattered(scratch);
 }
 
