@@ -450,4 +450,19 @@ struct JoinOptions {
 /// of one name in the same order.
 [[nodiscard]] HOCKET_API Communicator join(const JoinOptions& options = {});
 
+/// The ranks of a launch, and a store that they share.
+struct Meeting {
+  int rank = 0;
+  int size = 1;
+  /// Empty at first. If rank 0 serves it (docs/rendezvous.md), rank 0's process must run until the
+  /// others no longer need it. The server stops when that process ends, or after rank 0 has
+  /// released all copies of this pointer and no other rank is connected.
+  std::shared_ptr<Store> store = {};
+};
+
+/// Meets the other ranks as join() does, without connections between them: for programs that
+/// communicate by other means, such as another library, and only need to find each other. The n-th
+/// call of a rank meets the n-th of the others.
+[[nodiscard]] HOCKET_API Meeting meet(const JoinOptions& options = {});
+
 }  // namespace hocket::inline v1

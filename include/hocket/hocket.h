@@ -287,6 +287,7 @@ typedef struct hocket_store_server_options {
   uint16_t port;    /* 0: one that is free */
   const hocket_setting* settings;
   size_t setting_count;
+  int32_t serves_torch; /* 1: also serves clients of PyTorch's TCPStore */
 } hocket_store_server_options;
 
 /* options may be NULL. */
@@ -320,6 +321,10 @@ typedef struct hocket_join_options {
 /* Returns when all ranks are there. options may be NULL. A process may join any number of worlds:
  * the n-th call of a rank meets the n-th of the others, counted for each name by itself. */
 HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm);
+/* Meets the other ranks as hocket_join does, but makes no connections between them. rank and size
+ * may be NULL. *store is an empty store that all ranks share; free it with hocket_store_free. */
+HOCKET_API hocket_status hocket_meet(const hocket_join_options* options, int32_t* rank,
+                                     int32_t* size, hocket_store** store);
 /* Works, prepared operations and buffers may outlive it, and keep its world alive. */
 HOCKET_API void hocket_comm_free(hocket_comm* comm);
 /* This rank's number in comm, -1 for NULL; and how many ranks comm has, 0 for NULL. */

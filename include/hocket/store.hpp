@@ -105,8 +105,9 @@ class HOCKET_API Store {
 };
 
 struct StoreOptions {
-  /// tcp://HOST:PORT of a StoreServer, of rank 0 or of `hocket store serve`; or file:///PATH. May
-  /// end with ?job=NAME&timeout=TIME.
+  /// tcp://HOST:PORT of a StoreServer, of rank 0 or of `hocket store serve`; file:///PATH; or
+  /// torch://HOST:PORT of a server of PyTorch's TCPStore, whose keys are those without the "/" that
+  /// TCPStore puts in front. May end with ?timeout=TIME, tcp:// and file:// also with ?job=NAME.
   std::string url = {};
   /// How long to wait for the server, and afterwards the store's timeout(). No value: the URL's,
   /// else HOCKET_STORE_TIMEOUT.
@@ -133,6 +134,10 @@ struct StoreServerOptions {
   std::string host = "127.0.0.1";
   std::uint16_t port = 0;              // 0 picks a free one
   std::vector<Setting> settings = {};  // as StoreOptions::settings
+  /// Whether to serve clients of PyTorch's TCPStore, too. They can't prove who they are: any
+  /// process that reaches the address can read and change the keys that start with "/", and no
+  /// others. Not allowed with TLS, or with a host that means every address (empty, 0.0.0.0, ::).
+  bool serves_torch = false;
 };
 
 /// Serves a store to other processes, from a thread of its own, until it is destroyed.

@@ -9,10 +9,12 @@
 #include "base/exception.hpp"
 #include "bridge/built_in_store.hpp"
 #include "bridge/program_store.hpp"
+#include "bridge/torch_store.hpp"
 #include "store/hash_store.hpp"
 #include "store/prefix_store.hpp"
 #include "store/server.hpp"
 #include "world/open_store.hpp"
+#include "world/rendezvous_url.hpp"
 #include "world/tls_settings.hpp"
 
 namespace hocket::inline v1 {
@@ -29,10 +31,21 @@ Config config_of(const std::vector<Setting>& settings) {
 }  // namespace
 
 std::shared_ptr<Store> open_store(const StoreOptions& options) {
-  return as_errors([&] {
-    return share(
-        value_of(world::open_store(options.url, config_of(options.settings), options.timeout),
-                 "open_store"));
+  return as_errors([&]() -> std::shared_ptr<Store> {
+    const Config config = config_of(options.settings);
+    const auto url = value_of(world::parse_rendezvous_url(options.url), "open_store");
+    if (url.scheme == world::RendezvousUrl::Scheme::env || url.rank >= 0) {
+      throw_error(Status(StatusCode::invalid_argument, "the URL does not name a store")
+                      .with_operation("open_store")
+                      .with_hint("tcp://HOST:PORT, file:///PATH and torch://HOST:PORT do, without "
+                                 "rank= and size="));
+    }
+    if (url.scheme != world::RendezvousUrl::Scheme::torch) {
+      return share(value_of(world::open_store(url, config, options.timeout), "open_store"));
+    }
+    const Duration timeout =
+        options.timeout.value_or(url.timeout.value_or(config.get(variables::store_timeout)));
+    return std::make_shared<bridge::TorchStore>(url.endpoint, timeout);
   });
 }
 
@@ -57,7 +70,8 @@ StoreServer::StoreServer(const StoreServerOptions& options) {
                            {.listen = {.host = options.host, .port = options.port},
                             .credentials = value_of(world::read_credentials(config), "StoreServer"),
                             .tls = value_of(world::read_tls_settings(config), "StoreServer"),
-                            .allow_without_secret = config.get(variables::allow_without_secret)}),
+                            .allow_without_secret = config.get(variables::allow_without_secret),
+                            .serves_torch = options.serves_torch}),
                        "StoreServer");
   });
 }

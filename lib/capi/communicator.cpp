@@ -38,6 +38,22 @@ using hocket::capi::read;
 using hocket::capi::refuse;
 using hocket::capi::timeout;
 
+hocket::JoinOptions read_join(const hocket_join_options* options) {
+  const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
+  hocket::JoinOptions wanted;
+  if (from.url != nullptr) wanted.url = from.url;
+  if (from.name != nullptr) wanted.name = from.name;
+  wanted.timeout = timeout(from.timeout_ns);
+  wanted.operation_timeout = timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);
+  wanted.settings = hocket::capi::settings(from.settings, from.setting_count);
+  if (from.store != nullptr) wanted.store = hocket::capi::shared(*from.store);
+  if (from.size != 0 || from.rank != 0) {  // a rank without a size is refused
+    wanted.rank = from.rank;
+    wanted.size = from.size == 0 ? -1 : from.size;
+  }
+  return wanted;
+}
+
 /// Of a hocket_collective or a hocket_message.
 template <class Struct>
 hocket::OperationOptions options_of(const Struct& c) {
@@ -148,21 +164,19 @@ hocket_message c_message(void* data, size_t count, hocket_dtype dtype, int32_t p
 
 hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm) {
   return guard([&] {
-    const hocket_join_options from = options == nullptr ? hocket_join_options{} : read(options);
-    hocket::JoinOptions wanted;
-    if (from.url != nullptr) wanted.url = from.url;
-    if (from.name != nullptr) wanted.name = from.name;
-    wanted.timeout = timeout(from.timeout_ns);
-    wanted.operation_timeout =
-        timeout(from.operation_timeout_ns).value_or(wanted.operation_timeout);
-    wanted.settings = hocket::capi::settings(from.settings, from.setting_count);
-    if (from.store != nullptr) wanted.store = hocket::capi::shared(*from.store);
-    if (from.size != 0 || from.rank != 0) {  // join() refuses a rank without a size
-      wanted.rank = from.rank;
-      wanted.size = from.size == 0 ? -1 : from.size;
-    }
     given(comm) = nullptr;
-    *comm = handle_of(hocket::join(wanted));
+    *comm = handle_of(hocket::join(read_join(options)));
+  });
+}
+
+hocket_status hocket_meet(const hocket_join_options* options, int32_t* rank, int32_t* size,
+                          hocket_store** store) {
+  return guard([&] {
+    given(store) = nullptr;
+    hocket::Meeting meeting = hocket::meet(read_join(options));
+    if (rank != nullptr) *rank = meeting.rank;
+    if (size != nullptr) *size = meeting.size;
+    *store = new hocket_store{std::move(meeting.store)};
   });
 }
 

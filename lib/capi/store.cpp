@@ -341,7 +341,9 @@ hocket_status hocket_store_server_start(const hocket_store_server_options* optio
     const hocket_store_server_options from =
         options == nullptr ? hocket_store_server_options{} : read(options);
     hocket::StoreServerOptions wanted = {
-        .port = from.port, .settings = hocket::capi::settings(from.settings, from.setting_count)};
+        .port = from.port,
+        .settings = hocket::capi::settings(from.settings, from.setting_count),
+        .serves_torch = from.serves_torch != 0};
     if (from.host != nullptr) wanted.host = from.host;
     *server = new hocket_store_server{hocket::StoreServer(wanted)};
   });

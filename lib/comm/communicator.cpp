@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "base/config.hpp"
 #include "base/exception.hpp"
+#include "bridge/built_in_store.hpp"
 #include "comm/context.hpp"
 #include "comm/group.hpp"
 #include "comm/kinds.hpp"
@@ -74,6 +76,31 @@ Communicator join(const JoinOptions& options) {
                          comm::Membership::of_world(static_cast<std::uint32_t>(world.rank),
                                                     static_cast<std::uint32_t>(world.size)),
                          options.operation_timeout));
+  });
+}
+
+namespace {
+
+/// The store of a meeting, and on rank 0 a share of its server.
+struct MeetingStore {
+  explicit MeetingStore(world::World world)
+      : server(std::move(world.server)), store(std::move(world.store)) {}
+
+  const world::ServerLease server;
+  bridge::BuiltInStore store;
+};
+
+}  // namespace
+
+Meeting meet(const JoinOptions& options) {
+  return as_errors([&] {
+    const Config config = value_of(process_config().with(options.settings), "meet");
+    // Counted apart from the worlds that join() forms.
+    auto world = value_of(comm::find_world(options, ".meet" + options.name, config), "meet");
+    Meeting meeting = {.rank = world.rank, .size = world.size};
+    const auto shared = std::make_shared<MeetingStore>(std::move(world));
+    meeting.store = std::shared_ptr<Store>(shared, &shared->store);
+    return meeting;
   });
 }
 

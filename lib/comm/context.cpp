@@ -196,17 +196,14 @@ std::string list_ranks(const Context& context, const Membership& of, std::span<c
   return ranks.size() > named_max ? text + ", …" : text;
 }
 
-Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
+Result<world::World> find_world(const JoinOptions& options, std::string name,
+                                const Config& config) {
   if (Status status = check(options); !status.ok()) return status;
-  const auto own_config = process_config().with(options.settings);
-  if (!own_config.ok()) return own_config.status();
-  const Config& config = *own_config;
   const ChangedEnvironment environment(process_environment(), options.settings);
-  auto network = choose::find_preset(choose::usual_network);
   world::RendezvousOptions meeting = {.rank = options.rank,
                                       .size = options.size,
                                       .url = options.url,
-                                      .name = options.name,
+                                      .name = std::move(name),
                                       .timeout = options.timeout};
   if (options.store != nullptr) {
     const Duration limit = options.timeout.value_or(config.get(variables::store_timeout));
@@ -216,7 +213,15 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
     meeting.store = std::move(*store);
     meeting.timeout = deadline.remaining(monotonic_clock().now());
   }
-  auto world = world::rendezvous(std::move(meeting), environment.get(), config);
+  return world::rendezvous(std::move(meeting), environment.get(), config);
+}
+
+Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
+  const auto own_config = process_config().with(options.settings);
+  if (!own_config.ok()) return own_config.status();
+  const Config& config = *own_config;
+  auto network = choose::find_preset(choose::usual_network);
+  auto world = find_world(options, options.name, config);
   if (!world.ok()) return world.status();
   auto tuning = read_tuning(config, *network);  // behind the rendezvous, so that all can be told
   if (!tuning.ok()) return decline(*world, tuning.status());

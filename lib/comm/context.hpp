@@ -63,6 +63,9 @@ struct Context {
 [[nodiscard]] std::string list_ranks(const Context& context, const Membership& of,
                                      std::span<const int> ranks);
 
+/// Meets the other ranks of the world of this name. The options say where.
+[[nodiscard]] Result<world::World> find_world(const JoinOptions& options, std::string name,
+                                              const Config& config);
 /// Meets the others, and tells them how to reach this rank.
 [[nodiscard]] Result<std::shared_ptr<Context>> make_context(const JoinOptions& options);
 

@@ -106,6 +106,15 @@ bool Address::is_loopback() const noexcept {
   return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
+bool Address::is_any() const noexcept {
+  if (storage.ss_family == AF_INET) {
+    return reinterpret_cast<const sockaddr_in*>(&storage)->sin_addr.s_addr == INADDR_ANY;
+  }
+  const in6_addr& v6 = reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_addr;
+  const bool is_any_v4 = IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr32[3] == INADDR_ANY;
+  return IN6_IS_ADDR_UNSPECIFIED(&v6) || is_any_v4;
+}
+
 Endpoint Address::endpoint() const {
   char host[NI_MAXHOST] = "";
   char port[NI_MAXSERV] = "0";

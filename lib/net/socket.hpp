@@ -28,6 +28,8 @@ struct Address {
 
   /// 127.x.x.x or ::1
   [[nodiscard]] bool is_loopback() const noexcept;
+  /// 0.0.0.0 or ::, which to a listener is every address of this host.
+  [[nodiscard]] bool is_any() const noexcept;
   [[nodiscard]] Endpoint endpoint() const;
 };
 

@@ -24,6 +24,12 @@ std::size_t cost(const Request& request) noexcept {
   return sum;
 }
 
+/// Whether it waits for queues too.
+bool counts_queues(const Request& request) noexcept {
+  return (request.kind == Kind::wait || request.kind == Kind::check) &&
+         request.number == queues_count;
+}
+
 /// Most who leave stand near the front, as they came first.
 void leave(std::deque<Ticket>& line, Ticket ticket) { line.erase(std::ranges::find(line, ticket)); }
 
@@ -206,6 +212,7 @@ Reply Keyspace::queue_push(Request request) {
   if (!can_hold(bytes)) return full();
   bytes_ += bytes;
   queues_[key].push_back(share(std::move(value)));
+  wake_one_for_queue(key);
   return {};
 }
 
@@ -217,11 +224,12 @@ std::size_t Keyspace::queue_length(const std::string& key) const {
 std::optional<Reply> Keyspace::queue_pop(Ticket ticket, Request request, Instant now) {
   const auto found = queues_.find(request.keys.front());
   if (found == queues_.end()) return park(ticket, std::move(request), 0, now);
+  const auto length = static_cast<std::int64_t>(found->second.size());
   Value value = std::move(found->second.front());
   found->second.pop_front();
   bytes_ -= cost(found->first, value->size());
   if (found->second.empty()) queues_.erase(found);
-  return Reply{.values = {std::move(value)}};
+  return Reply{.number = length, .values = {std::move(value)}};
 }
 
 std::optional<Reply> Keyspace::await_keys(Ticket ticket, Request request, Instant now) {
@@ -261,9 +269,13 @@ std::optional<std::size_t> Keyspace::first_missing(const Request& request,
   const std::size_t count = request.keys.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t index = (start + i) % count;
-    if (!values_.contains(request.keys[index])) return index;
+    if (!is_there(request, request.keys[index])) return index;
   }
   return std::nullopt;
+}
+
+bool Keyspace::is_there(const Request& request, const std::string& key) const {
+  return values_.contains(key) || (counts_queues(request) && queues_.contains(key));
 }
 
 Reply Keyspace::values_of(const Request& request) const {
@@ -298,7 +310,7 @@ Reply Keyspace::timed_out(const Request& request) const {
   }
   std::vector<std::string_view> missing;
   for (const std::string& key : request.keys) {
-    if (!values_.contains(key)) missing.push_back(key);
+    if (!is_there(request, key)) missing.push_back(key);
   }
   return failure(StatusCode::timeout,
                  request.keys.size() == 1
@@ -395,15 +407,33 @@ void Keyspace::wake(const std::string& key) {
   if (found == waiters_.end()) return;
   const Line line = std::move(found->second);
   waiters_.erase(found);
-  for (const Ticket ticket : line) {
-    Parked& parked = parked_.at(ticket);
-    if (const auto missing = first_missing(parked.request, parked.missing)) {
-      parked.missing = *missing;
-      waiters_[parked.request.keys[*missing]].push_back(ticket);
-    } else {
-      complete(ticket, values_of(unpark(ticket)));
-    }
+  for (const Ticket ticket : line) look_again(ticket);
+}
+
+void Keyspace::wake_one_for_queue(const std::string& key) {
+  for (bool is_complete = false; !is_complete;) {
+    const auto found = waiters_.find(key);
+    if (found == waiters_.end()) return;
+    Line& line = found->second;
+    const auto first = std::ranges::find_if(
+        line, [&](Ticket ticket) { return counts_queues(parked_.at(ticket).request); });
+    if (first == line.end()) return;
+    const Ticket ticket = *first;
+    line.erase(first);
+    if (line.empty()) waiters_.erase(found);
+    is_complete = look_again(ticket);
   }
+}
+
+bool Keyspace::look_again(Ticket ticket) {
+  Parked& parked = parked_.at(ticket);
+  if (const auto missing = first_missing(parked.request, parked.missing)) {
+    parked.missing = *missing;
+    waiters_[parked.request.keys[*missing]].push_back(ticket);
+    return false;
+  }
+  complete(ticket, values_of(unpark(ticket)));
+  return true;
 }
 
 void Keyspace::expire(Instant now) {

@@ -89,6 +89,7 @@ class Keyspace {
   [[nodiscard]] std::size_t queue_length(const std::string& key) const;
   [[nodiscard]] std::optional<std::size_t> first_missing(const Request& request,
                                                          std::size_t start) const;
+  [[nodiscard]] bool is_there(const Request& request, const std::string& key) const;
   [[nodiscard]] Reply values_of(const Request& request) const;
   [[nodiscard]] Reply timed_out(const Request& request) const;
 
@@ -106,6 +107,10 @@ class Keyspace {
   void complete(Ticket ticket, Reply reply);
   /// Those who waited for this key now wait for another, or have all they want.
   void wake(const std::string& key);
+  /// As wake(), for the first waiter that counts queues and then has all it wants.
+  void wake_one_for_queue(const std::string& key);
+  /// Returns whether it has all it wants.
+  bool look_again(Ticket ticket);
 
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;

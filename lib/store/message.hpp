@@ -46,8 +46,8 @@ struct Request {
   Kind kind = Kind::ping;
   std::vector<std::string> keys = {};
   std::vector<std::string> values = {};  // compare_set: what is expected, what is desired
-  std::int64_t number = 0;  // add: how much; barrier: how many take part; will, absence: a Member
-  Duration timeout = Duration::zero();  // of the kinds that wait
+  std::int64_t number = 0;               // see docs/wire.md; of will and absence a Member
+  Duration timeout = Duration::zero();   // of the kinds that wait
 };
 
 /// A rank and the size of its world, as one number of a request; a size of 0 stands for neither.
@@ -63,6 +63,9 @@ struct Member {
             .size = static_cast<int>(number >> 32)};
   }
 };
+
+/// As the number of a wait or a check: a queue that is not empty counts as a key that is there.
+inline constexpr std::int64_t queues_count = 1;
 
 /// Whether the request can be served at all: its kind, how many keys and values it has, and their
 /// sizes. Every store asks this first.

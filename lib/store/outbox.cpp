@@ -33,6 +33,14 @@ void Outbox::push(std::uint64_t id, Reply reply) {
   letters_.push_back(std::move(letter));
 }
 
+/// Only protocols that have no letters come here, so that pieces are in order.
+void Outbox::push(std::string bytes) {
+  tail().append(bytes);
+  bytes_ += bytes.size();
+}
+
+void Outbox::push(Value value) { bytes_ += add(std::move(value)); }
+
 void Outbox::write_head(std::uint64_t id, const Reply& reply, std::string& to) {
   const std::size_t values_bytes = value_bytes(reply) + reply.values.size() * sizeof(std::uint32_t);
   const std::size_t before = to.size();
@@ -65,7 +73,10 @@ void Outbox::open_letters() {
 
 std::size_t Outbox::open(Value value) {
   encode_value_head(value, tail());
-  if (value == nullptr) return 0;
+  return value == nullptr ? 0 : add(std::move(value));
+}
+
+std::size_t Outbox::add(Value value) {
   const std::size_t bytes = value->size();
   if (bytes > copied_bytes_max) {
     pieces_.push_back({.value = std::move(value)});

@@ -18,6 +18,9 @@ namespace hocket::store {
 class Outbox {
  public:
   void push(std::uint64_t id, Reply reply);
+  /// Bytes of a protocol without frames. An outbox is for one or the other.
+  void push(std::string bytes);
+  void push(Value value);
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Puts the first pieces into `to`, as many as fit; gives how many.
   [[nodiscard]] std::size_t front(std::span<std::string_view> to);
@@ -41,6 +44,7 @@ class Outbox {
   /// Makes pieces of the first letters, as long as few bytes are in pieces.
   void open_letters();
   std::size_t open(Value value);
+  std::size_t add(Value value);
   /// Where small things are appended.
   std::string& tail();
 

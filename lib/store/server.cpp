@@ -6,6 +6,7 @@
 #include <chrono>
 #include <exception>
 #include <map>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -146,6 +147,13 @@ Result<Fd> listen_on(const ServerOptions& options) {
                               options.listen.to_string()))
         .with_hint("give every rank the same HOCKET_SECRET, or set HOCKET_ALLOW_WITHOUT_SECRET=1");
   }
+  if (options.serves_torch && std::ranges::any_of(*addresses, &net::Address::is_any)) {
+    return Status(
+               StatusCode::permission_denied,
+               "clients of PyTorch's TCPStore can't prove who they are, so they aren't served at "
+               "every address of this host")
+        .with_hint("name one address to listen at, such as 127.0.0.1");
+  }
   int error = EADDRNOTAVAIL;
   for (const net::Address& address : *addresses) {
     auto [socket, failed] = listen_at(address);
@@ -175,10 +183,13 @@ class Server::Hub final : public SessionHost {
   }
   [[nodiscard]] const wire::TlsContext* tls() const noexcept override { return tls_.get(); }
   [[nodiscard]] std::span<char> scratch() noexcept override { return scratch_; }
-  [[nodiscard]] bool hold(std::ptrdiff_t bytes) noexcept override;
+  [[nodiscard]] bool hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept override;
+  [[nodiscard]] bool serves_torch() const noexcept override { return options_.serves_torch; }
+  void await_proof(Session& session) override;
   void admit(Session& session) override;
   void serve(Session& session, std::uint64_t id, Request request) override;
   void withdraw(Session& session, std::uint64_t id) override;
+  void await_turn(std::shared_ptr<Session> session) override;
   void settle(std::shared_ptr<Session> session) override;
   void leave(Session& session, const Status& why) noexcept override;
 
@@ -237,7 +248,7 @@ class Server::Hub final : public SessionHost {
 
   std::uint64_t next_serial_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
-  std::map<std::uint64_t, Instant> strangers_;  // by when each must have proved who it is
+  std::set<std::pair<Instant, std::uint64_t>> strangers_;  // by when each must prove who it is
   std::vector<std::shared_ptr<Session>> ready_;
   std::vector<std::shared_ptr<Session>> turns_;  // being taken
   bool takes_turns_ = false;
@@ -247,6 +258,7 @@ class Server::Hub final : public SessionHost {
 
   std::vector<char> scratch_ = std::vector<char>(scratch_bytes);
   std::size_t held_ = 0;
+  std::size_t torch_held_ = 0;  // likewise, of clients of PyTorch's TCPStore
   StrangerLog stranger_log_;
   std::thread thread_;
 };
@@ -339,7 +351,7 @@ void Server::Hub::accept() {
   const Instant now = monotonic_clock().now();
   if (is_flooded_ && tokens_.is_full(now)) set_flooded(false);
   for (int i = 0; i < accepts_at_once_max; ++i) {
-    if (!tokens_.take(now)) return await_tokens(now);
+    if (!options_.serves_torch && !tokens_.take(now)) return await_tokens(now);
     if (accept_one()) continue;
     const int error = errno;
     tokens_.give_back();
@@ -386,9 +398,15 @@ void Server::Hub::set_flooded(bool is_flooded) {
   }
 }
 
+void Server::Hub::await_proof(Session& session) {
+  if (strangers_.size() >= options_.strangers_max) push_out_oldest_stranger();
+  session.proof_due() = monotonic_clock().now() + options_.handshake_timeout;
+  strangers_.emplace(session.proof_due(), session.serial());
+}
+
 /// Its place among the strangers is free: somebody else may wait for it.
 void Server::Hub::admit(Session& session) {
-  strangers_.erase(session.serial());
+  strangers_.erase({session.proof_due(), session.serial()});
   tokens_.give_back();
 }
 
@@ -400,6 +418,9 @@ bool Server::Hub::accept_one() {
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
   });
   if (!socket) return errno == ECONNABORTED || errno == EINTR;
+  if (sessions_.size() >= options_.connections_max && options_.serves_torch) {
+    push_out_oldest_stranger();
+  }
   if (sessions_.size() >= options_.connections_max) {
     static_cast<void>(
         net::send_all(socket.get(), wire::refusal(wire::Verdict::full), Deadline(Instant())));
@@ -407,7 +428,6 @@ bool Server::Hub::accept_one() {
                        Status(StatusCode::limit_exceeded, "there are too many connections"));
     return true;
   }
-  if (strangers_.size() >= options_.strangers_max) push_out_oldest_stranger();
   welcome(std::move(socket));
   return true;
 }
@@ -417,26 +437,39 @@ void Server::Hub::welcome(Fd socket) {
   try {
     const auto session = std::make_shared<Session>(io_, std::move(socket), serial, *this);
     sessions_.emplace(serial, session);
-    strangers_.emplace(serial, monotonic_clock().now() + options_.handshake_timeout);
+    // PyTorch 1.13 opens connections on which it says nothing.
+    if (!options_.serves_torch) await_proof(*session);
     connections_ = sessions_.size();
     session->start();
   } catch (const std::exception& error) {
     log::line(log::Level::error, "store: a client can't be served: {}", error.what());
-    strangers_.erase(serial);
+    std::erase_if(strangers_, [&](const auto& each) { return each.second == serial; });
     sessions_.erase(serial);
     connections_ = sessions_.size();
   }
 }
 
 void Server::Hub::push_out_oldest_stranger() {
-  if (strangers_.empty()) return;
-  const std::shared_ptr<Session> oldest = sessions_.at(strangers_.begin()->first);
+  std::shared_ptr<Session> oldest;
+  if (!strangers_.empty()) {
+    oldest = sessions_.at(strangers_.begin()->second);
+  } else {
+    const auto found =
+        std::ranges::find_if(sessions_, [](const auto& each) { return each.second->is_silent(); });
+    if (found == sessions_.end()) return;
+    oldest = found->second;
+  }
   oldest->close(Status(StatusCode::limit_exceeded, "others wait to be let in"));
 }
 
-bool Server::Hub::hold(std::ptrdiff_t bytes) noexcept {
-  held_ += static_cast<std::size_t>(bytes);
-  return held_ <= limits::store_partial_bytes_max;
+bool Server::Hub::hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept {
+  std::size_t& held = is_of_torch ? torch_held_ : held_;
+  held += static_cast<std::size_t>(bytes);
+  return held <= (is_of_torch ? limits::store_torch_bytes_max : limits::store_partial_bytes_max);
+}
+
+void Server::Hub::await_turn(std::shared_ptr<Session> session) {
+  asio::post(io_, [this, session = std::move(session)] { settle(session); });
 }
 
 /// Does some work on the keyspace. If memory runs out meanwhile, replies that others wait for may
@@ -574,7 +607,7 @@ void Server::Hub::leave(Session& session, const Status& why) noexcept {
     places_.erase(ticket);
   }
   session.tickets().clear();
-  const bool is_stranger = strangers_.erase(session.serial()) > 0;
+  const bool is_stranger = strangers_.erase({session.proof_due(), session.serial()}) > 0;
   unless_memory_lacks([&] { note_end(session, why, is_stranger); });
   sessions_.erase(session.serial());
   connections_ = sessions_.size();
@@ -586,8 +619,12 @@ void Server::Hub::leave(Session& session, const Status& why) noexcept {
 }
 
 void Server::Hub::note_end(const Session& session, const Status& why, bool is_stranger) {
-  if (is_stranger && why.code() != StatusCode::aborted) {
+  if (why.code() == StatusCode::aborted) {
+    log::line(log::Level::debug, "store: {} left: {}", session.peer(), why.what());
+  } else if (is_stranger) {
     note_refusal(session, why);
+    stranger_log_.warn(session.peer(), why);
+  } else if (session.speaks_torch() && why.code() != StatusCode::peer_lost) {
     stranger_log_.warn(session.peer(), why);
   } else if (why.code() == StatusCode::limit_exceeded) {
     log::line(log::Level::warning, "store: {} was dropped: {}", session.peer(), why.what());
@@ -615,7 +652,7 @@ void Server::Hub::note_refusal(const Session& session, const Status& why) {
 /// Sets the timer, unless it will go off early enough anyway.
 void Server::Hub::await_time() {
   Deadline next = keyspace_.next_deadline().or_sooner(attendance_.next());
-  if (!strangers_.empty()) next = next.or_sooner(Deadline(strangers_.begin()->second));
+  if (!strangers_.empty()) next = next.or_sooner(Deadline(strangers_.begin()->first));
   if (next.at() >= timer_at_.at()) return;
   timer_at_ = next;
   timer_.expires_at(next.at());
@@ -627,8 +664,8 @@ void Server::Hub::await_time() {
 void Server::Hub::on_time() {
   timer_at_ = Deadline::never();
   const Instant now = monotonic_clock().now();
-  while (!strangers_.empty() && strangers_.begin()->second <= now) {
-    const std::shared_ptr<Session> slow = sessions_.at(strangers_.begin()->first);
+  while (!strangers_.empty() && strangers_.begin()->first <= now) {
+    const std::shared_ptr<Session> slow = sessions_.at(strangers_.begin()->second);
     slow->close(Status(StatusCode::timeout, "it did not prove in time who it is"));
   }
   on_keys([&] { keyspace_.expire(now); });
@@ -639,6 +676,10 @@ void Server::Hub::on_time() {
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options) {
   std::unique_ptr<wire::TlsContext> tls;
+  if (options.tls.mode != wire::TlsMode::off && options.serves_torch) {
+    return Status(StatusCode::unsupported, "clients of PyTorch's TCPStore can't speak TLS")
+        .with_hint("set HOCKET_TLS=off, or serve them from a store of their own");
+  }
   if (options.tls.mode != wire::TlsMode::off) {
     auto made =
         wire::TlsContext::make(wire::TlsContext::Role::server, options.tls, options.credentials);

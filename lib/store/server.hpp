@@ -23,6 +23,9 @@ struct ServerOptions {
   wire::TlsOptions tls = {};  // for every client
   /// Without a secret only loopback is listened on, unless this is set.
   bool allow_without_secret = false;
+  /// Also serves clients of PyTorch's TCPStore. Nobody can tell who they are: every process that
+  /// reaches the address may be one. They see only keys that start with "/".
+  bool serves_torch = false;
   /// For a client to prove who it is; then it is dropped.
   Duration handshake_timeout = limits::handshake_timeout;
   std::size_t bytes_max = limits::store_bytes_max;  // of all keys and values
@@ -34,8 +37,8 @@ struct ServerOptions {
 class Server {
  public:
   /// Listens, and serves from then on until it is destroyed. Fails with already_exists when the
-  /// port is taken, permission_denied when it would listen to the world without a secret, and
-  /// unsupported or invalid_argument for TLS that can't be.
+  /// port is taken, permission_denied when it would listen to the world without a secret or serve
+  /// PyTorch at every address, and unsupported or invalid_argument for TLS that can't be.
   [[nodiscard]] static Result<std::unique_ptr<Server>> start(ServerOptions options);
 
   Server(const Server&) = delete;

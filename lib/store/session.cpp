@@ -24,6 +24,10 @@ constexpr std::size_t encrypted_at_once = 64 << 10;
 constexpr std::size_t pieces_at_once_max = 16;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
+/// Of a client of PyTorch's TCPStore, before others have their turn.
+constexpr int torch_calls_at_once_max = 16;
+/// Such clients make one call at a time.
+constexpr std::uint64_t torch_call_id = 0;
 
 Status lost(const asio::error_code& error) {
   if (error == asio::error::eof) return Status(StatusCode::peer_lost, "it closed the connection");
@@ -108,12 +112,26 @@ void Session::receive(std::string_view bytes) {
 }
 
 void Session::take(std::string_view bytes) {
-  if (is_admitted_) {
+  if (bytes.empty()) return;
+  if (!std::exchange(has_begun_, true)) take_first(bytes.front());
+  if (torch_ != nullptr) {
+    torch_->append(bytes);
+    account();
+  } else if (is_admitted_) {
     incoming_.append(bytes);
     account();
   } else {
     greeting_.append(bytes);
     greet();
+  }
+}
+
+void Session::take_first(char byte) {
+  if (!host_.serves_torch()) return;
+  if (TorchClient::starts_with(byte)) {
+    torch_ = std::make_unique<TorchClient>();
+  } else {
+    host_.await_proof(*this);
   }
 }
 
@@ -192,10 +210,11 @@ void Session::take_proof() {
 
 void Session::account() {
   incoming_.compact();
-  const std::size_t holds = incoming_.size();
+  if (torch_ != nullptr) torch_->compact();
+  const std::size_t holds = torch_ == nullptr ? incoming_.size() : torch_->bytes();
   const auto more = static_cast<std::ptrdiff_t>(holds) - static_cast<std::ptrdiff_t>(held_);
   held_ = holds;
-  if (!host_.hold(more)) {
+  if (!host_.hold(more, speaks_torch())) {
     close(Status(StatusCode::limit_exceeded, "too many bytes of incomplete messages"));
   }
 }
@@ -207,13 +226,18 @@ bool Session::is_paused() const noexcept {
 void Session::turn() noexcept {
   guarded([this] {
     for (;;) {
-      serve_frames();
+      serve_input();
       const bool was_paused = is_paused();
       if (!is_closed_) transmit();
       if (!was_paused || is_paused() || is_closed_) break;
     }
     await_input();
   });
+}
+
+void Session::serve_input() {
+  torch_ == nullptr ? serve_frames() : serve_calls();
+  if (!is_closed_) account();
 }
 
 void Session::serve_frames() {
@@ -223,7 +247,6 @@ void Session::serve_frames() {
     if (!*frame) break;
     serve_frame(**frame);
   }
-  if (!is_closed_) account();
 }
 
 void Session::serve_frame(const wire::Frame& frame) {
@@ -236,6 +259,41 @@ void Session::serve_frame(const wire::Frame& frame) {
   if (request.ok()) return host_.serve(*this, frame.id, std::move(*request));
   if (request.status().code() == StatusCode::protocol_error) return close(request.status());
   reply(frame.id, {.status = request.status()});
+}
+
+void Session::serve_calls() {
+  for (int calls = 0; !is_closed_ && !is_paused(); ++calls) {
+    if (!torch_failure_.ok()) return close(torch_failure_);
+    if (calls == torch_calls_at_once_max) return host_.await_turn(shared_from_this());
+    auto call = torch_->next();
+    if (!call.ok()) return close(call.status());
+    if (!*call) break;
+    serve_call(std::move(**call));
+  }
+}
+
+void Session::serve_call(TorchCall call) {
+  // A client that makes a call has given up the one that still waits.
+  if (!tickets_.empty()) host_.withdraw(*this, torch_call_id);
+  torch_call_ = std::move(call);
+  if (torch_call_.requests.empty()) reply(torch_call_id, {});
+  for (Request& request : std::exchange(torch_call_.requests, {})) {
+    host_.serve(*this, torch_call_id, std::move(request));
+    if (!torch_failure_.ok()) return close(torch_failure_);
+  }
+}
+
+void Session::reply(std::uint64_t id, Reply reply) {
+  if (torch_ == nullptr) return outbox_.push(id, std::move(reply));
+  auto answer = make_answer(torch_call_, reply);
+  torch_failure_ = answer.status();
+  if (!torch_failure_.ok()) return;
+  if (outbox_.bytes() > encoded_bytes_max) {
+    torch_failure_ = Status(StatusCode::limit_exceeded, "it asked for too many bytes at once");
+    return;
+  }
+  outbox_.push(std::move(answer->head));
+  if (answer->value != nullptr) outbox_.push(std::move(answer->value));
 }
 
 void Session::transmit() {
@@ -282,7 +340,8 @@ void Session::close(const Status& why) noexcept {
     static_cast<void>(described(
         [&] { return net::send_all(socket_->native_handle(), encrypted_, Deadline(Instant())); }));
   }
-  static_cast<void>(host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0))));
+  static_cast<void>(
+      host_.hold(-static_cast<std::ptrdiff_t>(std::exchange(held_, 0)), speaks_torch()));
   host_.leave(*this, why);
   socket_.close();
 }

@@ -25,6 +25,7 @@
 #include "store/keyspace.hpp"
 #include "store/message.hpp"
 #include "store/outbox.hpp"
+#include "store/torch_client.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
 #include "wire/tls.hpp"
@@ -47,13 +48,20 @@ class SessionHost {
   /// Memory to read into, for whoever reads just now.
   [[nodiscard]] virtual std::span<char> scratch() noexcept = 0;
   /// Counts bytes of incomplete messages in or out; false when there are too many of them.
-  [[nodiscard]] virtual bool hold(std::ptrdiff_t bytes) noexcept = 0;
-  /// The client proved who it is.
+  /// Clients of PyTorch's TCPStore, who can't prove who they are, have less, and apart from others.
+  [[nodiscard]] virtual bool hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept = 0;
+  /// Whether clients of PyTorch's TCPStore are served. They can't prove who they are.
+  [[nodiscard]] virtual bool serves_torch() const noexcept = 0;
+  /// The client has to prove who it is.
+  virtual void await_proof(Session& session) = 0;
+  /// It did.
   virtual void admit(Session& session) = 0;
   /// Calls session.reply, now or later.
   virtual void serve(Session& session, std::uint64_t id, Request request) = 0;
   /// Nobody waits for the reply any more.
   virtual void withdraw(Session& session, std::uint64_t id) = 0;
+  /// Gives the session another turn, after others.
+  virtual void await_turn(std::shared_ptr<Session> session) = 0;
   /// Lets this session, and others that have replies now, take their turn.
   virtual void settle(std::shared_ptr<Session> session) = 0;
   /// The session is closed and won't be heard of again.
@@ -66,16 +74,20 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void start() { await_input(); }
   /// Puts the reply into the outbox; a turn sends it.
-  void reply(std::uint64_t id, Reply reply) { outbox_.push(id, std::move(reply)); }
+  void reply(std::uint64_t id, Reply reply);
   /// Serves what came in, sends what can be sent, and waits for more.
   void turn() noexcept;
   void close(const Status& why) noexcept;
 
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
+  /// When it must have proved who it is. Kept by the host.
+  [[nodiscard]] Instant& proof_due() noexcept { return proof_due_; }
+  [[nodiscard]] bool is_silent() const noexcept { return !has_begun_; }
   /// Of its requests that wait. Kept by the host.
   [[nodiscard]] std::unordered_set<Ticket>& tickets() noexcept { return tickets_; }
   /// For messages.
   [[nodiscard]] std::string peer() const;
+  [[nodiscard]] bool speaks_torch() const noexcept { return torch_ != nullptr; }
   /// The rank that the client says it is, -1 if it does not say so; nothing unless it named our
   /// job. Nothing of it is proven before it is admitted.
   [[nodiscard]] std::optional<int> claimed_rank() const noexcept { return claimed_rank_; }
@@ -87,6 +99,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void read_more();
   void receive(std::string_view bytes);
   void take(std::string_view bytes);
+  void take_first(char byte);
   void take_encrypted(std::string_view bytes);
   [[nodiscard]] Status begin_tls();
   [[nodiscard]] Status begin_handshake();
@@ -94,8 +107,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void greet();
   void take_hello();
   void take_proof();
+  void serve_input();
   void serve_frames();
   void serve_frame(const wire::Frame& frame);
+  void serve_calls();
+  void serve_call(TorchCall call);
   void transmit();
   void transmit_encrypted();
   void encrypt();
@@ -107,6 +123,7 @@ class Session : public std::enable_shared_from_this<Session> {
   link::OwnedSocket<asio::ip::tcp::socket> socket_;
   const std::uint64_t serial_;
   SessionHost& host_;
+  Instant proof_due_;
   bool is_closed_ = false;
   bool awaits_input_ = false;
   bool awaits_output_ = false;
@@ -120,6 +137,12 @@ class Session : public std::enable_shared_from_this<Session> {
   bool has_greeted_ = false;                        // the Hello has come
   std::string greeting_;                            // the next of its messages, as far as it came
   std::optional<int> claimed_rank_;
+
+  // Of a client of PyTorch's TCPStore, where those are served.
+  bool has_begun_ = false;              // its first byte came
+  std::unique_ptr<TorchClient> torch_;  // null for other clients
+  TorchCall torch_call_;                // the one that is being served
+  Status torch_failure_;                // why it can't be answered
 
   wire::FrameBuffer incoming_{encoded_bytes_max};
   std::size_t held_ = 0;  // what the host has counted of it

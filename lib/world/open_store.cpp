@@ -5,7 +5,6 @@
 
 #include "store/file_store.hpp"
 #include "store/tcp_store.hpp"
-#include "world/rendezvous_url.hpp"
 #include "world/tls_settings.hpp"
 
 namespace hocket::world {
@@ -16,30 +15,24 @@ Result<wire::Credentials> read_credentials(const Config& config) {
   return wire::Credentials{.job = config.get(variables::job), .secret = *std::move(secret)};
 }
 
-Result<std::unique_ptr<store::Store>> open_store(std::string_view url, const Config& config,
+Result<std::unique_ptr<store::Store>> open_store(const RendezvousUrl& url, const Config& config,
                                                  std::optional<Duration> timeout) {
-  Result<RendezvousUrl> place = parse_rendezvous_url(url);
-  if (!place.ok()) return place.status();
-  if (place->scheme == RendezvousUrl::Scheme::env || place->rank >= 0) {
-    return Status(StatusCode::invalid_argument, "the URL does not name a store")
-        .with_hint("tcp://HOST:PORT and file:///PATH do, without rank= and size=");
-  }
   Result<wire::Credentials> credentials = read_credentials(config);
   if (!credentials.ok()) return credentials.status();
-  if (!place->job.empty()) credentials->job = place->job;
+  if (!url.job.empty()) credentials->job = url.job;
   const Duration limit =
-      timeout.value_or(place->timeout.value_or(config.get(variables::store_timeout)));
+      timeout.value_or(url.timeout.value_or(config.get(variables::store_timeout)));
   const auto opened = [](auto store) -> Result<std::unique_ptr<store::Store>> {
     if (!store.ok()) return store.status();
     return std::unique_ptr<store::Store>(*std::move(store));
   };
-  if (place->scheme == RendezvousUrl::Scheme::file) {
+  if (url.scheme == RendezvousUrl::Scheme::file) {
     return opened(
-        store::FileStore::open({.path = place->path, .job = credentials->job, .timeout = limit}));
+        store::FileStore::open({.path = url.path, .job = credentials->job, .timeout = limit}));
   }
   Result<wire::TlsOptions> tls = read_tls_settings(config);
   if (!tls.ok()) return tls.status();
-  return opened(store::TcpStore::connect({.server = place->endpoint,
+  return opened(store::TcpStore::connect({.server = url.endpoint,
                                           .credentials = *std::move(credentials),
                                           .tls = *std::move(tls),
                                           .timeout = limit}));

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "hocket/status.hpp"
 
@@ -11,12 +10,13 @@
 #include "base/config.hpp"
 #include "store/store.hpp"
 #include "wire/credentials.hpp"
+#include "world/rendezvous_url.hpp"
 
 namespace hocket::world {
 
-/// Opens the store at a tcp:// or file:// URL (rendezvous_url.hpp) without rank= and size=. The
+/// Opens the store at a tcp:// or file:// URL without rank= and size=. The
 /// timeout is `timeout`, else the URL's, else HOCKET_STORE_TIMEOUT.
-[[nodiscard]] Result<std::unique_ptr<store::Store>> open_store(std::string_view url,
+[[nodiscard]] Result<std::unique_ptr<store::Store>> open_store(const RendezvousUrl& url,
                                                                const Config& config,
                                                                std::optional<Duration> timeout);
 

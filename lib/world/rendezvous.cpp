@@ -76,6 +76,11 @@ Result<Place> find_place(const RendezvousOptions& options, std::optional<Rendezv
     Result<RendezvousUrl> parsed = parse_rendezvous_url(text);
     if (!parsed.ok()) return parsed.status();
     url = *std::move(parsed);
+    if (url->scheme == RendezvousUrl::Scheme::torch) {
+      return Status(StatusCode::invalid_argument,
+                    "a torch:// URL names a store, and does not say how the ranks join")
+          .with_hint("open the store (open_store), and give it to join with a rank and a size");
+    }
   }
   Result<Place> place = read_place(options, url, environment, config);
   if (!place.ok()) return place;

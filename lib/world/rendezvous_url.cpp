@@ -14,7 +14,7 @@ namespace {
 
 using Scheme = RendezvousUrl::Scheme;
 
-constexpr std::array<std::string_view, 3> schemes = {"env", "tcp", "file"};
+constexpr std::array<std::string_view, 4> schemes = {"env", "tcp", "file", "torch"};
 constexpr std::array<std::string_view, 6> keys = {"rank", "size",    "world_size",
                                                   "job",  "timeout", "served"};
 constexpr std::array<std::string_view, 4> secrets = {"secret", "token", "password", "key"};
@@ -98,6 +98,7 @@ Status read_place(std::string_view text, RendezvousUrl& url) {
       url.path = text;
       return {};
     case Scheme::tcp:
+    case Scheme::torch:
       break;
   }
   if (text.ends_with('/')) text.remove_suffix(1);

@@ -12,13 +12,14 @@
 
 namespace hocket::world {
 
-/// env://, tcp://HOST:PORT or file:///PATH, and behind "?" what is known of rank=, size= (or
-/// world_size=), job= and timeout=; served=1 where a store listens already at HOST:PORT.
+/// env://, tcp://HOST:PORT, file:///PATH or torch://HOST:PORT, and behind "?" what is known of
+/// rank=, size= (or world_size=), job= and timeout=; served=1 where a store listens already at
+/// HOST:PORT.
 struct RendezvousUrl {
-  enum class Scheme { env, tcp, file };
+  enum class Scheme { env, tcp, file, torch };
 
   Scheme scheme = Scheme::env;
-  net::Endpoint endpoint = {};  // of tcp
+  net::Endpoint endpoint = {};  // of tcp and torch
   std::string path = {};        // of file
   int rank = -1;                // both given, or neither
   int size = -1;

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -117,6 +118,17 @@ class Store(unittest.TestCase):
         said = server.stdout.readline()
         self.assertRegex(said, r"^serving a store at 127\.0\.0\.1:[1-9]\d* ")
         self.assertNotIn(":29500 ", said)
+
+    def test_serve_serves_clients_of_pytorch_if_told(self) -> None:
+        server = subprocess.Popen([HOCKET, "store", "serve", "--torch", "--listen", "127.0.0.1:0"],
+                                  env=environment(), stdout=subprocess.PIPE, text=True)
+        self.addCleanup(server.communicate, timeout=60)
+        self.addCleanup(server.kill)
+        said = re.fullmatch(r"serving a store at (127\.0\.0\.1):(\d+) with a secret, and clients of "
+                            r"PyTorch's TCPStore without one\n", server.stdout.readline())
+        with socket.create_connection((said[1], int(said[2])), timeout=60) as client:
+            client.sendall(b"\0\xce\xf7\x85\x3c" b"\x0dping")
+            self.assertEqual(client.recv(4), b"ping")
 
     def test_what_serve_would_ignore_is_refused(self) -> None:
         for words, text in (

@@ -285,6 +285,19 @@ class Groups(unittest.TestCase):
         with self.assertRaisesRegex(hocket.InvalidArgument, "HOCKET_OVERLAP"):
             hocket.join(name="wrong", settings={"HOCKET_OVERLAP": "x"})
 
+    def test_meeting(self) -> None:
+        for number in range(2):
+            store, rank, size = hocket.meet()
+            self.assertEqual((rank, size), (RANK, SIZE))
+            self.assertEqual(store.num_keys(), 0)  # each meeting has keys of its own
+            world.barrier()
+            store.set(f"rank {rank}", str(number))
+            self.assertEqual(store.multi_get([f"rank {each}" for each in range(SIZE)]),
+                             [str(number).encode()] * SIZE)
+            store.barrier("all", SIZE)
+        with self.assertRaises(hocket.InvalidArgument):
+            hocket.meet(name="wrong name")
+
     def test_allocated(self) -> None:
         memory = hocket.allocate(world, 8000)
         values = memoryview(memory).cast("d")

@@ -381,3 +381,42 @@ TEST_CASE("who gives up among thousands does not look at all of them") {
   REQUIRE(hocket::monotonic_clock().now() - begin < 20s);
   REQUIRE(keyspace.take_completions().size() == count);
 }
+
+TEST_CASE("a queue counts as a key only for those who say so") {
+  Keyspace keyspace;
+  Request either = of(Kind::wait, {"q"});
+  either.number = hocket::store::queues_count;
+  park(keyspace, 1, of(Kind::wait, {"q"}));
+  park(keyspace, 2, either);
+  park(keyspace, 3, either);
+  REQUIRE(at_once(keyspace, push("a")).status.ok());
+  // What was pushed is for one of them.
+  const std::vector<Completion> first = keyspace.take_completions();
+  REQUIRE(first.size() == 1);
+  REQUIRE(first.front().ticket == 2);
+  REQUIRE(at_once(keyspace, either).status.ok());
+  REQUIRE(at_once(keyspace, push("b")).status.ok());
+  REQUIRE(keyspace.take_completions().front().ticket == 3);
+  REQUIRE(keyspace.parked() == 1);
+  REQUIRE(at_once(keyspace, set({"q"}, {"v"})).status.ok());
+  REQUIRE(keyspace.take_completions().front().ticket == 1);
+
+  Request get = of(Kind::get, {"other"}, 0s);
+  get.number = hocket::store::queues_count;
+  Request push_other = push("c");
+  push_other.keys = {"other"};
+  REQUIRE(at_once(keyspace, push_other).status.ok());
+  REQUIRE(at_once(keyspace, get).status.code() == StatusCode::timeout);
+}
+
+TEST_CASE("a waiter that a queue wakes may still lack another key") {
+  Keyspace keyspace;
+  Request both = of(Kind::wait, {"q", "k"});
+  both.number = hocket::store::queues_count;
+  park(keyspace, 1, both);
+  REQUIRE(at_once(keyspace, push("a")).status.ok());
+  REQUIRE(keyspace.take_completions().empty());
+  REQUIRE(at_once(keyspace, set({"k"}, {"v"})).status.ok());
+  REQUIRE(keyspace.take_completions().size() == 1);
+  REQUIRE(keyspace.parked() == 0);
+}

@@ -35,6 +35,7 @@ struct StoreOptions {
   std::string value;
   std::vector<std::string> keys;
   std::int64_t amount = 0;
+  bool serves_torch = false;
 };
 
 /// The command line goes before the environment; the secret is never on the command line.
@@ -96,9 +97,11 @@ int serve(const StoreOptions& options) {
                                             .credentials = std::move(*who),
                                             .tls = std::move(*tls),
                                             .allow_without_secret = is_open,
+                                            .serves_torch = options.serves_torch,
                                             .bytes_max = *memory});
   if (!server.ok()) return fail("hocket store", server.status());
-  fmt::print("serving a store at {} with {}{}\n", (*server)->endpoint().to_string(), proof, cover);
+  fmt::print("serving a store at {} with {}{}{}\n", (*server)->endpoint().to_string(), proof, cover,
+             options.serves_torch ? ", and clients of PyTorch's TCPStore without one" : "");
   std::fflush(stdout);
   int received = 0;
   sigwait(&ends, &received);
@@ -231,6 +234,8 @@ void add_store_command(program::Parser& program) {
       fmt::format("HOST:PORT, as --at; port 0 picks a free one (default: {})", usual_address));
   serving.add_option("--memory", &options->memory, "The most that the store may hold")
       .with_default();
+  serving.add_flag("--torch", &options->serves_torch,
+                   "Also serve clients of PyTorch's TCPStore, which prove no secret");
   serving.on_run([options] { return serve(*options); });
   add_questions(parser, options);
 }

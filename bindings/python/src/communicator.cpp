@@ -308,41 +308,62 @@ bool Settings::read(PyObject* dictionary) {
   return true;
 }
 
+/// The arguments of hocket.join(); those of hocket.meet() are the same.
+class JoinArguments {
+ public:
+  /// False, with an exception set, if they are wrong.
+  bool read(PyObject* arguments, PyObject* by_name) {
+    static const std::array<const char*, 9> words = {"url",  "timeout",  "operation_timeout",
+                                                     "name", "settings", "store",
+                                                     "rank", "size",     nullptr};
+    PyObject* timeout = nullptr;
+    PyObject* operation_timeout = nullptr;
+    PyObject* settings = nullptr;
+    PyObject* store = nullptr;
+    options_.struct_size = sizeof options_;
+    if (PyArg_ParseTupleAndKeywords(arguments, by_name, "|z$OOzOOii",
+                                    const_cast<char**>(words.data()), &options_.url, &timeout,
+                                    &operation_timeout, &options_.name, &settings, &store,
+                                    &options_.rank, &options_.size) == 0 ||
+        !to_timeout(timeout, options_.timeout_ns) ||
+        !to_timeout(operation_timeout, options_.operation_timeout_ns) ||
+        !settings_.read(settings)) {
+      return false;
+    }
+    options_.settings = settings_.data();
+    options_.setting_count = settings_.size();
+    if (store == nullptr || store == Py_None) return true;
+    options_.store = to_store(store);
+    return options_.store != nullptr;
+  }
+
+  [[nodiscard]] const hocket_join_options* options() const noexcept { return &options_; }
+
+ private:
+  hocket_join_options options_ = {};
+  Settings settings_;
+};
+
 PyObject* join(PyObject* /*module*/, PyObject* arguments, PyObject* by_name) {
-  static const std::array<const char*, 9> words = {
-      "url", "timeout", "operation_timeout", "name", "settings", "store", "rank", "size", nullptr};
-  const char* url = nullptr;
-  PyObject* timeout = nullptr;
-  PyObject* operation_timeout = nullptr;
-  const char* name = nullptr;
-  PyObject* settings = nullptr;
-  PyObject* store = nullptr;
-  int rank = 0;
-  int size = 0;
-  hocket_join_options options = {};
-  options.struct_size = sizeof options;
-  if (PyArg_ParseTupleAndKeywords(
-          arguments, by_name, "|z$OOzOOii:join", const_cast<char**>(words.data()), &url, &timeout,
-          &operation_timeout, &name, &settings, &store, &rank, &size) == 0 ||
-      !to_timeout(timeout, options.timeout_ns) ||
-      !to_timeout(operation_timeout, options.operation_timeout_ns)) {
-    return nullptr;
-  }
-  Settings read;
-  if (!read.read(settings)) return nullptr;
-  options.url = url;
-  options.name = name;
-  options.settings = read.data();
-  options.setting_count = read.size();
-  options.rank = rank;
-  options.size = size;
-  if (store != nullptr && store != Py_None) {
-    options.store = to_store(store);
-    if (options.store == nullptr) return nullptr;
-  }
+  JoinArguments read;
+  if (!read.read(arguments, by_name)) return nullptr;
   hocket_comm* comm = nullptr;
-  if (call([&] { return hocket_join(&options, &comm); }) != HOCKET_OK) return raise();
+  if (call([&] { return hocket_join(read.options(), &comm); }) != HOCKET_OK) return raise();
   return make_communicator(comm);
+}
+
+PyObject* meet(PyObject* /*module*/, PyObject* arguments, PyObject* by_name) {
+  JoinArguments read;
+  if (!read.read(arguments, by_name)) return nullptr;
+  std::int32_t rank = 0;
+  std::int32_t size = 0;
+  hocket_store* store = nullptr;
+  if (call([&] { return hocket_meet(read.options(), &rank, &size, &store); }) != HOCKET_OK) {
+    return raise();
+  }
+  const Ref made(make_store(store));
+  if (!made) return nullptr;
+  return Py_BuildValue("(Oii)", made.get(), rank, size);
 }
 
 bool add_communicator(PyObject* module) {

@@ -38,12 +38,16 @@ PyObject* reduce_local(PyObject* /*module*/, PyObject* arguments) {
   return refuse(PyExc_ValueError, "there is no op '%s'", op);
 }
 
-std::array<PyMethodDef, 5> functions = {{
+std::array<PyMethodDef, 6> functions = {{
     {"join", function_of<join>(), METH_VARARGS | METH_KEYWORDS,
      "join(url=None, *, timeout=None, operation_timeout=None, name=None, settings=None, "
      "store=None, "
      "rank=0, size=0)\n\nMeets the other ranks of a world, and returns the communicator of all: "
      "where the launcher says, at a URL, or in a store as this rank of so many."},
+    {"meet", function_of<meet>(), METH_VARARGS | METH_KEYWORDS,
+     "meet(url=None, *, timeout=None, name=None, settings=None, store=None, rank=0, size=0)\n\n"
+     "Meets the other ranks as join() does, without connections between them. Returns a store that "
+     "they share, the rank and the number of ranks."},
     {"allocate", allocate, METH_VARARGS,
      "allocate(communicator, size)\n\nMemory of so many bytes that the world's adapters know."},
     {"reduce_local", reduce_local, METH_VARARGS,

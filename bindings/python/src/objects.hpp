@@ -28,6 +28,7 @@ struct CommunicatorObject {
 
 // Functions of the module.
 PyObject* join(PyObject* module, PyObject* arguments, PyObject* by_name);
+PyObject* meet(PyObject* module, PyObject* arguments, PyObject* by_name);
 PyObject* allocate(PyObject* module, PyObject* arguments);
 
 /// Takes the handle; keeps what has the operation's memory.
@@ -43,6 +44,8 @@ struct QueueObject;
 void forget(QueueObject* queue, uint64_t number);
 
 [[nodiscard]] hocket_store* to_store(PyObject* object);
+/// Takes the handle. Null, with an exception, if there is no memory.
+[[nodiscard]] PyObject* make_store(hocket_store* store);
 
 /// (peer, tag, count)
 [[nodiscard]] PyObject* make_received(const hocket_received& received);

@@ -22,16 +22,6 @@ struct ServerObject {
 
 hocket_store* store_of(PyObject* object) { return reinterpret_cast<StoreObject*>(object)->store; }
 
-PyObject* make_store(hocket_store* store) {
-  auto* const made = PyObject_New(StoreObject, store_type);
-  if (made == nullptr) {
-    hocket_store_free(store);
-    return nullptr;
-  }
-  made->store = store;
-  return reinterpret_cast<PyObject*>(made);
-}
-
 /// What the library gives back, freed with it.
 class Values {
  public:
@@ -544,13 +534,16 @@ PyObject* barrier(PyObject* object, PyObject* arguments, PyObject* by_name) {
 // --- a server ---
 
 PyObject* start_server(PyTypeObject* type, PyObject* arguments, PyObject* by_name) {
-  static const std::array<const char*, 4> words = {"host", "port", "settings", nullptr};
+  static const std::array<const char*, 5> words = {"host", "port", "settings", "serves_torch",
+                                                   nullptr};
   const char* host = nullptr;
   unsigned short port = 0;
   PyObject* settings = nullptr;
+  int serves_torch = 0;
   Settings read;
-  if (PyArg_ParseTupleAndKeywords(arguments, by_name, "|zHO:StoreServer",
-                                  const_cast<char**>(words.data()), &host, &port, &settings) == 0 ||
+  if (PyArg_ParseTupleAndKeywords(arguments, by_name, "|zHOp:StoreServer",
+                                  const_cast<char**>(words.data()), &host, &port, &settings,
+                                  &serves_torch) == 0 ||
       !read.read(settings)) {
     return nullptr;
   }
@@ -560,6 +553,7 @@ PyObject* start_server(PyTypeObject* type, PyObject* arguments, PyObject* by_nam
   options.port = port;
   options.settings = read.data();
   options.setting_count = read.size();
+  options.serves_torch = serves_torch;
   hocket_store_server* server = nullptr;
   if (call([&] { return hocket_store_server_start(&options, &server); }) != HOCKET_OK) {
     return raise();
@@ -578,6 +572,16 @@ PyObject* get_port(PyObject* object, void*) {
 }
 
 }  // namespace
+
+PyObject* make_store(hocket_store* store) {
+  auto* const made = PyObject_New(StoreObject, store_type);
+  if (made == nullptr) {
+    hocket_store_free(store);
+    return nullptr;
+  }
+  made->store = store;
+  return reinterpret_cast<PyObject*>(made);
+}
 
 hocket_store* to_store(PyObject* object) {
   if (Py_TYPE(object) == store_type) return store_of(object);
@@ -650,8 +654,8 @@ bool add_store(PyObject* module) {
        slot_of<free_object<ServerObject, &ServerObject::server, hocket_store_server_free>>()},
       {Py_tp_getset, members.data()},
       {Py_tp_doc,
-       const_cast<char*>("StoreServer(host=None, port=0, settings=None)\n\nServes a store "
-                         "over TCP for as long as it lives.")},
+       const_cast<char*>("StoreServer(host=None, port=0, settings=None, serves_torch=False)\n\n"
+                         "Serves a store over TCP for as long as it lives.")},
       {0, nullptr},
   }};
   static PyType_Spec server_spec = {"hocket.StoreServer", sizeof(ServerObject), 0,

@@ -1,0 +1,208 @@
+#include "bridge/torch_store.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/exception.hpp"
+#include "base/limits.hpp"
+#include "base/text.hpp"
+#include "wire/fields.hpp"
+
+namespace hocket::bridge {
+namespace {
+
+using namespace std::chrono_literals;
+using store::TorchCode;
+
+constexpr Duration first_pause = 500us;
+constexpr Duration pause_max = 50ms;
+
+void write_number(std::int64_t value, std::string& to) {
+  wire::FieldWriter(to).signed_integer(value);
+}
+
+void write_text(std::string_view text, std::string& to) {
+  write_number(static_cast<std::int64_t>(text.size()), to);
+  to += text;
+}
+
+void write_key(std::string_view key, std::string& to) {
+  write_number(static_cast<std::int64_t>(key.size() + store::torch_key_prefix.size()), to);
+  to += store::torch_key_prefix;
+  to += key;
+}
+
+std::string fields_of(std::string_view key) {
+  std::string fields;
+  write_key(key, fields);
+  return fields;
+}
+
+std::string fields_of(std::span<const std::string> keys) {
+  std::string fields;
+  write_number(static_cast<std::int64_t>(keys.size()), fields);
+  for (const std::string& key : keys) write_key(key, fields);
+  return fields;
+}
+
+/// Throws the failure.
+template <class T>
+T take(Result<T> result) {
+  if (!result.ok()) throw_error(result.status());
+  return *std::move(result);
+}
+
+void say(TorchLine& line, TorchCode code, std::string_view fields, Deadline deadline) {
+  if (Status status = line.say(code, fields, deadline); !status.ok()) throw_error(status);
+}
+
+bool are_there(TorchLine& line, std::span<const std::string> keys, Deadline deadline) {
+  say(line, TorchCode::check, fields_of(keys), deadline);
+  return take(line.hear(1, deadline)).front() == '\0';
+}
+
+bool is_there(TorchLine& line, std::string_view key, Deadline deadline) {
+  const std::string keys[] = {std::string(key)};
+  return are_there(line, keys, deadline);
+}
+
+std::string held_by(TorchLine& line, std::string_view key, Deadline deadline) {
+  say(line, TorchCode::get, fields_of(key), deadline);
+  return take(line.hear_value(deadline));
+}
+
+}  // namespace
+
+TorchStore::TorchStore(net::Endpoint server, Duration timeout)
+    : server_(std::move(server)),
+      line_(take(TorchLine::open(server_, Deadline::after(monotonic_clock(), timeout)))) {
+  set_timeout(timeout);
+}
+
+/// Does one call's part of the conversation, which must not wait for other clients.
+template <class Talk>
+auto TorchStore::talk(std::string_view operation, TimeLimit timeout, const Talk& work) {
+  const Deadline deadline = Deadline::after(
+      monotonic_clock(),
+      std::max<Duration>(timeout.value_or(this->timeout()), limits::store_answer_timeout));
+  const std::unique_lock lock(mutex_, deadline.at());
+  if (!lock.owns_lock()) {
+    throw_error(Status(StatusCode::timeout, fmt::format("{}: {}: other calls wait for the server",
+                                                        describe(), operation)));
+  }
+  try {
+    if (!line_) line_ = take(TorchLine::open(server_, deadline));
+    return work(*line_, deadline);
+  } catch (...) {
+    line_.reset();  // nobody knows how much of the answer is still to come
+    const Status why = status_of_exception();
+    throw_error(Status(why.code(), fmt::format("{}: {}: {}", describe(), operation, why.what()))
+                    .with_hint(std::string(why.hint())));
+  }
+}
+
+void TorchStore::set(std::string_view key, std::string_view value, TimeLimit timeout) {
+  talk("set", timeout, [&](TorchLine& line, Deadline deadline) {
+    std::string fields = fields_of(key);
+    write_text(value, fields);
+    say(line, TorchCode::set, fields, deadline);
+    // A set has no answer. Once another call has one, others see the value.
+    is_there(line, key, deadline);
+  });
+}
+
+std::string TorchStore::get(std::string_view key, TimeLimit timeout) {
+  const std::string keys[] = {std::string(key)};
+  wait(keys, timeout);
+  return talk("get", timeout,
+              [&](TorchLine& line, Deadline deadline) { return held_by(line, key, deadline); });
+}
+
+void TorchStore::wait(std::span<const std::string> keys, TimeLimit timeout) {
+  if (keys.empty()) return;
+  const Duration limit = timeout.value_or(this->timeout());
+  const Deadline deadline = Deadline::after(monotonic_clock(), limit);
+  for (Duration pause = first_pause; !check(keys, limit); pause = std::min(2 * pause, pause_max)) {
+    const Duration left = deadline.remaining(monotonic_clock().now());
+    if (left <= Duration::zero()) {
+      throw_error(Status(StatusCode::timeout,
+                         fmt::format("{}: wait: {}{} did not appear within {}", describe(),
+                                     quote(keys.front()), keys.size() > 1 ? " or another key" : "",
+                                     format_duration(std::max(limit, Duration::zero())))));
+    }
+    std::this_thread::sleep_for(std::min(pause, left));
+  }
+}
+
+bool TorchStore::check(std::span<const std::string> keys, TimeLimit timeout) {
+  return talk("check", timeout,
+              [&](TorchLine& line, Deadline deadline) { return are_there(line, keys, deadline); });
+}
+
+std::int64_t TorchStore::add(std::string_view key, std::int64_t amount, TimeLimit timeout) {
+  return talk("add", timeout, [&](TorchLine& line, Deadline deadline) {
+    std::string fields = fields_of(key);
+    write_number(amount, fields);
+    say(line, TorchCode::add, fields, deadline);
+    auto sum = line.hear_number(deadline);
+    if (sum.status().code() != StatusCode::peer_lost) return take(sum);
+    throw_error(
+        Status(sum.status()).with_hint("PyTorch's servers do so if the value is no number"));
+  });
+}
+
+void TorchStore::append(std::string_view key, std::string_view more, TimeLimit timeout) {
+  const bool is_done = talk("append", timeout, [&](TorchLine& line, Deadline deadline) {
+    if (line.is_torch_1()) return false;
+    std::string fields = fields_of(key);
+    write_text(more, fields);
+    say(line, TorchCode::append, fields, deadline);
+    return is_there(line, key, deadline);
+  });
+  if (!is_done) Store::append(key, more, timeout);
+}
+
+Swap TorchStore::compare_set(std::string_view key, std::string_view expected,
+                             std::string_view desired, TimeLimit timeout) {
+  return talk("compare_set", timeout, [&](TorchLine& line, Deadline deadline) {
+    // The answer is the value in the end, and does not say whether the call changed it.
+    const bool was_there = is_there(line, key, deadline);
+    if (was_there && expected != desired && held_by(line, key, deadline) == desired) {
+      return Swap{.is_set = false, .value = std::string(desired)};
+    }
+    std::string fields = fields_of(key);
+    write_text(expected, fields);
+    write_text(desired, fields);
+    say(line, TorchCode::compare_set, fields, deadline);
+    const std::string value = take(line.hear_value(deadline));
+    // Of a missing key these servers say that it holds what was expected.
+    const bool may_be_missing = value == expected && !expected.empty();
+    if (may_be_missing && (expected != desired || !is_there(line, key, deadline))) return Swap{};
+    return Swap{.is_set = value == desired, .value = value};
+  });
+}
+
+bool TorchStore::delete_key(std::string_view key, TimeLimit timeout) {
+  return talk("delete_key", timeout, [&](TorchLine& line, Deadline deadline) {
+    say(line, TorchCode::delete_key, fields_of(key), deadline);
+    return take(line.hear_number(deadline)) > 0;
+  });
+}
+
+std::int64_t TorchStore::num_keys(TimeLimit timeout) {
+  return talk("num_keys", timeout, [&](TorchLine& line, Deadline deadline) {
+    say(line, TorchCode::num_keys, "", deadline);
+    return take(line.hear_number(deadline));
+  });
+}
+
+std::string TorchStore::describe() const {
+  return fmt::format("the TCPStore of PyTorch at {}", server_.to_string());
+}
+
+}  // namespace hocket::bridge
