@@ -19,13 +19,17 @@ from typing import Any
 import torch.distributed as dist
 
 from hocket.torch.build import NAME, built
+from hocket.torch.store import Store, rendezvous
+
+__all__ = ["Store", "register"]
 
 
 def register() -> None:
-    """Makes "hocket" a backend of torch.distributed. May be called again."""
+    """Makes torch.distributed know the backend "hocket" and URLs hocket://. May be called again."""
     if not hasattr(dist.Backend, "HOCKET"):
         devices = {"devices": ["cpu", "cuda"]} if hasattr(dist.Backend, "default_device_backend_map") else {}
         dist.Backend.register_backend("hocket", _create, extended_api=True, **devices)
+        dist.register_rendezvous_handler("hocket", rendezvous)
 
 
 def _create(options: Any, _: object) -> Any:
