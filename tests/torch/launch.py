@@ -22,6 +22,17 @@ def python_with_torch() -> str | None:
     return None
 
 
+def run_with_torch() -> None:
+    """Runs this script again with a Python that has torch, unless this one does. Ends it, with 77, if
+    there is none."""
+    python = python_with_torch()
+    if python is None:
+        print("# skipped: no Python here has torch: tools/setup --for python installs it")
+        sys.exit(77)
+    if not Path(python).samefile(sys.executable):
+        os.execv(python, [python, *sys.argv])
+
+
 def main() -> int:
     folder, size, cases = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
     python = python_with_torch()

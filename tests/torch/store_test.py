@@ -15,15 +15,11 @@ import threading
 import unittest
 from pathlib import Path
 
-from launch import python_with_torch
+from launch import run_with_torch
 
+run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
 del sys.argv[1:3]
-if (python := python_with_torch()) is None:
-    print("# skipped: no Python here has torch: tools/setup --for python installs it")
-    sys.exit(77)
-if not Path(python).samefile(sys.executable):
-    os.execv(python, [python, sys.argv[0], FOLDER, HOCKET, *sys.argv[1:]])
 sys.path.insert(0, FOLDER)
 os.environ |= {"HOCKET_SECRET": "of this test", "XDG_CACHE_HOME": f"{FOLDER}/cache"}
 
