@@ -13,8 +13,8 @@ namespace hocket::testing::torch_words {
 /// How PyTorch 2 begins.
 inline const std::string greeting("\x00\xCE\xF7\x85\x3C", 5);
 
-/// The numbers of PyTorch 2, written here once more so that tests notice a wrong one in the library.
-/// Up to num_keys, those of PyTorch 1.13 are one less.
+/// The numbers of PyTorch 2, written here once more so that tests notice a wrong one in the
+/// library. Up to num_keys, those of PyTorch 1.13 are one less.
 enum Code : std::uint8_t {
   set = 1,
   compare_set = 2,
