@@ -78,6 +78,30 @@ std::string held_by(TorchLine& line, std::string_view key, Deadline deadline) {
 
 }  // namespace
 
+/// A call's turn to use the connection, if it came within the deadline.
+class TorchStore::Turn {
+ public:
+  Turn(TorchStore& store, Deadline deadline) : store_(store) {
+    std::unique_lock lock(store_.mutex_);
+    has_come_ = store_.over_.wait_until(lock, deadline.at(), [&] { return !store_.is_talking_; });
+    if (has_come_) store_.is_talking_ = true;
+  }
+  ~Turn() {
+    if (!has_come_) return;
+    const std::scoped_lock lock(store_.mutex_);
+    store_.is_talking_ = false;
+    store_.over_.notify_one();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  [[nodiscard]] bool has_come() const noexcept { return has_come_; }
+
+ private:
+  TorchStore& store_;
+  bool has_come_;
+};
+
 TorchStore::TorchStore(net::Endpoint server, Duration timeout)
     : server_(std::move(server)),
       line_(take(TorchLine::open(server_, Deadline::after(monotonic_clock(), timeout)))) {
@@ -90,8 +114,8 @@ auto TorchStore::talk(std::string_view operation, TimeLimit timeout, const Talk&
   const Deadline deadline = Deadline::after(
       monotonic_clock(),
       std::max<Duration>(timeout.value_or(this->timeout()), limits::store_answer_timeout));
-  const std::unique_lock lock(mutex_, deadline.at());
-  if (!lock.owns_lock()) {
+  const Turn turn(*this, deadline);
+  if (!turn.has_come()) {
     throw_error(Status(StatusCode::timeout, fmt::format("{}: {}: other calls wait for the server",
                                                         describe(), operation)));
   }

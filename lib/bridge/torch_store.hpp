@@ -1,6 +1,7 @@
 // A client of the server that PyTorch's TCPStore runs, such as that of torchrun.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -42,12 +43,16 @@ class TorchStore final : public hocket::Store {
   [[nodiscard]] std::string describe() const override;
 
  private:
+  class Turn;
+
   template <class Talk>
   auto talk(std::string_view operation, TimeLimit timeout, const Talk& work);
 
   const net::Endpoint server_;
-  std::timed_mutex mutex_;  // of the connection
-  std::optional<TorchLine> line_;
+  std::mutex mutex_;
+  std::condition_variable over_;  // the turn of a call
+  bool is_talking_ = false;
+  std::optional<TorchLine> line_;  // of the call whose turn it is
 };
 
 }  // namespace hocket::bridge

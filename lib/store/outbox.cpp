@@ -34,7 +34,7 @@ void Outbox::push(std::uint64_t id, Reply reply) {
 }
 
 /// Only protocols that have no letters come here, so that pieces are in order.
-void Outbox::push(std::string bytes) {
+void Outbox::push(std::string_view bytes) {
   tail().append(bytes);
   bytes_ += bytes.size();
 }

@@ -19,7 +19,7 @@ class Outbox {
  public:
   void push(std::uint64_t id, Reply reply);
   /// Bytes of a protocol without frames. An outbox is for one or the other.
-  void push(std::string bytes);
+  void push(std::string_view bytes);
   void push(Value value);
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Puts the first pieces into `to`, as many as fit; gives how many.

@@ -292,7 +292,7 @@ void Session::reply(std::uint64_t id, Reply reply) {
     torch_failure_ = Status(StatusCode::limit_exceeded, "it asked for too many bytes at once");
     return;
   }
-  outbox_.push(std::move(answer->head));
+  outbox_.push(answer->head);
   if (answer->value != nullptr) outbox_.push(std::move(answer->value));
 }
 
