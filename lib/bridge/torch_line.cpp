@@ -31,6 +31,10 @@ Status not_there(const net::Endpoint& server, Status last) {
       .caused_by(std::move(last));
 }
 
+Status no_tcp_store() {
+  return Status(StatusCode::protocol_error, "the other side is no TCPStore of PyTorch");
+}
+
 }  // namespace
 
 Result<TorchLine> TorchLine::open(const net::Endpoint& server, Deadline deadline) {
@@ -65,8 +69,9 @@ Result<TorchLine> TorchLine::try_once(const net::Endpoint& server, bool is_torch
 /// Both sides have spoken then: a port may belong to something else.
 Status TorchLine::greet(Deadline deadline) {
   if (is_torch_1_) {
-    Status status = say(TorchCode::num_keys, "", deadline);
-    return status.ok() ? hear_number(deadline).status() : status;
+    if (Status status = say(TorchCode::num_keys, "", deadline); !status.ok()) return status;
+    const auto keys = hear_number(deadline);
+    return keys.ok() && *keys < 0 ? no_tcp_store() : keys.status();
   }
   std::string words;
   wire::FieldWriter fields(words);
@@ -80,7 +85,7 @@ Status TorchLine::greet(Deadline deadline) {
   const auto answer = hear(sizeof nonce, deadline);
   if (!answer.ok()) return answer.status();
   if (*answer == words.substr(start)) return {};
-  return Status(StatusCode::protocol_error, "the other side is no TCPStore of PyTorch");
+  return no_tcp_store();
 }
 
 Status TorchLine::say(TorchCode code, std::string_view fields, Deadline deadline) {

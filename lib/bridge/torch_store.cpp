@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -11,6 +14,7 @@
 #include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/text.hpp"
+#include "bridge/torch_line.hpp"
 #include "wire/fields.hpp"
 
 namespace hocket::bridge {
@@ -61,9 +65,17 @@ void say(TorchLine& line, TorchCode code, std::string_view fields, Deadline dead
   if (Status status = line.say(code, fields, deadline); !status.ok()) throw_error(status);
 }
 
+Duration left_until(Deadline deadline) {
+  return std::max(deadline.remaining(monotonic_clock().now()), Duration::zero());
+}
+
 bool are_there(TorchLine& line, std::span<const std::string> keys, Deadline deadline) {
   say(line, TorchCode::check, fields_of(keys), deadline);
-  return take(line.hear(1, deadline)).front() == '\0';
+  const auto said = static_cast<unsigned char>(take(line.hear(1, deadline)).front());
+  if (said > 1) {
+    throw_error(Status(StatusCode::protocol_error, fmt::format("{} instead of 0 or 1", said)));
+  }
+  return said == 0;
 }
 
 bool is_there(TorchLine& line, std::string_view key, Deadline deadline) {
@@ -78,19 +90,27 @@ std::string held_by(TorchLine& line, std::string_view key, Deadline deadline) {
 
 }  // namespace
 
+struct TorchStore::Connection {
+  std::mutex mutex;
+  std::condition_variable over;  // the turn of a call
+  bool is_taken = false;
+  std::optional<TorchLine> line;  // of the call whose turn it is
+};
+
 /// A call's turn to use the connection, if it came within the deadline.
 class TorchStore::Turn {
  public:
-  Turn(TorchStore& store, Deadline deadline) : store_(store) {
-    std::unique_lock lock(store_.mutex_);
-    has_come_ = store_.over_.wait_until(lock, deadline.at(), [&] { return !store_.is_talking_; });
-    if (has_come_) store_.is_talking_ = true;
+  Turn(Connection& connection, Deadline deadline) : connection_(connection) {
+    std::unique_lock lock(connection_.mutex);
+    has_come_ =
+        connection_.over.wait_until(lock, deadline.at(), [&] { return !connection_.is_taken; });
+    if (has_come_) connection_.is_taken = true;
   }
   ~Turn() {
     if (!has_come_) return;
-    const std::scoped_lock lock(store_.mutex_);
-    store_.is_talking_ = false;
-    store_.over_.notify_one();
+    const std::scoped_lock lock(connection_.mutex);
+    connection_.is_taken = false;
+    connection_.over.notify_one();
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
@@ -98,32 +118,36 @@ class TorchStore::Turn {
   [[nodiscard]] bool has_come() const noexcept { return has_come_; }
 
  private:
-  TorchStore& store_;
+  Connection& connection_;
   bool has_come_;
 };
 
 TorchStore::TorchStore(net::Endpoint server, Duration timeout)
-    : server_(std::move(server)),
-      line_(take(TorchLine::open(server_, Deadline::after(monotonic_clock(), timeout)))) {
+    : server_(std::move(server)), connection_(std::make_unique<Connection>()) {
+  connection_->line = take(TorchLine::open(server_, Deadline::after(monotonic_clock(), timeout)));
   set_timeout(timeout);
+}
+TorchStore::~TorchStore() {
+  if (origin_.is_inherited()) abandon(connection_);
 }
 
 /// Does one call's part of the conversation, which must not wait for other clients.
 template <class Talk>
 auto TorchStore::talk(std::string_view operation, TimeLimit timeout, const Talk& work) {
+  if (origin_.is_inherited()) throw_error(inherited_status(describe()));
   const Deadline deadline = Deadline::after(
       monotonic_clock(),
       std::max<Duration>(timeout.value_or(this->timeout()), limits::store_answer_timeout));
-  const Turn turn(*this, deadline);
+  const Turn turn(*connection_, deadline);
   if (!turn.has_come()) {
     throw_error(Status(StatusCode::timeout, fmt::format("{}: {}: other calls wait for the server",
                                                         describe(), operation)));
   }
   try {
-    if (!line_) line_ = take(TorchLine::open(server_, deadline));
-    return work(*line_, deadline);
+    if (!connection_->line) connection_->line = take(TorchLine::open(server_, deadline));
+    return work(*connection_->line, deadline);
   } catch (...) {
-    line_.reset();  // nobody knows how much of the answer is still to come
+    connection_->line.reset();  // nobody knows how much of the answer is still to come
     const Status why = status_of_exception();
     throw_error(Status(why.code(), fmt::format("{}: {}: {}", describe(), operation, why.what()))
                     .with_hint(std::string(why.hint())));
@@ -142,24 +166,31 @@ void TorchStore::set(std::string_view key, std::string_view value, TimeLimit tim
 
 std::string TorchStore::get(std::string_view key, TimeLimit timeout) {
   const std::string keys[] = {std::string(key)};
-  wait(keys, timeout);
-  return talk("get", timeout,
-              [&](TorchLine& line, Deadline deadline) { return held_by(line, key, deadline); });
+  const Duration limit = timeout.value_or(this->timeout());
+  const Deadline deadline = Deadline::after(monotonic_clock(), limit);
+  wait_until(deadline, keys, limit);
+  return talk("get", left_until(deadline),
+              [&](TorchLine& line, Deadline end) { return held_by(line, key, end); });
 }
 
 void TorchStore::wait(std::span<const std::string> keys, TimeLimit timeout) {
-  if (keys.empty()) return;
   const Duration limit = timeout.value_or(this->timeout());
-  const Deadline deadline = Deadline::after(monotonic_clock(), limit);
-  for (Duration pause = first_pause; !check(keys, limit); pause = std::min(2 * pause, pause_max)) {
-    const Duration left = deadline.remaining(monotonic_clock().now());
-    if (left <= Duration::zero()) {
+  if (!keys.empty()) wait_until(Deadline::after(monotonic_clock(), limit), keys, limit);
+}
+
+void TorchStore::wait_until(Deadline deadline, std::span<const std::string> keys,
+                            Duration timeout) {
+  Duration pause = first_pause;
+  while (!check(keys, left_until(deadline))) {
+    const Duration left = left_until(deadline);
+    if (left == Duration::zero()) {
       throw_error(Status(StatusCode::timeout,
                          fmt::format("{}: wait: {}{} did not appear within {}", describe(),
                                      quote(keys.front()), keys.size() > 1 ? " or another key" : "",
-                                     format_duration(std::max(limit, Duration::zero())))));
+                                     format_duration(std::max(timeout, Duration::zero())))));
     }
     std::this_thread::sleep_for(std::min(pause, left));
+    pause = std::min(2 * pause, pause_max);
   }
 }
 

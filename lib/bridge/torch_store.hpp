@@ -1,10 +1,8 @@
 // A client of the server that PyTorch's TCPStore runs, such as that of torchrun.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,7 +10,7 @@
 #include "hocket/store.hpp"
 
 #include "base/clock.hpp"
-#include "bridge/torch_line.hpp"
+#include "base/fd.hpp"
 #include "net/endpoint.hpp"
 
 namespace hocket::bridge {
@@ -28,6 +26,9 @@ class TorchStore final : public hocket::Store {
   /// Waits for the server; throws Timeout if there is none within the timeout, which is also that
   /// of later calls.
   TorchStore(net::Endpoint server, Duration timeout);
+  TorchStore(const TorchStore&) = delete;
+  TorchStore& operator=(const TorchStore&) = delete;
+  ~TorchStore() override;
 
   void set(std::string_view key, std::string_view value, TimeLimit timeout = {}) override;
   [[nodiscard]] std::string get(std::string_view key, TimeLimit timeout = {}) override;
@@ -43,16 +44,16 @@ class TorchStore final : public hocket::Store {
   [[nodiscard]] std::string describe() const override;
 
  private:
+  struct Connection;
   class Turn;
 
   template <class Talk>
   auto talk(std::string_view operation, TimeLimit timeout, const Talk& work);
+  void wait_until(Deadline deadline, std::span<const std::string> keys, Duration timeout);
 
   const net::Endpoint server_;
-  std::mutex mutex_;
-  std::condition_variable over_;  // the turn of a call
-  bool is_talking_ = false;
-  std::optional<TorchLine> line_;  // of the call whose turn it is
+  const Origin origin_;
+  std::unique_ptr<Connection> connection_;
 };
 
 }  // namespace hocket::bridge

@@ -74,9 +74,9 @@ std::optional<Reply> Keyspace::execute(Ticket ticket, Request request, Instant n
     case Kind::delete_key:
       return delete_key(request.keys.front());
     case Kind::num_keys:
-      return list_keys(request.keys.front(), true);
+      return Reply{.number = count_keys(request.keys.front())};
     case Kind::keys:
-      return list_keys(request.keys.front(), false);
+      return list_keys(request.keys.front());
     case Kind::queue_push:
       return queue_push(std::move(request));
     case Kind::queue_pop:
@@ -176,17 +176,33 @@ Reply Keyspace::delete_key(const std::string& key) {
   const auto found = values_.find(key);
   if (found == values_.end()) return {.number = 0};
   bytes_ -= cost(key, found->second->size());
+  note_key(key, -1);
   values_.erase(found);
   return {.number = 1};
 }
 
-Reply Keyspace::list_keys(std::string_view prefix, bool is_count_only) const {
+void Keyspace::note_key(std::string_view key, int change) noexcept {
+  if (!key.empty()) counts_[static_cast<unsigned char>(key.front())] += change;
+}
+
+/// Strangers may ask for short prefixes, and must not keep the server busy.
+std::int64_t Keyspace::count_keys(std::string_view prefix) const {
+  if (prefix.empty()) return static_cast<std::int64_t>(values_.size());
+  if (prefix.size() == 1) return counts_[static_cast<unsigned char>(prefix.front())];
+  std::int64_t found = 0;
+  for (auto at = values_.lower_bound(prefix); at != values_.end(); ++at) {
+    if (!at->first.starts_with(prefix)) break;
+    ++found;
+  }
+  return found;
+}
+
+Reply Keyspace::list_keys(std::string_view prefix) const {
   Reply reply;
   std::size_t bytes = 0;
   for (auto at = values_.lower_bound(prefix); at != values_.end(); ++at) {
     if (!at->first.starts_with(prefix)) break;
     ++reply.number;
-    if (is_count_only) continue;
     bytes += at->first.size();
     if (reply.values.size() == limits::store_keys_per_request_max ||
         bytes > limits::store_message_bytes_max) {
@@ -322,7 +338,11 @@ Reply Keyspace::timed_out(const Request& request) const {
 void Keyspace::put(const std::string& key, Text text) {
   Text& place = values_[key];
   bytes_ += cost(key, text->size());
-  if (place != nullptr) bytes_ -= cost(key, place->size());
+  if (place != nullptr) {
+    bytes_ -= cost(key, place->size());
+  } else {
+    note_key(key, 1);
+  }
   place = std::move(text);
 }
 

@@ -2,10 +2,12 @@
 // socket. The server, the store of a process and the store in a file each drive one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,7 +82,9 @@ class Keyspace {
   Reply append(Request request);
   Reply compare_set(Request request);
   Reply delete_key(const std::string& key);
-  Reply list_keys(std::string_view prefix, bool is_count_only) const;
+  void note_key(std::string_view key, int change) noexcept;
+  [[nodiscard]] std::int64_t count_keys(std::string_view prefix) const;
+  Reply list_keys(std::string_view prefix) const;
   Reply queue_push(Request request);
   std::optional<Reply> await_keys(Ticket ticket, Request request, Instant now);
   std::optional<Reply> queue_pop(Ticket ticket, Request request, Instant now);
@@ -115,8 +119,9 @@ class Keyspace {
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   ByKey<Text> values_;
-  ByKey<std::deque<Value>> queues_;  // none is empty
-  ByKey<Line> waiters_;              // each request stands in the line of one missing key
+  std::array<std::int64_t, 256> counts_ = {};  // of the keys in values_, by the first byte
+  ByKey<std::list<Value>> queues_;             // none is empty
+  ByKey<Line> waiters_;                        // each request stands in the line of one missing key
   ByKey<Line> poppers_;
   ByKey<Barrier> barriers_;
   std::unordered_map<Ticket, Parked> parked_;

@@ -41,6 +41,12 @@ void Outbox::push(std::string_view bytes) {
 
 void Outbox::push(Value value) { bytes_ += add(std::move(value)); }
 
+std::size_t Outbox::own_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const Piece& piece : pieces_) bytes += piece.bytes.size();
+  return bytes;
+}
+
 void Outbox::write_head(std::uint64_t id, const Reply& reply, std::string& to) {
   const std::size_t values_bytes = value_bytes(reply) + reply.values.size() * sizeof(std::uint32_t);
   const std::size_t before = to.size();

@@ -185,6 +185,7 @@ class Server::Hub final : public SessionHost {
   [[nodiscard]] std::span<char> scratch() noexcept override { return scratch_; }
   [[nodiscard]] bool hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept override;
   [[nodiscard]] bool serves_torch() const noexcept override { return options_.serves_torch; }
+  void end_silence(Session& session) override;
   void await_proof(Session& session) override;
   void admit(Session& session) override;
   void serve(Session& session, std::uint64_t id, Request request) override;
@@ -212,7 +213,8 @@ class Server::Hub final : public SessionHost {
   void set_flooded(bool is_flooded);
   void await_tokens(Instant now);
   void welcome(Fd socket);
-  void push_out_oldest_stranger();
+  void push_out_one();
+  void push_out(std::uint64_t serial);
   void deliver();
   template <class Work>
   auto on_keys(const Work& work);
@@ -221,7 +223,7 @@ class Server::Hub final : public SessionHost {
   void announce(std::string key, std::string value);
   void note_place(Session& session, std::uint64_t id, Ticket ticket);
   void note_refusal(const Session& session, const Status& why);
-  void note_end(const Session& session, const Status& why, bool is_stranger);
+  void note_end(const Session& session, const Status& why, bool is_stranger, bool is_silent);
   void announce_will(std::uint64_t serial);
   void take_turns();
   void await_time();
@@ -249,6 +251,7 @@ class Server::Hub final : public SessionHost {
   std::uint64_t next_serial_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   std::set<std::pair<Instant, std::uint64_t>> strangers_;  // by when each must prove who it is
+  std::set<std::uint64_t> silent_;  // that said nothing yet, where clients of PyTorch are served
   std::vector<std::shared_ptr<Session>> ready_;
   std::vector<std::shared_ptr<Session>> turns_;  // being taken
   bool takes_turns_ = false;
@@ -362,7 +365,7 @@ void Server::Hub::accept() {
                               lacks_files ? "this process may open no more files (ulimit -n)"
                                           : "the system has no memory for its connection")
                            .with_system_error(error));
-    push_out_oldest_stranger();
+    push_out_one();
     return rest(now + accept_pause);
   }
   await_time();
@@ -398,8 +401,10 @@ void Server::Hub::set_flooded(bool is_flooded) {
   }
 }
 
+void Server::Hub::end_silence(Session& session) { silent_.erase(session.serial()); }
+
 void Server::Hub::await_proof(Session& session) {
-  if (strangers_.size() >= options_.strangers_max) push_out_oldest_stranger();
+  if (strangers_.size() >= options_.strangers_max) push_out(strangers_.begin()->second);
   session.proof_due() = monotonic_clock().now() + options_.handshake_timeout;
   strangers_.emplace(session.proof_due(), session.serial());
 }
@@ -418,9 +423,7 @@ bool Server::Hub::accept_one() {
                      SOCK_NONBLOCK | SOCK_CLOEXEC);
   });
   if (!socket) return errno == ECONNABORTED || errno == EINTR;
-  if (sessions_.size() >= options_.connections_max && options_.serves_torch) {
-    push_out_oldest_stranger();
-  }
+  if (sessions_.size() >= options_.connections_max && options_.serves_torch) push_out_one();
   if (sessions_.size() >= options_.connections_max) {
     static_cast<void>(
         net::send_all(socket.get(), wire::refusal(wire::Verdict::full), Deadline(Instant())));
@@ -438,28 +441,31 @@ void Server::Hub::welcome(Fd socket) {
     const auto session = std::make_shared<Session>(io_, std::move(socket), serial, *this);
     sessions_.emplace(serial, session);
     // PyTorch 1.13 opens connections on which it says nothing.
-    if (!options_.serves_torch) await_proof(*session);
+    if (options_.serves_torch) {
+      silent_.insert(serial);
+    } else {
+      await_proof(*session);
+    }
     connections_ = sessions_.size();
     session->start();
   } catch (const std::exception& error) {
     log::line(log::Level::error, "store: a client can't be served: {}", error.what());
     std::erase_if(strangers_, [&](const auto& each) { return each.second == serial; });
+    silent_.erase(serial);
     sessions_.erase(serial);
     connections_ = sessions_.size();
   }
 }
 
-void Server::Hub::push_out_oldest_stranger() {
-  std::shared_ptr<Session> oldest;
-  if (!strangers_.empty()) {
-    oldest = sessions_.at(strangers_.begin()->second);
-  } else {
-    const auto found =
-        std::ranges::find_if(sessions_, [](const auto& each) { return each.second->is_silent(); });
-    if (found == sessions_.end()) return;
-    oldest = found->second;
-  }
-  oldest->close(Status(StatusCode::limit_exceeded, "others wait to be let in"));
+/// The oldest of those that say nothing; else of those that have not proved who they are.
+void Server::Hub::push_out_one() {
+  if (!silent_.empty()) return push_out(*silent_.begin());
+  if (!strangers_.empty()) push_out(strangers_.begin()->second);
+}
+
+void Server::Hub::push_out(std::uint64_t serial) {
+  const std::shared_ptr<Session> session = sessions_.at(serial);
+  session->close(Status(StatusCode::limit_exceeded, "others wait to be let in"));
 }
 
 bool Server::Hub::hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept {
@@ -469,7 +475,10 @@ bool Server::Hub::hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept {
 }
 
 void Server::Hub::await_turn(std::shared_ptr<Session> session) {
-  asio::post(io_, [this, session = std::move(session)] { settle(session); });
+  asio::post(io_, [this, session = std::move(session)] {
+    session->resume();
+    take_turns();
+  });
 }
 
 /// Does some work on the keyspace. If memory runs out meanwhile, replies that others wait for may
@@ -608,7 +617,8 @@ void Server::Hub::leave(Session& session, const Status& why) noexcept {
   }
   session.tickets().clear();
   const bool is_stranger = strangers_.erase({session.proof_due(), session.serial()}) > 0;
-  unless_memory_lacks([&] { note_end(session, why, is_stranger); });
+  const bool is_silent = silent_.erase(session.serial()) > 0;
+  unless_memory_lacks([&] { note_end(session, why, is_stranger, is_silent); });
   sessions_.erase(session.serial());
   connections_ = sessions_.size();
   unless_memory_lacks([&] { announce_will(session.serial()); });
@@ -618,13 +628,14 @@ void Server::Hub::leave(Session& session, const Status& why) noexcept {
   if (is_broken_) stop();
 }
 
-void Server::Hub::note_end(const Session& session, const Status& why, bool is_stranger) {
+void Server::Hub::note_end(const Session& session, const Status& why, bool is_stranger,
+                           bool is_silent) {
   if (why.code() == StatusCode::aborted) {
     log::line(log::Level::debug, "store: {} left: {}", session.peer(), why.what());
   } else if (is_stranger) {
     note_refusal(session, why);
     stranger_log_.warn(session.peer(), why);
-  } else if (session.speaks_torch() && why.code() != StatusCode::peer_lost) {
+  } else if ((session.speaks_torch() || is_silent) && why.code() != StatusCode::peer_lost) {
     stranger_log_.warn(session.peer(), why);
   } else if (why.code() == StatusCode::limit_exceeded) {
     log::line(log::Level::warning, "store: {} was dropped: {}", session.peer(), why.what());

@@ -4,8 +4,10 @@
 #include <array>
 #include <exception>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <asio/buffer.hpp>
 #include <asio/error.hpp>
@@ -25,7 +27,10 @@ constexpr std::size_t pieces_at_once_max = 16;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
 /// Of a client of PyTorch's TCPStore, before others have their turn.
-constexpr int torch_calls_at_once_max = 16;
+constexpr int torch_requests_at_once_max = 16;
+/// What such a client may hold in addition to what is counted: so that small calls are served even
+/// if others hold all that they may.
+constexpr std::size_t torch_spare_bytes = 4 << 10;
 /// Such clients make one call at a time.
 constexpr std::uint64_t torch_call_id = 0;
 
@@ -67,7 +72,7 @@ void Session::guarded(Action action) noexcept {
 /// Asio asks the kernel for what it has not told yet only after a read that filled its buffer: so a
 /// small request costs one read, and nothing to wait for the next.
 void Session::await_input() {
-  if (is_closed_ || awaits_input_ || is_paused()) return;
+  if (is_closed_ || awaits_input_ || awaits_turn_ || !torch_end_.ok() || is_paused()) return;
   awaits_input_ = true;
   socket_->async_receive(
       asio::buffer(first_bytes_),
@@ -88,10 +93,19 @@ void Session::await_output() {
 }
 
 void Session::on_input(const asio::error_code& error, std::size_t bytes) {
-  if (error) return close(lost(error));
-  receive({first_bytes_.data(), bytes});
-  if (bytes == first_bytes_.size()) read_more();
+  if (error) {
+    end_input(error);
+  } else {
+    receive({first_bytes_.data(), bytes});
+    if (bytes == first_bytes_.size()) read_more();
+  }
   host_.settle(shared_from_this());
+}
+
+/// A client of PyTorch's TCPStore leaves without waiting for what it has set.
+void Session::end_input(const asio::error_code& error) {
+  if (torch_ == nullptr) return close(lost(error));
+  torch_end_ = lost(error);
 }
 
 void Session::read_more() {
@@ -101,7 +115,7 @@ void Session::read_more() {
     const std::size_t bytes =
         socket_->read_some(asio::buffer(scratch.data(), scratch.size()), error);
     if (error == asio::error::would_block || error == asio::error::interrupted) return;
-    if (error) return close(lost(error));
+    if (error) return end_input(error);
     receive({scratch.data(), bytes});
     if (bytes < scratch.size()) return;
   }
@@ -128,6 +142,7 @@ void Session::take(std::string_view bytes) {
 
 void Session::take_first(char byte) {
   if (!host_.serves_torch()) return;
+  host_.end_silence(*this);
   if (TorchClient::starts_with(byte)) {
     torch_ = std::make_unique<TorchClient>();
   } else {
@@ -210,8 +225,12 @@ void Session::take_proof() {
 
 void Session::account() {
   incoming_.compact();
-  if (torch_ != nullptr) torch_->compact();
-  const std::size_t holds = torch_ == nullptr ? incoming_.size() : torch_->bytes();
+  std::size_t holds = incoming_.size();
+  if (torch_ != nullptr) {
+    torch_->compact();
+    const std::size_t bytes = torch_->bytes() + outbox_.own_bytes();
+    holds = bytes - std::min(bytes, torch_spare_bytes);
+  }
   const auto more = static_cast<std::ptrdiff_t>(holds) - static_cast<std::ptrdiff_t>(held_);
   held_ = holds;
   if (!host_.hold(more, speaks_torch())) {
@@ -230,9 +249,24 @@ void Session::turn() noexcept {
       const bool was_paused = is_paused();
       if (!is_closed_) transmit();
       if (!was_paused || is_paused() || is_closed_) break;
+      if (torch_ != nullptr) {
+        ask_for_turn();
+        break;
+      }
     }
+    if (torch_ != nullptr && !is_closed_) account();
     await_input();
   });
+}
+
+void Session::ask_for_turn() {
+  if (std::exchange(awaits_turn_, true)) return;
+  host_.await_turn(shared_from_this());
+}
+
+void Session::resume() noexcept {
+  awaits_turn_ = false;
+  turn();
 }
 
 void Session::serve_input() {
@@ -262,25 +296,39 @@ void Session::serve_frame(const wire::Frame& frame) {
 }
 
 void Session::serve_calls() {
-  for (int calls = 0; !is_closed_ && !is_paused(); ++calls) {
+  for (int served = 0; !is_closed_ && !is_paused() && !awaits_turn_; ++served) {
     if (!torch_failure_.ok()) return close(torch_failure_);
-    if (calls == torch_calls_at_once_max) return host_.await_turn(shared_from_this());
-    auto call = torch_->next();
-    if (!call.ok()) return close(call.status());
-    if (!*call) break;
-    serve_call(std::move(**call));
+    if (served == torch_requests_at_once_max) return ask_for_turn();
+    if (torch_parts_ == torch_call_.requests.size()) {
+      auto call = torch_->next();
+      if (!call.ok()) return close(call.status());
+      if (!*call && !torch_end_.ok()) return close(torch_end_);
+      if (!*call) return;
+      begin_call(std::move(**call));
+    }
+    serve_part_of_call();
   }
 }
 
-void Session::serve_call(TorchCall call) {
+void Session::begin_call(TorchCall call) {
   // A client that makes a call has given up the one that still waits.
   if (!tickets_.empty()) host_.withdraw(*this, torch_call_id);
   torch_call_ = std::move(call);
-  if (torch_call_.requests.empty()) reply(torch_call_id, {});
-  for (Request& request : std::exchange(torch_call_.requests, {})) {
-    host_.serve(*this, torch_call_id, std::move(request));
-    if (!torch_failure_.ok()) return close(torch_failure_);
+  torch_parts_ = 0;
+}
+
+void Session::serve_part_of_call() {
+  std::vector<Request>& parts = torch_call_.requests;
+  if (parts.empty()) {
+    reply(torch_call_id, {});
+  } else {
+    host_.serve(*this, torch_call_id, std::move(parts[torch_parts_++]));
   }
+  if (torch_parts_ < parts.size()) return;
+  // With their memory, which an assignment would keep.
+  std::vector<Request>().swap(parts);
+  std::string().swap(torch_call_.expected);
+  torch_parts_ = 0;
 }
 
 void Session::reply(std::uint64_t id, Reply reply) {
@@ -288,10 +336,6 @@ void Session::reply(std::uint64_t id, Reply reply) {
   auto answer = make_answer(torch_call_, reply);
   torch_failure_ = answer.status();
   if (!torch_failure_.ok()) return;
-  if (outbox_.bytes() > encoded_bytes_max) {
-    torch_failure_ = Status(StatusCode::limit_exceeded, "it asked for too many bytes at once");
-    return;
-  }
   outbox_.push(answer->head);
   if (answer->value != nullptr) outbox_.push(std::move(answer->value));
 }

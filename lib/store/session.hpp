@@ -52,6 +52,8 @@ class SessionHost {
   [[nodiscard]] virtual bool hold(std::ptrdiff_t bytes, bool is_of_torch) noexcept = 0;
   /// Whether clients of PyTorch's TCPStore are served. They can't prove who they are.
   [[nodiscard]] virtual bool serves_torch() const noexcept = 0;
+  /// The client has said its first byte, where clients may be silent.
+  virtual void end_silence(Session& session) = 0;
   /// The client has to prove who it is.
   virtual void await_proof(Session& session) = 0;
   /// It did.
@@ -60,7 +62,7 @@ class SessionHost {
   virtual void serve(Session& session, std::uint64_t id, Request request) = 0;
   /// Nobody waits for the reply any more.
   virtual void withdraw(Session& session, std::uint64_t id) = 0;
-  /// Gives the session another turn, after others.
+  /// Calls session.resume(), after others have had their turn.
   virtual void await_turn(std::shared_ptr<Session> session) = 0;
   /// Lets this session, and others that have replies now, take their turn.
   virtual void settle(std::shared_ptr<Session> session) = 0;
@@ -77,12 +79,13 @@ class Session : public std::enable_shared_from_this<Session> {
   void reply(std::uint64_t id, Reply reply);
   /// Serves what came in, sends what can be sent, and waits for more.
   void turn() noexcept;
+  /// Takes the turn that it asked for.
+  void resume() noexcept;
   void close(const Status& why) noexcept;
 
   [[nodiscard]] std::uint64_t serial() const noexcept { return serial_; }
   /// When it must have proved who it is. Kept by the host.
   [[nodiscard]] Instant& proof_due() noexcept { return proof_due_; }
-  [[nodiscard]] bool is_silent() const noexcept { return !has_begun_; }
   /// Of its requests that wait. Kept by the host.
   [[nodiscard]] std::unordered_set<Ticket>& tickets() noexcept { return tickets_; }
   /// For messages.
@@ -97,6 +100,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void await_output();
   void on_input(const asio::error_code& error, std::size_t bytes);
   void read_more();
+  void end_input(const asio::error_code& error);
   void receive(std::string_view bytes);
   void take(std::string_view bytes);
   void take_first(char byte);
@@ -111,7 +115,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void serve_frames();
   void serve_frame(const wire::Frame& frame);
   void serve_calls();
-  void serve_call(TorchCall call);
+  void begin_call(TorchCall call);
+  void serve_part_of_call();
+  void ask_for_turn();
   void transmit();
   void transmit_encrypted();
   void encrypt();
@@ -142,7 +148,10 @@ class Session : public std::enable_shared_from_this<Session> {
   bool has_begun_ = false;              // its first byte came
   std::unique_ptr<TorchClient> torch_;  // null for other clients
   TorchCall torch_call_;                // the one that is being served
+  std::size_t torch_parts_ = 0;         // requests of it that have been served
   Status torch_failure_;                // why it can't be answered
+  Status torch_end_;  // it has closed its side, and not all of its calls are served
+  bool awaits_turn_ = false;
 
   wire::FrameBuffer incoming_{encoded_bytes_max};
   std::size_t held_ = 0;  // what the host has counted of it

@@ -244,9 +244,11 @@ bool TorchClient::starts_with(char first) noexcept {
   return static_cast<std::uint8_t>(first) <= torch_1_code_max;
 }
 
+/// Not each time: what is left may be a lot, and would be moved each time.
 void TorchClient::compact() {
+  if (start_ < bytes_.size() / 2) return;
   bytes_.erase(0, std::exchange(start_, 0));
-  if (bytes_.size() <= spare_bytes_max && bytes_.capacity() > spare_bytes_max) {
+  if (bytes_.capacity() > spare_bytes_max && bytes_.size() < bytes_.capacity() / 4) {
     bytes_.shrink_to_fit();
   }
 }
