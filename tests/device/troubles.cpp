@@ -271,10 +271,11 @@ void event(Communicator& world, Device& device) {
 }
 
 void init(Communicator& world, Device& device) {
+  constexpr Duration timeout = slowness * 300ms;  // not until the ranks have agreed on what to do
   Vector<float> data(device, 16);
-  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = 300ms});
+  const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = timeout});
   expect_timeout(failure_of([&] { world.run(it); }), "ncclCommInitRankConfig was not over in time",
-                 300ms + soon);
+                 timeout + soon);
 }
 
 /// NCCL itself takes half a second to abort.

@@ -18,6 +18,7 @@
 #include "store/message.hpp"
 #include "store/server.hpp"
 #include "store/tcp_store.hpp"
+#include "support/torch_words.hpp"
 #include "wire/frame.hpp"
 #include "wire/handshake.hpp"
 
@@ -27,6 +28,7 @@ using hocket::Deadline;
 using hocket::store::Server;
 using hocket::store::TcpStore;
 using namespace std::chrono_literals;
+namespace torch = hocket::testing::torch_words;
 
 const hocket::wire::Credentials credentials = {.job = "job", .secret = "a secret"};
 
@@ -39,7 +41,8 @@ void require(bool is_kept, const char* rule) {
 Deadline soon() { return Deadline::after(hocket::monotonic_clock(), 5s); }
 
 std::unique_ptr<Server> start_server() {
-  auto server = Server::start({.credentials = credentials, .bytes_max = 1 << 20});
+  auto server =
+      Server::start({.credentials = credentials, .serves_torch = true, .bytes_max = 1 << 20});
   require(server.ok(), "a server starts");
   return std::move(*server);
 }
@@ -117,13 +120,72 @@ void append_request(Input& input, std::string& bytes) {
   encode(request, bytes);
 }
 
-/// What the connection carries: anything, anything in whole frames, or requests.
+std::string torch_key(Input& input) {
+  const unsigned byte = input.byte();
+  return torch::text((byte % 16 == 0 ? "" : "/") +
+                     std::string(1, static_cast<char>('a' + byte / 16 % 4)));
+}
+
+/// A call of PyTorch's TCPStore that can be read.
+void append_torch_call(Input& input, std::string& bytes) {
+  const unsigned code = input.byte() % (torch::barrier + 2U);
+  bytes += torch::byte(static_cast<int>(code));
+  unsigned keys = 1;
+  unsigned values = 0;  // behind each key
+  switch (code) {
+    case torch::num_keys:
+    case torch::cancel_wait:
+    case torch::list_keys:
+      return;
+    case torch::ping:
+      bytes += "nonc";
+      return;
+    case torch::check:
+    case torch::wait:
+    case torch::multi_get:
+    case torch::multi_set:
+      keys = input.byte() % 4;
+      bytes += torch::integer(keys);
+      values = code == torch::multi_set ? 1 : 0;
+      break;
+    case torch::set:
+    case torch::append:
+    case torch::queue_push:
+      values = 1;
+      break;
+    case torch::compare_set:
+      values = 2;
+      break;
+    default:
+      break;
+  }
+  for (; keys > 0; --keys) {
+    bytes += torch_key(input);
+    for (unsigned i = 0; i < values; ++i) bytes += torch::text(input.piece());
+  }
+  if (code == torch::add || code == torch::barrier) {
+    bytes += torch::integer(static_cast<std::uint64_t>(static_cast<std::int8_t>(input.byte())));
+  }
+}
+
+std::string torch_calls(std::string_view from) {
+  std::string bytes = torch::greeting;
+  for (Input input(from); !input.is_at_end();) append_torch_call(input, bytes);
+  return bytes;
+}
+
+/// What the connection carries: anything, anything in whole frames, requests, or the same of a
+/// client of PyTorch's TCPStore.
 std::string compose(unsigned choice, std::string_view bytes) {
   switch (choice) {
     case 2:
       return frames(Input(bytes), [](Input& input, std::string& to) { to += input.piece(); });
     case 3:
       return frames(Input(bytes), append_request);
+    case 4:
+      return torch::greeting + std::string(bytes);
+    case 5:
+      return torch_calls(bytes);
     default:
       return std::string(bytes);
   }
@@ -156,11 +218,11 @@ void others_are_served(const Server& server) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   hocket::log::set_level(hocket::log::Level::error);  // strangers are warned of
   if (size == 0) return 0;
-  const unsigned choice = data[0] % 4;
+  const unsigned choice = data[0] % 6;
   const std::string bytes = compose(choice, {reinterpret_cast<const char*>(data) + 1, size - 1});
   const auto server = start_server();
   const hocket::Fd socket = connect(*server);
-  if (choice != 0) prove_membership(socket.get());
+  if (choice > 0 && choice < 4) prove_membership(socket.get());
   // The server may close before it has read everything.
   static_cast<void>(hocket::net::send_all(socket.get(), bytes, soon()));
   drain(socket.get());
