@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs world.py on some ranks. Skips (77) where torch is missing.
 
-usage: launch.py FOLDER RANKS [CASE...]    in FOLDER is the package `hocket`
+usage: launch.py [--plain=RANK,...] FOLDER RANKS [CASE...]
+
+In FOLDER is the package `hocket`. --plain: these ranks have no C++ compiler.
 """
 
 import os
@@ -14,9 +16,9 @@ from pathlib import Path
 TIMEOUT_S = 120
 
 
-def python_with_torch() -> str | None:
+def python_with(package: str) -> str | None:
     for python in (sys.executable, "/usr/bin/python3"):
-        find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
         if Path(python).exists() and subprocess.run([python, "-c", find], check=False).returncode == 0:
             return python
     return None
@@ -25,7 +27,7 @@ def python_with_torch() -> str | None:
 def run_with_torch() -> None:
     """Runs this script again with a Python that has torch, unless this one does. Ends it, with 77, if
     there is none."""
-    python = python_with_torch()
+    python = python_with("torch")
     if python is None:
         print("# skipped: no Python here has torch: tools/setup --for python installs it")
         sys.exit(77)
@@ -34,18 +36,25 @@ def run_with_torch() -> None:
 
 
 def main() -> int:
+    plain = []
+    if sys.argv[1].startswith("--plain="):
+        plain = [int(each) for each in sys.argv.pop(1).partition("=")[2].split(",")]
     folder, size, cases = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    python = python_with_torch()
+    python = python_with("torch")
     if python is None:
         print("# skipped: no Python here has torch: tools/setup --for python installs it")
         return 77
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HOCKET_SECRET": "of this test",
                    "PYTHONPATH": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
+    without_compiler = {**environment, "CXX": "", "PATH": ""}
+    if plain:
+        cases = cases or ["Collectives", "Works", "Messages", "Groups", "Training", "Trouble"]
     subprocess.run([python, "-m", "hocket.torch"], env=environment, check=True)
     world = Path(__file__).with_name("world.py")
     with tempfile.TemporaryDirectory() as meeting:
         ranks = [subprocess.Popen([python, world, folder, f"{meeting}/store", str(rank), str(size),
-                                   *cases], env=environment) for rank in range(size)]
+                                   *cases], env=without_compiler if rank in plain else environment)
+                 for rank in range(size)]
         try:
             statuses = [rank.wait(TIMEOUT_S) for rank in ranks]
         finally:

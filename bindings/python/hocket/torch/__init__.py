@@ -6,19 +6,23 @@
     dist.init_process_group("hocket")
 
 What binds torch to Hocket is C++, and fits one version of torch. It is compiled when it is first
-needed, which takes half a minute, and kept; `python -m hocket.torch` does it beforehand.
+needed, which takes half a minute, and kept; `python -m hocket.torch` does it beforehand. Where there
+is no compiler, plain.py does less, in Python alone.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
+import warnings
 from types import ModuleType
 from typing import Any
 
 import torch.distributed as dist
 
-from hocket.torch.build import NAME, built
+from hocket.torch import plain
+from hocket.torch.build import NAME, built, compiler
 from hocket.torch.store import Store, rendezvous
 
 __all__ = ["Store", "register"]
@@ -37,8 +41,17 @@ def _create(options: Any, _: object) -> Any:
     # Groups are parts of the default group's world, if that has one.
     is_part = not is_default and "hocket" in str(dist.get_backend())
     ranks = list(options.global_ranks_in_group) if is_part else []
-    return _extension().create(options.store, options.group_rank, options.group_size, options.timeout,
-                               ranks, is_default)
+    return _creator().create(options.store, options.group_rank, options.group_size, options.timeout, ranks,
+                             is_default)
+
+
+@functools.cache
+def _creator() -> ModuleType:
+    if compiler():
+        return _extension()
+    warnings.warn("there is no C++ compiler (g++, clang++ or what CXX names): hocket is slower, and only for "
+                  "tensors in the host's memory", stacklevel=2)
+    return plain
 
 
 def _extension() -> ModuleType:

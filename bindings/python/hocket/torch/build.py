@@ -62,12 +62,15 @@ def _compile(command: list[str], path: Path) -> None:
         made.replace(path)
 
 
-def _command() -> list[str]:
+def compiler() -> list[str]:
+    """The words that call it. None if there is no compiler."""
     # Torch and what is compiled here exchange streams and exceptions of one libstdc++.
-    compiler = [each for each in shlex.split(os.environ.get("CXX", ""))
-                if each != "-static-libstdc++"]
-    compiler = compiler or [each for each in ("g++", "clang++") if shutil.which(each)][:1]
-    if not compiler:
+    chosen = [each for each in shlex.split(os.environ.get("CXX", "")) if each != "-static-libstdc++"]
+    return chosen or [each for each in ("g++", "clang++") if shutil.which(each)][:1]
+
+
+def _command() -> list[str]:
+    if not compiler():
         raise RuntimeError("hocket.torch needs a C++ compiler: install g++, or set CXX")
     package = Path(torch.__file__).resolve().parent
     # Of a wheel; Debian has torch's headers where compilers look, but for these.
@@ -76,7 +79,7 @@ def _command() -> list[str]:
     abi = [f'-DPYBIND11_{each}="{value}"' for each in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
            if (value := getattr(torch._C, f"_PYBIND11_{each}", None))]
     return [
-        *compiler, "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+        *compiler(), "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
         f"-DTORCH_EXTENSION_NAME={NAME}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
         *abi, *(f"-isystem{each}" for each in own), f"-I{sysconfig.get_path('include')}",
         f"-I{_headers()}", str(SOURCES / "backend.cpp"),

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <string>
 #include <string_view>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,7 @@
 
 #include "device.hpp"
 #include "errors.hpp"
+#include "joint_work.hpp"
 #include "store.hpp"
 #include "tensors.hpp"
 #include "time.hpp"
@@ -180,6 +183,15 @@ std::vector<std::size_t> parts_of(const at::Tensor& tensor, const std::vector<st
   std::vector<std::size_t> parts;
   for (const std::int64_t each : sizes) parts.push_back(static_cast<std::size_t>(each) * row);
   return parts;
+}
+
+Comm take(hocket_comm* comm) { return Comm(comm, hocket_comm_free); }
+
+/// A group of some ranks of `whole`, which all of them make.
+Comm part_of(const Comm& whole, const std::vector<std::int32_t>& ranks, std::int64_t timeout_ns) {
+  hocket_comm* comm = nullptr;
+  check(hocket_comm_group(whole.get(), ranks.data(), ranks.size(), "torch", timeout_ns, &comm));
+  return take(comm);
 }
 
 class Backend final : public Base {
@@ -393,12 +405,49 @@ class Backend final : public Base {
   void setSequenceNumberForGroup() override {}  // all ranks begin with 0
   std::uint64_t getSequenceNumberForGroup() override { return begun_; }
 
-  /// Ends what is in flight, on all ranks. Overrides what newer versions have.
+  // The functions from here to the next section override what newer versions of torch have.
+  /// Ends what is in flight, on all ranks.
   void abort() { hocket_comm_abort(comm_.get(), "torch.distributed aborted the process group"); }
+
+  /// Of operations and messages that begin afterwards.
+  void setTimeout(milliseconds timeout) { timeout_ = timeout; }
+
+#if HOCKET_TORCH_FROM(2, 1)
+  bool supportsCoalescing() const { return true; }
+  /// What this thread begins from here to endCoalescing() is also part of one work.
+  void startCoalescing() {
+    const std::lock_guard lock(coalesced_mutex_);
+    coalesced_[std::this_thread::get_id()].clear();
+    is_coalescing_ = true;
+  }
+  WorkPointer endCoalescing() {
+    std::vector<WorkPointer> works;
+    const std::lock_guard lock(coalesced_mutex_);
+    if (auto found = coalesced_.extract(std::this_thread::get_id())) {
+      works = std::move(found.mapped());
+    }
+    is_coalescing_ = !coalesced_.empty();
+    return c10::make_intrusive<JointWork>(getRank(), std::move(works));
+  }
+
+  bool supportsSplitting() const { return true; }
+  c10::intrusive_ptr<Base::Options> getBackendOptions() {
+    return c10::make_intrusive<Base::Options>(getBackendName(), timeout_);
+  }
+  /// All ranks call it. Nothing for those that are not among `ranks`, which are of this group.
+  c10::intrusive_ptr<Base> split(const StorePointer& /*store*/, const std::vector<int>& ranks,
+                                 const c10::intrusive_ptr<Base::Options>& options) {
+    const auto me = std::find(ranks.begin(), ranks.end(), getRank());
+    if (me == ranks.end()) return nullptr;
+    return c10::make_intrusive<Backend>(
+        part_of(comm_, {ranks.begin(), ranks.end()}, nanoseconds_of(options->timeout)),
+        static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), options->timeout);
+  }
+#endif
 
  private:
   [[nodiscard]] std::int64_t time_of(milliseconds given) const {
-    return nanoseconds_of(given == unset ? timeout_ : given);
+    return nanoseconds_of(given == unset ? timeout_.load() : given);
   }
 
   [[nodiscard]] static Call reduced(const at::Tensor& tensor, const c10d::ReduceOp& reduction) {
@@ -462,16 +511,25 @@ class Backend final : public Base {
                       "hocket: ", outputs.size(), " outputs and ", inputs.size(), " inputs");
   }
 
+  /// Counts the work for what this thread coalesces, if it does.
+  [[nodiscard]] WorkPointer noted(WorkPointer work) {
+    if (!is_coalescing_) return work;
+    const std::lock_guard lock(coalesced_mutex_);
+    const auto found = coalesced_.find(std::this_thread::get_id());
+    if (found != coalesced_.end()) found->second.push_back(work);
+    return work;
+  }
+
   [[nodiscard]] WorkPointer start(Call& call, c10d::OpType type, const char* title,
                                   milliseconds timeout) {
     call.what.timeout_ns = time_of(timeout);
-    const auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(call.inputs),
-                                                std::move(call.borrowed), std::move(call.outputs));
+    auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(call.inputs),
+                                          std::move(call.borrowed), std::move(call.outputs));
     ++begun_;
     const OnDevice here(call.borrowed.place);
     work->begin(
         [&](hocket_work** handle) { return hocket_start(comm_.get(), &call.ready(), handle); });
-    return work;
+    return noted(std::move(work));
   }
 
   /// As one operation. On a device: the last begins behind the others in the stream.
@@ -495,8 +553,8 @@ class Backend final : public Base {
     }
     const OnDevice here(borrowed.place);
     const bool is_on_device = borrowed.is_on_device();
-    const auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(inputs),
-                                                std::move(borrowed), std::move(outputs));
+    auto work = c10::make_intrusive<Work>(getRank(), type, title, std::move(inputs),
+                                          std::move(borrowed), std::move(outputs));
     ++begun_;
     work->begin([&](hocket_work** handle) {
       if (is_on_device) {
@@ -508,7 +566,7 @@ class Backend final : public Base {
       return hocket_start_many(comm_.get(), collectives.data(), nullptr, collectives.size(),
                                nullptr, 0, handle);
     });
-    return work;
+    return noted(std::move(work));
   }
 
   [[nodiscard]] WorkPointer message(const at::Tensor& tensor, hocket_message_kind kind, int peer,
@@ -528,11 +586,11 @@ class Backend final : public Base {
     message.tag = tag;
     message.timeout_ns = time_of(unset);
     message.fails_alone = is_sent ? 0 : 1;
-    const auto work = c10::make_intrusive<Work>(getRank(), type, title, Tensors{tensor},
-                                                std::move(borrowed), Tensors{tensor});
+    auto work = c10::make_intrusive<Work>(getRank(), type, title, Tensors{tensor},
+                                          std::move(borrowed), Tensors{tensor});
     work->begin(
         [&](hocket_work** handle) { return hocket_start_message(comm_.get(), &message, handle); });
-    return work;
+    return noted(std::move(work));
   }
 
   /// Gathers the indices and values of all ranks, and adds them up. Waits for it.
@@ -571,8 +629,11 @@ class Backend final : public Base {
   }
 
   const Comm comm_;
-  const milliseconds timeout_;
+  std::atomic<milliseconds> timeout_;
   std::atomic<std::uint64_t> begun_ = 0;
+  std::atomic<bool> is_coalescing_ = false;
+  std::mutex coalesced_mutex_;
+  std::unordered_map<std::thread::id, std::vector<WorkPointer>> coalesced_;
 };
 
 /// That of the default process group, of which the other groups are parts.
@@ -588,8 +649,6 @@ void set_world(const Comm& comm) {
   const std::lock_guard lock(world_mutex);
   world = comm;
 }
-
-Comm take(hocket_comm* comm) { return Comm(comm, hocket_comm_free); }
 
 Comm join(StorePointer store, int rank, int size, std::int64_t timeout_ns) {
   const HocketStore meeting = StoreFunctions::make(std::move(store));
@@ -617,10 +676,8 @@ c10::intrusive_ptr<Base> create(const StorePointer& store, int rank, int size, m
     if (is_default) set_world(comm);
     return c10::make_intrusive<Backend>(std::move(comm), rank, size, timeout);
   }
-  const std::vector<std::int32_t> members(ranks.begin(), ranks.end());
-  hocket_comm* comm = nullptr;
-  check(hocket_comm_group(whole.get(), members.data(), members.size(), "torch", timeout_ns, &comm));
-  return c10::make_intrusive<Backend>(take(comm), rank, size, timeout);
+  return c10::make_intrusive<Backend>(part_of(whole, {ranks.begin(), ranks.end()}, timeout_ns),
+                                      rank, size, timeout);
 }
 
 }  // namespace
