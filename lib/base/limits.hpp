@@ -78,7 +78,7 @@ inline constexpr std::size_t store_connections_max = 16 << 10;
 inline constexpr std::size_t store_strangers_max = 1024;
 /// Of all connections: bytes of messages that are not complete yet.
 inline constexpr std::size_t store_partial_bytes_max = std::size_t{1} << 30;
-/// The same of clients of PyTorch's TCPStore, with the answers that they do not read.
+/// The same of clients of PyTorch's TCPStore, and what was copied for answers that they don't read.
 inline constexpr std::size_t store_torch_bytes_max = std::size_t{256} << 20;
 /// Of one connection: requests that wait; a further one is refused.
 inline constexpr std::size_t store_parked_per_connection_max = 16 << 10;

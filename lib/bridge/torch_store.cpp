@@ -92,7 +92,7 @@ std::string held_by(TorchLine& line, std::string_view key, Deadline deadline) {
 
 struct TorchStore::Connection {
   std::mutex mutex;
-  std::condition_variable over;  // the turn of a call
+  std::condition_variable over;  // a call's turn
   bool is_taken = false;
   std::optional<TorchLine> line;  // of the call whose turn it is
 };

@@ -185,7 +185,8 @@ void Keyspace::note_key(std::string_view key, int change) noexcept {
   if (!key.empty()) counts_[static_cast<unsigned char>(key.front())] += change;
 }
 
-/// Strangers may ask for short prefixes, and must not keep the server busy.
+/// Clients of PyTorch's TCPStore, who may be anybody, count the prefix "/". That takes no look at
+/// the keys, so that they can't keep the server busy.
 std::int64_t Keyspace::count_keys(std::string_view prefix) const {
   if (prefix.empty()) return static_cast<std::int64_t>(values_.size());
   if (prefix.size() == 1) return counts_[static_cast<unsigned char>(prefix.front())];

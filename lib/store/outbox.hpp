@@ -22,7 +22,7 @@ class Outbox {
   void push(std::string_view bytes);
   void push(Value value);
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-  /// Of them, those that are here alone, and not in the store.
+  /// Without the values that this shares with the store.
   [[nodiscard]] std::size_t own_bytes() const noexcept;
   /// Puts the first pieces into `to`, as many as fit; gives how many.
   [[nodiscard]] std::size_t front(std::span<std::string_view> to);

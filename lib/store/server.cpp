@@ -251,7 +251,7 @@ class Server::Hub final : public SessionHost {
   std::uint64_t next_serial_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Session>> sessions_;
   std::set<std::pair<Instant, std::uint64_t>> strangers_;  // by when each must prove who it is
-  std::set<std::uint64_t> silent_;  // that said nothing yet, where clients of PyTorch are served
+  std::set<std::uint64_t> silent_;  // that sent nothing yet, if clients of PyTorch are served
   std::vector<std::shared_ptr<Session>> ready_;
   std::vector<std::shared_ptr<Session>> turns_;  // being taken
   bool takes_turns_ = false;

@@ -102,7 +102,8 @@ void Session::on_input(const asio::error_code& error, std::size_t bytes) {
   host_.settle(shared_from_this());
 }
 
-/// A client of PyTorch's TCPStore leaves without waiting for what it has set.
+/// A client of PyTorch's TCPStore may leave right after a call that has no answer: what it has sent
+/// is served before the session is closed.
 void Session::end_input(const asio::error_code& error) {
   if (torch_ == nullptr) return close(lost(error));
   torch_end_ = lost(error);

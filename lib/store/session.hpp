@@ -150,11 +150,11 @@ class Session : public std::enable_shared_from_this<Session> {
   TorchCall torch_call_;                // the one that is being served
   std::size_t torch_parts_ = 0;         // requests of it that have been served
   Status torch_failure_;                // why it can't be answered
-  Status torch_end_;  // it has closed its side, and not all of its calls are served
+  Status torch_end_;  // not ok: it has closed its side; what came before is still served
   bool awaits_turn_ = false;
 
   wire::FrameBuffer incoming_{encoded_bytes_max};
-  std::size_t held_ = 0;  // what the host has counted of it
+  std::size_t held_ = 0;  // bytes of this session that the host has counted: see account()
   Outbox outbox_;
   std::unordered_set<Ticket> tickets_;
 };

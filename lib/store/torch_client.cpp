@@ -244,7 +244,7 @@ bool TorchClient::starts_with(char first) noexcept {
   return static_cast<std::uint8_t>(first) <= torch_1_code_max;
 }
 
-/// Not each time: what is left may be a lot, and would be moved each time.
+/// Only once half of the buffer has been served, because this moves what is left.
 void TorchClient::compact() {
   if (start_ < bytes_.size() / 2) return;
   bytes_.erase(0, std::exchange(start_, 0));

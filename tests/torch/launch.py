@@ -3,7 +3,8 @@
 
 usage: launch.py [--plain=RANK,...] FOLDER RANKS [CASE...]
 
-In FOLDER is the package `hocket`. --plain: these ranks have no C++ compiler.
+In FOLDER is the package `hocket`. --plain: these ranks have no C++ compiler; unless cases are named, those
+that need one are left out.
 """
 
 import os

@@ -287,7 +287,7 @@ class Groups(Case):
 
     def test_timeout(self) -> None:
         if TORCH < (2, 15):
-            self.skipTest("torch 2.15 changes timeouts of any backend")
+            self.skipTest("before torch 2.15, a backend from outside keeps its timeout")
         group = dist.new_group()
         dist.set_timeout(datetime.timedelta(seconds=0.2), group)
         begin = time.monotonic()
@@ -439,7 +439,7 @@ class Compiled(Trains):
 
     def test_split(self) -> None:
         if TORCH < (2, 15):
-            self.skipTest("torch 2.15 splits groups of processors")
+            self.skipTest("before torch 2.15, groups without GPUs can't be split")
         ranks = [RANKS[:1], RANKS[1:]] if SIZE > 1 else [RANKS]
         group = dist.split_group(split_ranks=ranks)
         dist.all_reduce(values := full(1, 4), group=group)

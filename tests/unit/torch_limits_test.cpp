@@ -132,7 +132,7 @@ class OddServer {
   std::thread thread_;
 };
 
-/// How a call of a client of a server fails that answers so.
+/// How a call fails if the server answers with these bytes; ok if it doesn't.
 template <class Call>
 StatusCode code_of(const std::string& answer, const Call& call) {
   const OddServer server(answer);
@@ -225,8 +225,8 @@ TEST_CASE("answers that a client of PyTorch does not read cost little memory") {
   for (int i = 0; i < 4; ++i) greedy.emplace_back(*server).say(call);
   for (TorchSocket& each : greedy) REQUIRE(each.hear(8) == integer(value.size()));
   REQUIRE(other.is_in_step());
-  REQUIRE(heap_bytes() < before + (std::size_t{64} << 20));  // of 256 MB
-  // Who reads gets all of it.
+  REQUIRE(heap_bytes() < before + (std::size_t{64} << 20));  // copied for each it would be 256 MB
+  // A client that reads gets the whole answer.
   const std::string rest = greedy.front().hear(count * (8 + value.size()) - 8);
   REQUIRE(rest.ends_with(text(value)));
   REQUIRE(greedy.front().is_in_step());
@@ -256,7 +256,7 @@ TEST_CASE("a large call of a client of PyTorch costs no memory once it is done")
     }
   }
   REQUIRE(other.is_in_step());
-  REQUIRE(heap_bytes() < before + (std::size_t{32} << 20));  // of 96 MiB
+  REQUIRE(heap_bytes() < before + (std::size_t{32} << 20));  // if it were kept it would be 96 MiB
 }
 
 TEST_CASE("silent connections make room before those that prove who they are") {

@@ -63,7 +63,8 @@ def _compile(command: list[str], path: Path) -> None:
 
 
 def compiler() -> list[str]:
-    """The words that call it. None if there is no compiler."""
+    """The words that call it: CXX, else g++ or clang++. Empty if there is none. Whether the program that CXX
+    names exists is not checked."""
     # Torch and what is compiled here exchange streams and exceptions of one libstdc++.
     chosen = [each for each in shlex.split(os.environ.get("CXX", "")) if each != "-static-libstdc++"]
     return chosen or [each for each in ("g++", "clang++") if shutil.which(each)][:1]
@@ -71,7 +72,8 @@ def compiler() -> list[str]:
 
 def _command() -> list[str]:
     if not compiler():
-        raise RuntimeError("hocket.torch needs a C++ compiler: install g++, or set CXX")
+        raise RuntimeError("the extension of hocket.torch can't be compiled without a C++ compiler: install g++, "
+                           "or set CXX")
     package = Path(torch.__file__).resolve().parent
     # Of a wheel; Debian has torch's headers where compilers look, but for these.
     own = [each for each in (package / "include", package / "include/torch/csrc/api/include")

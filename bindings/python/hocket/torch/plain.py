@@ -52,7 +52,7 @@ class _Memory:
         self.words["op"] = names[0]
 
     def give(self, tensor: torch.Tensor) -> Any:
-        """After the outputs, with which it may share memory."""
+        """An input. Call get() for the outputs first: an input that shares memory with one is copied."""
         self._check(tensor)
         values = tensor.detach().resolve_conj().resolve_neg().contiguous()
         is_shared = _storage(values) in {_storage(each) for each in self._borrowed}
@@ -158,8 +158,8 @@ class _Work(TorchWork):
             threading.Thread(target=future.set_result, args=(None,), daemon=True).start()
 
     def get_future(self) -> torch.futures.Future:
-        """Each call makes one, which has the outputs, or the error: of C++ too, for which set_exception()
-        does not do."""
+        """Has the outputs or the error. The error comes from a callback, because C++ does not see one that
+        set_exception() sets."""
         with self._lock:
             is_over = self._is_over
             if not is_over and self._future is None:
@@ -237,7 +237,7 @@ def _translated(error: hocket.Error) -> Exception:
 
 def _only(tensors: Sequence[Any]) -> Any:
     if len(tensors) != 1:
-        raise ValueError(f"hocket: one was expected, not {len(tensors)}")
+        raise ValueError(f"hocket: one tensor, or one list of them, was expected, not {len(tensors)}")
     return tensors[0]
 
 
@@ -246,7 +246,7 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 def _sizes(parts: Sequence[torch.Tensor]) -> dict[str, list[int]]:
-    """Nothing if they are equal: so say ranks that have C++."""
+    """Empty if all are equal, as in C++: all ranks must describe an operation in the same way."""
     sizes = [each.numel() for each in parts]
     return {"counts": sizes} if len(set(sizes)) > 1 else {}
 
@@ -258,7 +258,8 @@ class Group(dist.ProcessGroup):
         self._rank, self._size, self._timeout = rank, size, timeout
         self._begun = 0
         self._group_name = ""
-        # What torch's C++ got stays usable only while somebody keeps the Python object.
+        # torch's C++ keeps works, but not their Python objects, without which they never end. It keeps few
+        # at a time.
         self._kept: deque[_Work] = deque(maxlen=64)
 
     def getBackendName(self) -> str:  # noqa: N802

@@ -187,7 +187,7 @@ std::vector<std::size_t> parts_of(const at::Tensor& tensor, const std::vector<st
 
 Comm take(hocket_comm* comm) { return Comm(comm, hocket_comm_free); }
 
-/// A group of some ranks of `whole`, which all of them make.
+/// Makes a group of these ranks of `whole`. Each of them has to call it.
 Comm part_of(const Comm& whole, const std::vector<std::int32_t>& ranks, std::int64_t timeout_ns) {
   hocket_comm* comm = nullptr;
   check(hocket_comm_group(whole.get(), ranks.data(), ranks.size(), "torch", timeout_ns, &comm));
@@ -405,7 +405,7 @@ class Backend final : public Base {
   void setSequenceNumberForGroup() override {}  // all ranks begin with 0
   std::uint64_t getSequenceNumberForGroup() override { return begun_; }
 
-  // The functions from here to the next section override what newer versions of torch have.
+  // The public functions below have no `override`, as older versions of torch lack them.
   /// Ends what is in flight, on all ranks.
   void abort() { hocket_comm_abort(comm_.get(), "torch.distributed aborted the process group"); }
 
@@ -434,7 +434,7 @@ class Backend final : public Base {
   c10::intrusive_ptr<Base::Options> getBackendOptions() {
     return c10::make_intrusive<Base::Options>(getBackendName(), timeout_);
   }
-  /// All ranks call it. Nothing for those that are not among `ranks`, which are of this group.
+  /// All ranks of this group call it. Returns null on a rank that is not among `ranks`.
   c10::intrusive_ptr<Base> split(const StorePointer& /*store*/, const std::vector<int>& ranks,
                                  const c10::intrusive_ptr<Base::Options>& options) {
     const auto me = std::find(ranks.begin(), ranks.end(), getRank());
@@ -511,7 +511,7 @@ class Backend final : public Base {
                       "hocket: ", outputs.size(), " outputs and ", inputs.size(), " inputs");
   }
 
-  /// Counts the work for what this thread coalesces, if it does.
+  /// Between startCoalescing() and endCoalescing(), adds it to the works of this thread.
   [[nodiscard]] WorkPointer noted(WorkPointer work) {
     if (!is_coalescing_) return work;
     const std::lock_guard lock(coalesced_mutex_);

@@ -22,7 +22,7 @@ class JointWork final : public c10d::Work {
   JointWork(int rank, std::vector<c10::intrusive_ptr<c10d::Work>> works)
       : c10d::Work(rank, c10d::OpType::COALESCED), works_(std::move(works)) {}
 
-  /// Asks each, as some go on only while somebody asks.
+  /// Asks each of them, also behind one that has not ended: a work may go on only while asked.
   bool isCompleted() override {
     return std::count_if(works_.begin(), works_.end(), [](const auto& each) {
              return each->isCompleted();
@@ -44,7 +44,7 @@ class JointWork final : public c10d::Work {
   }
   void abort() override { TORCH_CHECK(false, "hocket: abort the process group instead"); }
 
-  /// The timeout is of each, and counts from the end of the one before it.
+  /// Each work in turn has the whole timeout, so this may take longer.
   bool wait(std::chrono::milliseconds timeout) override {
     for (const auto& each : works_) each->wait(timeout);
     return true;
