@@ -313,12 +313,7 @@ class Group(dist.ProcessGroup):
 
     def allgather_base_coalesced(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor],
                                  options: Any = None) -> _Work:
-        memories, operations = [], []
-        for output, given in zip(outputs, inputs):
-            memories.append(memory := _Memory(given))
-            out = memory.get(output)
-            operations.append(hocket.all_gather(memory.give(given), out, **self._words(memory, options)))
-        return self._start_many(memories, operations)
+        return self._start_pairs(hocket.all_gather, outputs, inputs, options)
 
     def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], options: Any) -> _Work:
         memory = _Memory(_only(inputs))
@@ -349,12 +344,7 @@ class Group(dist.ProcessGroup):
 
     def reduce_scatter_base_coalesced(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor],
                                       options: Any) -> _Work:
-        memories, operations = [], []
-        for output, given in zip(outputs, inputs):
-            memories.append(memory := _Memory(given, options.reduceOp))
-            out = memory.get(output)
-            operations.append(hocket.reduce_scatter(memory.give(given), out, **self._words(memory, options)))
-        return self._start_many(memories, operations)
+        return self._start_pairs(hocket.reduce_scatter, outputs, inputs, options, options.reduceOp)
 
     def alltoall_base(self, output: torch.Tensor, given: torch.Tensor, output_rows: Sequence[int],
                       input_rows: Sequence[int], options: Any = None) -> _Work:
@@ -449,6 +439,15 @@ class Group(dist.ProcessGroup):
         for each in parts[1:]:
             parts[0].add(each)
         return self._begin(parts[0], operations)
+
+    def _start_pairs(self, kind: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor],
+                     options: Any, reduction: Any = None) -> _Work:
+        memories, operations = [], []
+        for output, given in zip(outputs, inputs):
+            memories.append(memory := _Memory(given, reduction))
+            out = memory.get(output)
+            operations.append(kind(memory.give(given), out, **self._words(memory, options)))
+        return self._start_many(memories, operations)
 
     def _of_ranks(self, lists: Sequence[Any], like: torch.Tensor | None = None) -> list[torch.Tensor]:
         """A tensor for each rank; each as large as `like`."""
