@@ -115,8 +115,14 @@ void expect_timeout(const Failure& failure, std::string_view part, Duration most
 
 void check_all_fails_now(Communicator& world, Device& device) {
   Vector<float> data(device, 16);
-  const Failure again = failure_of([&] { world.all_reduce(data.all()); });
-  expect(again.code != StatusCode::ok && again.after < at_once, "later operations fail at once");
+  // The quickest counts: a busy machine may hold one of them up.
+  Duration quickest = Duration::max();
+  for (int i = 0; i < 3; ++i) {
+    const Failure again = failure_of([&] { world.all_reduce(data.all()); });
+    expect(again.code != StatusCode::ok, "later operations fail");
+    quickest = std::min(quickest, again.after);
+  }
+  expect(quickest < at_once, "later operations fail at once");
   std::vector<float> host(16);
   const Failure hosts = failure_of([&] { world.all_reduce(host); });
   expect(hosts.code != StatusCode::ok, "and so do the host's");
@@ -271,7 +277,7 @@ void event(Communicator& world, Device& device) {
 }
 
 void init(Communicator& world, Device& device) {
-  constexpr Duration timeout = slowness * 300ms;  // not until the ranks have agreed on what to do
+  constexpr Duration timeout = slowness * 1s;  // not until the ranks have agreed on what to do
   Vector<float> data(device, 16);
   const auto it = Collective::all_reduce(data.in(), data.all(), {}, {.timeout = timeout});
   expect_timeout(failure_of([&] { world.run(it); }), "ncclCommInitRankConfig was not over in time",
