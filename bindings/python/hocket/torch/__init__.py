@@ -23,6 +23,7 @@ import torch.distributed as dist
 
 from hocket.torch import plain
 from hocket.torch.build import NAME, built, compiler
+from hocket.torch.leaving import sends_of_process
 from hocket.torch.store import Store, rendezvous
 
 __all__ = ["Store", "register"]
@@ -41,8 +42,9 @@ def _create(options: Any, _: object) -> Any:
     # Groups are parts of the default group's world, if that has one.
     is_part = not is_default and "hocket" in str(dist.get_backend())
     ranks = list(options.global_ranks_in_group) if is_part else []
-    return _creator().create(options.store, options.group_rank, options.group_size, options.timeout, ranks,
-                             is_default)
+    creator = _creator()
+    return creator.create(options.store, options.group_rank, options.group_size, options.timeout, ranks,
+                          is_default, sends_of_process(creator.Sends))
 
 
 @functools.cache

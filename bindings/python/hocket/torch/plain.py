@@ -3,7 +3,6 @@ some tens of microseconds more."""
 
 from __future__ import annotations
 
-import atexit
 import ctypes
 import os
 import secrets
@@ -13,6 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
+from multiprocessing.util import Finalize
 from typing import Any
 
 import torch
@@ -100,7 +100,8 @@ class _Memory:
 
 
 class _Work(TorchWork):
-    """Whoever first sees that the operation is over concludes it: a thread that waits, or that of _ends."""
+    """Whoever first sees that the operation is over concludes it: a thread that waits, or that of
+    _Completions."""
 
     def __init__(self, memory: _Memory | None, count: int | None = None) -> None:
         super().__init__()
@@ -115,9 +116,9 @@ class _Work(TorchWork):
     def begin(self, communicator: hocket.Communicator, operations: Sequence[hocket.Operation]) -> _Work:
         try:
             if len(operations) == 1:
-                self._handle = communicator.start(operations[0], _ends().queue, self)
+                self._handle = communicator.start(operations[0], _completions().queue, self)
             else:
-                self._handle = communicator.start_many(operations, _ends().queue, self)
+                self._handle = communicator.start_many(operations, _completions().queue, self)
         except hocket.Error as error:
             raise _translated(error) from error
         return self
@@ -195,7 +196,23 @@ class _Work(TorchWork):
         return self.result()
 
 
-class _Ends:
+class Sends:
+    """The sends of this process that have not ended."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._all: list[_Work] = []
+
+    def add(self, send: _Work) -> None:
+        with self._lock:
+            self._all = [each for each in (*self._all, send) if not each.is_completed()]
+
+    def count(self) -> int:
+        with self._lock:
+            return sum(not each.is_completed() for each in self._all)
+
+
+class _Completions:
     """The thread that concludes what nobody waits for."""
 
     def __init__(self) -> None:
@@ -207,7 +224,7 @@ class _Ends:
         self._thread = threading.Thread(target=self._run, name="hocket ends", daemon=True)
         self._thread.start()
         # Before Python ends: after that, a thread that wakes up may take the process down.
-        atexit.register(self._stop)
+        Finalize(None, self._stop, exitpriority=0)
 
     def _run(self) -> None:
         while all(key.fd != self._end for key, _ in self._selector.select()):
@@ -220,15 +237,15 @@ class _Ends:
         self._thread.join()
 
 
-_ends_lock = threading.Lock()
-_ends_made: list[_Ends] = []
+_completions_lock = threading.Lock()
+_completions_made: list[_Completions] = []
 
 
-def _ends() -> _Ends:
-    with _ends_lock:
-        if not _ends_made:
-            _ends_made.append(_Ends())
-        return _ends_made[0]
+def _completions() -> _Completions:
+    with _completions_lock:
+        if not _completions_made:
+            _completions_made.append(_Completions())
+        return _completions_made[0]
 
 
 def _translated(error: hocket.Error) -> Exception:
@@ -252,9 +269,11 @@ def _sizes(parts: Sequence[torch.Tensor]) -> dict[str, list[int]]:
 
 
 class Group(dist.ProcessGroup):
-    def __init__(self, communicator: hocket.Communicator, rank: int, size: int, timeout: timedelta) -> None:
+    def __init__(self, communicator: hocket.Communicator, rank: int, size: int, timeout: timedelta,
+                 sends: Sends) -> None:
         super().__init__(rank, size)
         self._communicator = communicator
+        self._sends = sends
         self._rank, self._size, self._timeout = rank, size, timeout
         self._begun = 0
         self._group_name = ""
@@ -374,7 +393,9 @@ class Group(dist.ProcessGroup):
         memory = _Memory(_only(tensors))
         operation = hocket.send(memory.give(tensors[0]), peer, tag, dtype=memory.words["dtype"],
                                 timeout=self._timeout.total_seconds())
-        return self._begin(memory, [operation])
+        work = self._begin(memory, [operation])
+        self._sends.add(work)
+        return work
 
     def recv(self, tensors: list[torch.Tensor], peer: int | None, tag: int = 0) -> _Work:
         memory = _Memory(_only(tensors))
@@ -472,7 +493,7 @@ class Group(dist.ProcessGroup):
         return [each * (tensor.numel() // max(all_rows, 1)) for each in rows]
 
 
-_NOBODYS = secrets.token_hex(16)  # a value that no key has
+_UNUSED_VALUE = secrets.token_hex(16)  # a value that no key has
 
 
 class _Meeting:
@@ -500,7 +521,8 @@ class _Meeting:
         if hasattr(self._store, "check"):
             return self._store.check(keys)
         # In torch 1.13 this is the only question that neither waits nor changes anything.
-        return all(self._store.compare_set(key, _NOBODYS, _NOBODYS) != _NOBODYS.encode() for key in keys)
+        unused = _UNUSED_VALUE
+        return all(self._store.compare_set(key, unused, unused) != unused.encode() for key in keys)
 
     def add(self, key: str, amount: int, timeout: float) -> int:
         return self._store.add(key, amount)
@@ -515,7 +537,7 @@ class _Meeting:
 
 
 def create(store: dist.Store, rank: int, size: int, timeout: timedelta, ranks: list[int],
-           is_default: bool) -> Group:
+           is_default: bool, sends: Sends) -> Group:
     """`ranks` are those of the default group, if that is Hocket's; otherwise empty."""
     seconds = timeout.total_seconds()
     try:
@@ -527,4 +549,4 @@ def create(store: dist.Store, rank: int, size: int, timeout: timedelta, ranks: l
                                        name="torch", timeout=seconds, operation_timeout=seconds)
     except hocket.Error as error:
         raise _translated(error) from error
-    return Group(communicator, rank, size, timeout)
+    return Group(communicator, rank, size, timeout, sends)

@@ -28,6 +28,7 @@
 #include "device.hpp"
 #include "errors.hpp"
 #include "joint_work.hpp"
+#include "sends.hpp"
 #include "store.hpp"
 #include "tensors.hpp"
 #include "time.hpp"
@@ -196,8 +197,8 @@ Comm part_of(const Comm& whole, const std::vector<std::int32_t>& ranks, std::int
 
 class Backend final : public Base {
  public:
-  Backend(Comm comm, int rank, int size, milliseconds timeout)
-      : Base(rank, size), comm_(std::move(comm)), timeout_(timeout) {}
+  Backend(Comm comm, int rank, int size, milliseconds timeout, std::shared_ptr<Sends> sends)
+      : Base(rank, size), comm_(std::move(comm)), timeout_(timeout), sends_(std::move(sends)) {}
 
   const std::string getBackendName() const override { return "hocket"; }
 
@@ -441,7 +442,8 @@ class Backend final : public Base {
     if (me == ranks.end()) return nullptr;
     return c10::make_intrusive<Backend>(
         part_of(comm_, {ranks.begin(), ranks.end()}, nanoseconds_of(options->timeout)),
-        static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), options->timeout);
+        static_cast<int>(me - ranks.begin()), static_cast<int>(ranks.size()), options->timeout,
+        sends_);
   }
 #endif
 
@@ -588,8 +590,14 @@ class Backend final : public Base {
     message.fails_alone = is_sent ? 0 : 1;
     auto work = c10::make_intrusive<Work>(getRank(), type, title, Tensors{tensor},
                                           std::move(borrowed), Tensors{tensor});
-    work->begin(
-        [&](hocket_work** handle) { return hocket_start_message(comm_.get(), &message, handle); });
+    const auto start = [&](hocket_work** handle) {
+      return hocket_start_message(comm_.get(), &message, handle);
+    };
+    if (is_sent) {
+      work->begin_send(sends_, start);
+    } else {
+      work->begin(start);
+    }
     return noted(std::move(work));
   }
 
@@ -630,6 +638,7 @@ class Backend final : public Base {
 
   const Comm comm_;
   std::atomic<milliseconds> timeout_;
+  const std::shared_ptr<Sends> sends_;
   std::atomic<std::uint64_t> begun_ = 0;
   std::atomic<bool> is_coalescing_ = false;
   std::mutex coalesced_mutex_;
@@ -668,21 +677,27 @@ Comm join(StorePointer store, int rank, int size, std::int64_t timeout_ns) {
 
 /// `ranks` are those of the default group, if that is Hocket's; otherwise empty.
 c10::intrusive_ptr<Base> create(const StorePointer& store, int rank, int size, milliseconds timeout,
-                                const std::vector<std::int64_t>& ranks, bool is_default) {
+                                const std::vector<std::int64_t>& ranks, bool is_default,
+                                std::shared_ptr<Sends> sends) {
   const std::int64_t timeout_ns = nanoseconds_of(timeout);
   const Comm whole = the_world();
   if (ranks.empty() || whole == nullptr) {
     Comm comm = join(store, rank, size, timeout_ns);
     if (is_default) set_world(comm);
-    return c10::make_intrusive<Backend>(std::move(comm), rank, size, timeout);
+    return c10::make_intrusive<Backend>(std::move(comm), rank, size, timeout, std::move(sends));
   }
   return c10::make_intrusive<Backend>(part_of(whole, {ranks.begin(), ranks.end()}, timeout_ns),
-                                      rank, size, timeout);
+                                      rank, size, timeout, std::move(sends));
 }
 
 }  // namespace
 }  // namespace hocket_torch
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module) {
-  module.def("create", &hocket_torch::create, pybind11::call_guard<pybind11::gil_scoped_release>());
+  namespace py = pybind11;
+  using hocket_torch::Sends;
+  py::class_<Sends, std::shared_ptr<Sends>>(module, "Sends", py::module_local())
+      .def(py::init<>())
+      .def("count", &Sends::count, py::call_guard<py::gil_scoped_release>());
+  module.def("create", &hocket_torch::create, py::call_guard<py::gil_scoped_release>());
 }

@@ -24,6 +24,7 @@
 
 #include "device.hpp"
 #include "errors.hpp"
+#include "sends.hpp"
 #include "tensors.hpp"
 #include "time.hpp"
 
@@ -40,7 +41,7 @@ class [[gnu::visibility("hidden")]] GilRelease {
   std::optional<pybind11::gil_scoped_release> release_;
 };
 
-class Work final : public c10d::Work {
+class Work final : public c10d::Work, private HeldSend {
  public:
   Work(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
        Borrowed borrowed, std::vector<at::Tensor> outputs)
@@ -52,11 +53,12 @@ class Work final : public c10d::Work {
   Work& operator=(const Work&) = delete;
   /// Does not wait: what is under way goes on, and keeps what it borrows.
   ~Work() override {
+    if (sends_ != nullptr) sends_->remove(*this);
     if (handle_ != nullptr && !completed_ && !is_in_stream_) {
-      auto rest = std::make_unique<Borrowed>(std::move(borrowed_));
+      auto rest = std::make_unique<Rest>(std::move(borrowed_), sends_);
       const auto release = [](void* context, hocket_status status) {
-        const std::unique_ptr<Borrowed> ended(static_cast<Borrowed*>(context));
-        if (status == HOCKET_OK) ended->copy_back_now();
+        const std::unique_ptr<Rest> ended(static_cast<Rest*>(context));
+        if (status == HOCKET_OK) ended->borrowed.copy_back_now();
       };
       if (hocket_work_detach(handle_, release, rest.get()) == HOCKET_OK) {
         rest.release();
@@ -70,6 +72,13 @@ class Work final : public c10d::Work {
   template <class Start>
   void begin(const Start& start) {
     check(start(&handle_));
+  }
+  /// The same for a send, which is one of these until it has ended.
+  template <class Start>
+  void begin_send(std::shared_ptr<Sends> sends, const Start& start) {
+    begin(start);
+    sends_ = std::move(sends);
+    sends_->add(*this);
   }
   /// Of an operation that was over at once.
   void end() { conclude(HOCKET_OK, ""); }
@@ -150,7 +159,29 @@ class Work final : public c10d::Work {
  private:
   using Lock = std::unique_lock<decltype(mutex_)>;  // not of the same type in all versions
 
+  /// What remains of a work that goes on and that nobody holds any more.
+  struct Rest {
+    Rest(Borrowed&& from, std::shared_ptr<Sends> of)
+        : borrowed(std::move(from)), sends(std::move(of)) {
+      if (sends != nullptr) sends->begin_alone();
+    }
+    Rest(const Rest&) = delete;
+    Rest& operator=(const Rest&) = delete;
+    ~Rest() {
+      if (sends != nullptr) sends->end_alone();
+    }
+
+    Borrowed borrowed;
+    const std::shared_ptr<Sends> sends;
+  };
+
   static constexpr std::chrono::milliseconds kNoTimeout{0};
+
+  [[nodiscard]] bool has_ended() override {
+    const Lock lock(mutex_);
+    if (is_concluding_ || is_detached_) return completed_;
+    return hocket_work_test(handle_) != HOCKET_IN_PROGRESS;
+  }
 
   [[nodiscard]] std::vector<c10::Device> devices() const {
     if (outputs_.empty() || outputs_.front().is_cpu()) return {};
@@ -281,6 +312,7 @@ class Work final : public c10d::Work {
       future = future_;
     }
     cv_.notify_all();
+    if (sends_ != nullptr) sends_->remove(*this);
     if (const auto record = std::exchange(recordFunctionEndCallback_, nullptr)) record();
     if (future != nullptr && place_.is_cpu()) complete(*future);
   }
@@ -319,6 +351,7 @@ class Work final : public c10d::Work {
   std::optional<c10::Stream> copied_in_;
   std::optional<c10::Event> copied_;
   int source_ = -1;
+  std::shared_ptr<Sends> sends_;  // of a send
 };
 
 }  // namespace hocket_torch
