@@ -20,11 +20,12 @@ if BACKEND == "hocket":
     import hocket.torch  # noqa: F401
 
 # Bytes, and how often each is measured.
-SIZES = {4: 2000, 1024: 2000, 65536: 1000, 1 << 20: 200, 16 << 20: 20, 64 << 20: 6}
+SIZES = {4: 2000, 1024: 2000, 16 << 10: 1000, 64 << 10: 1000, 256 << 10: 300, 1 << 20: 200, 4 << 20: 60,
+         16 << 20: 20, 64 << 20: 6}
 
 
 def measured(call: Callable[[], object], times: int) -> dict[str, float]:
-    """In microseconds."""
+    """In seconds."""
     for _ in range(max(3, times // 10)):
         call()
     dist.barrier()
@@ -32,18 +33,18 @@ def measured(call: Callable[[], object], times: int) -> dict[str, float]:
     for _ in range(times):
         begin = time.perf_counter()
         call()
-        took.append(1e6 * (time.perf_counter() - begin))
+        took.append(time.perf_counter() - begin)
     took.sort()
-    return {"p50": statistics.median(took), "p99": took[int(0.99 * (len(took) - 1))]}
+    return {"p50_s": statistics.median(took), "p99_s": took[int(0.99 * (len(took) - 1))]}
 
 
-def ddp_step() -> dict[str, float]:
-    """10.5 million parameters."""
+def ddp_step(rows: int) -> dict[str, float]:
+    """10.5 million parameters. The fewer rows, the less arithmetic."""
     torch.manual_seed(1)
     model = nn.Sequential(*(each for _ in range(10) for each in (nn.Linear(1024, 1024), nn.ReLU())))
     parallel = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(parallel.parameters(), lr=0.01)
-    points = torch.rand(16, 1024)
+    points = torch.rand(rows, 1024)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -56,13 +57,18 @@ def ddp_step() -> dict[str, float]:
 def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group(BACKEND, init_method=f"file://{STORE}", rank=RANK, world_size=SIZE)
-    result = {}
+    result = []
+
+    def note(what: str, size: int, figures: dict[str, float]) -> None:
+        result.append({"what": what, "bytes": size, **figures})
+
     for size, times in SIZES.items():
         values = torch.zeros(size // 4)
-        result[f"all_reduce {size}"] = measured(lambda: dist.all_reduce(values), times)
-        result[f"future {size}"] = measured(
-            lambda: dist.all_reduce(values, async_op=True).get_future().wait(), times)
-    result["DDP step"] = ddp_step()
+        note("all_reduce", size, measured(lambda: dist.all_reduce(values), times))
+        note("all_reduce by a future", size, measured(
+            lambda: dist.all_reduce(values, async_op=True).get_future().wait(), times))
+    for rows in (1, 16):
+        note(f"DDP step of {rows} rows a rank", 4 * 1024 * 1025 * 10, ddp_step(rows))
     if RANK == 0:
         print(json.dumps(result))
     dist.barrier()
