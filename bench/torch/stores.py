@@ -132,7 +132,9 @@ def main() -> None:
     options = parser.parse_args()
     most = max(options.clients) + 100
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(most, soft), max(most, hard)))
+    if hard != resource.RLIM_INFINITY and hard < most:
+        sys.exit(f"stores: {most} files would be open, and {hard} are allowed (ulimit -n)")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(most, soft), hard))
     document = []
     for count in options.clients:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in servers()}

@@ -74,16 +74,18 @@ def use_hocket(world: hocket.Communicator) -> tuple[Any, Any]:
         world.all_gather(memory(given, size), memory(out, sum(blocks)), counts=blocks, dtype="u8")
 
     functions = ReduceScatter(reduce_scatter), AllGather(all_gather)
-    lightgbm.basic._LIB.LGBM_NetworkInitWithFunctions(world.size, world.rank, *functions)
+    library = lightgbm.basic._LIB
+    if library.LGBM_NetworkInitWithFunctions(world.size, world.rank, *functions) != 0:
+        raise RuntimeError(ctypes.string_at(library.LGBM_GetLastError()).decode())
     return functions
 
 
 def sockets(world: hocket.Communicator) -> dict[str, Any]:
     """The parameters by which LightGBM makes a network of its own."""
+    ports = np.zeros(world.size, np.int64)
     with socket.create_server(("127.0.0.1", 0)) as server:
         mine = server.getsockname()[1]
-    ports = np.zeros(world.size, np.int64)
-    world.all_gather(np.array([mine]), ports)
+        world.all_gather(np.array([mine]), ports)
     return {"machines": ",".join(f"127.0.0.1:{port}" for port in ports), "local_listen_port": mine}
 
 

@@ -450,6 +450,11 @@ struct JoinOptions {
 /// of one name in the same order.
 [[nodiscard]] HOCKET_API Communicator join(const JoinOptions& options = {});
 
+/// Says good-bye to the other ranks of all worlds of this process, so that they don't take its end
+/// for a death. exit() and the return from main() do it by themselves: this is for programs that
+/// end by _exit() or quick_exit(). Nothing of these worlds may be used afterwards.
+HOCKET_API void leave_all_worlds() noexcept;
+
 /// The ranks of a launch, and a store that they share.
 struct Meeting {
   int rank = 0;

@@ -325,6 +325,10 @@ HOCKET_API hocket_status hocket_join(const hocket_join_options* options, hocket_
  * may be NULL. *store is an empty store that all ranks share; free it with hocket_store_free. */
 HOCKET_API hocket_status hocket_meet(const hocket_join_options* options, int32_t* rank,
                                      int32_t* size, hocket_store** store);
+/* Says good-bye to the other ranks of all worlds of this process, so that they don't take its end
+ * for a death. exit() and the return from main() do it by themselves: this is for programs that end
+ * by _exit() or quick_exit(). Nothing of these worlds may be used afterwards. */
+HOCKET_API void hocket_leave_all_worlds(void);
 /* Works, prepared operations and buffers may outlive it, and keep its world alive. */
 HOCKET_API void hocket_comm_free(hocket_comm* comm);
 /* This rank's number in comm, -1 for NULL; and how many ranks comm has, 0 for NULL. */

@@ -169,6 +169,8 @@ hocket_status hocket_join(const hocket_join_options* options, hocket_comm** comm
   });
 }
 
+void hocket_leave_all_worlds(void) { hocket::leave_all_worlds(); }
+
 hocket_status hocket_meet(const hocket_join_options* options, int32_t* rank, int32_t* size,
                           hocket_store** store) {
   return guard([&] {

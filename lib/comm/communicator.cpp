@@ -8,6 +8,7 @@
 #include "comm/context.hpp"
 #include "comm/group.hpp"
 #include "comm/kinds.hpp"
+#include "health/monitor.hpp"
 
 namespace hocket::inline v1 {
 
@@ -78,6 +79,8 @@ Communicator join(const JoinOptions& options) {
                          options.operation_timeout));
   });
 }
+
+void leave_all_worlds() noexcept { health::leave_all_worlds(); }
 
 namespace {
 

@@ -47,18 +47,17 @@ class Living {
     const std::lock_guard lock(mutex_);
     std::erase(monitors_, &monitor);
   }
+  void leave() noexcept {
+    const std::lock_guard lock(mutex_);
+    const Deadline deadline = Deadline::after(monotonic_clock(), farewell_patience);
+    for (Monitor* const each : monitors_) each->leave(deadline);
+  }
   [[nodiscard]] static Living& of_process() {
     static ProcessWide<Living> living;
     return living.get();
   }
 
  private:
-  void leave() noexcept {
-    const std::lock_guard lock(mutex_);
-    const Deadline deadline = Deadline::after(monotonic_clock(), farewell_patience);
-    for (Monitor* const each : monitors_) each->leave(deadline);
-  }
-
   std::mutex mutex_;
   bool is_watched_ = false;
   std::vector<Monitor*> monitors_;
@@ -103,6 +102,8 @@ Result<Fd> listen(const std::string& host, const MonitorOptions& options) {
 }
 
 }  // namespace
+
+void leave_all_worlds() noexcept { Living::of_process().leave(); }
 
 Result<std::unique_ptr<Monitor>> Monitor::open(MonitorOptions options) {
   auto terms = link::Terms::make(options.credentials, options.tls);

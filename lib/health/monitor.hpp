@@ -42,6 +42,10 @@ struct MonitorOptions {
   Duration failure_timeout = std::chrono::seconds(2);
 };
 
+/// Says good-bye to the others of all worlds of this process, and watches no more. exit() does it,
+/// too.
+void leave_all_worlds() noexcept;
+
 /// Any thread.
 class Monitor {
  public:

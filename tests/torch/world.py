@@ -436,6 +436,16 @@ class Compiled(Trains):
         values = torch.sparse_coo_tensor([[RANK, SIZE]], [1.0, 1.0], (SIZE + 1,))
         dist.all_reduce(values)
         self.same(values.to_dense(), [1] * SIZE + [SIZE])
+        again = torch.sparse_coo_tensor([[RANK, SIZE]], [1.0, 1.0], (SIZE + 1,))
+        future = dist.all_reduce(again, async_op=True).get_future()
+        self.same(future.wait()[0].to_dense(), [1] * SIZE + [SIZE])
+
+    def test_gradients_of_an_embedding(self) -> None:
+        """They are sparse."""
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Embedding(4 * SIZE, 2, sparse=True))
+        model(torch.tensor([RANK])).sum().backward()
+        gradient = model.module.weight.grad.to_dense()
+        self.same(gradient[:, 0], torch.tensor([1 / SIZE] * SIZE + [0.0] * 3 * SIZE))
 
     def test_split(self) -> None:
         if TORCH < (2, 15):

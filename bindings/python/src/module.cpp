@@ -38,7 +38,13 @@ PyObject* reduce_local(PyObject* /*module*/, PyObject* arguments) {
   return refuse(PyExc_ValueError, "there is no op '%s'", op);
 }
 
-std::array<PyMethodDef, 6> functions = {{
+PyObject* leave_all_worlds(PyObject* /*module*/, PyObject* /*nothing*/) {
+  const WithoutGil unlocked;
+  hocket_leave_all_worlds();
+  Py_RETURN_NONE;
+}
+
+std::array<PyMethodDef, 7> functions = {{
     {"join", function_of<join>(), METH_VARARGS | METH_KEYWORDS,
      "join(url=None, *, timeout=None, operation_timeout=None, name=None, settings=None, "
      "store=None, "
@@ -48,6 +54,9 @@ std::array<PyMethodDef, 6> functions = {{
      "meet(url=None, *, timeout=None, name=None, settings=None, store=None, rank=0, size=0)\n\n"
      "Meets the other ranks as join() does, without connections between them. Returns a store that "
      "they share, the rank and the number of ranks."},
+    {"leave_all_worlds", leave_all_worlds, METH_NOARGS,
+     "leave_all_worlds()\n\nSays good-bye to the other ranks of all worlds of this process, before "
+     "os._exit(). Other ways to end do it by themselves, also of children of multiprocessing."},
     {"allocate", allocate, METH_VARARGS,
      "allocate(communicator, size)\n\nMemory of so many bytes that the world's adapters know."},
     {"reduce_local", reduce_local, METH_VARARGS,

@@ -1,15 +1,18 @@
-"""A process waits for its sends before it ends, because the ranks that receive them count on them."""
+"""A process waits for its sends before it ends, because other ranks wait for their messages."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+import threading
 import time
 from multiprocessing.util import Finalize
 from typing import Protocol
 
-_PATIENCE_S = 1.0  # of a process that an exception ends: others may wait to learn of that
-_SILENCE_S = 5.0
+_NOTICE_AFTER_S = 5
+_AT_MOST_S = 60
+_AT_MOST_AFTER_EXCEPTION_S = 1  # the others may wait to learn of it
 
 
 class Sends(Protocol):
@@ -17,33 +20,50 @@ class Sends(Protocol):
         """How many have not ended."""
 
 
-_of: dict[int, Sends] = {}
+_lock = threading.Lock()
+_sends_by_pid: dict[int, Sends] = {}
 
 
 def sends_of_process(kind: type[Sends]) -> Sends:
-    """A child made by fork() has its own."""
-    if os.getpid() not in _of:
-        _of.clear()
-        _of[os.getpid()] = sends = kind()
-        # Not by atexit, which the children that multiprocessing forks do not get to.
-        Finalize(None, _wait_for, (sends,), exitpriority=100)
-    return _of[os.getpid()]
+    """Makes them for each process, because a forked child must not wait for its parent's sends."""
+    with _lock:
+        sends = _sends_by_pid.get(os.getpid())
+        if sends is None:
+            sends = kind()
+            _sends_by_pid.clear()
+            _sends_by_pid[os.getpid()] = sends
+            # multiprocessing ends forked children by os._exit(), which skips what atexit has, but not these.
+            Finalize(None, _wait_for, (sends,), exitpriority=100)
+        return sends
 
 
 def _wait_for(sends: Sends) -> None:
     begin = time.monotonic()
-    is_told = False
-    while count := sends.count():
-        time_s = time.monotonic() - begin
-        if time_s > _PATIENCE_S and _is_failing():
-            return
-        if time_s > _SILENCE_S and not is_told:
-            print(f"hocket: this process ends once its messages have been received, of which {count} have not; "
-                  "their timeouts end this as well", file=sys.stderr, flush=True)
-            is_told = True
-        time.sleep(0.001)
+    at_most_s = _AT_MOST_AFTER_EXCEPTION_S if _ends_by_exception() else _AT_MOST_S
+    has_printed = False
+    try:
+        while count := sends.count():
+            time_s = time.monotonic() - begin
+            if time_s > at_most_s:
+                _print(f"this process ends without {_messages(count)}")
+                return
+            if time_s > _NOTICE_AFTER_S and not has_printed:
+                _print(f"before it ends, this process waits for {_messages(count)}, at most {at_most_s} s")
+                has_printed = True
+            time.sleep(0.001)
+    except KeyboardInterrupt:
+        _print("this process does not wait any longer for its messages to be taken")
 
 
-def _is_failing() -> bool:
+def _messages(count: int) -> str:
+    return f"{count} message{'s' if count > 1 else ''} that other ranks have not taken yet"
+
+
+def _print(text: str) -> None:
+    with contextlib.suppress(OSError, ValueError):  # it may be closed
+        print(f"hocket: {text}", file=sys.stderr, flush=True)
+
+
+def _ends_by_exception() -> bool:
     exception = sys.exc_info()[1] or getattr(sys, "last_value", None)
     return exception is not None and not (isinstance(exception, SystemExit) and not exception.code)

@@ -9,6 +9,7 @@ import secrets
 import selectors
 import threading
 import time
+import traceback
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -103,10 +104,11 @@ class _Work(TorchWork):
     """Whoever first sees that the operation is over concludes it: a thread that waits, or that of
     _Completions."""
 
-    def __init__(self, memory: _Memory | None, count: int | None = None) -> None:
+    def __init__(self, memory: _Memory | None, count: int | None = None, sends: Sends | None = None) -> None:
         super().__init__()
         self._memory = memory
         self._count = count  # of a receive: elements
+        self._sends = sends  # of a send, which is one of these
         self._source = -1
         self._lock = threading.Lock()
         self._is_over = False
@@ -114,13 +116,19 @@ class _Work(TorchWork):
         self._future: torch.futures.Future | None = None
 
     def begin(self, communicator: hocket.Communicator, operations: Sequence[hocket.Operation]) -> _Work:
+        if self._sends is not None:
+            self._sends.add(self)
         try:
             if len(operations) == 1:
                 self._handle = communicator.start(operations[0], _completions().queue, self)
             else:
                 self._handle = communicator.start_many(operations, _completions().queue, self)
-        except hocket.Error as error:
-            raise _translated(error) from error
+        except BaseException as error:
+            if self._sends is not None:
+                self._sends.remove(self)
+            if isinstance(error, hocket.Error):
+                raise _translated(error) from error
+            raise
         return self
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
@@ -154,9 +162,14 @@ class _Work(TorchWork):
             self._source = received.peer if received is not None else -1
             self._is_over = True
             future = self._future
+        if self._sends is not None:
+            self._sends.remove(self)
         if future is not None:
-            # A callback may wait for another operation.
-            threading.Thread(target=future.set_result, args=(None,), daemon=True).start()
+            try:
+                # A callback may wait for another operation.
+                threading.Thread(target=future.set_result, args=(None,), daemon=True).start()
+            except RuntimeError:  # the process is about to end, or has too many threads
+                future.set_result(None)
 
     def get_future(self) -> torch.futures.Future:
         """Has the outputs or the error. The error comes from a callback, because C++ does not see one that
@@ -201,15 +214,19 @@ class Sends:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._all: list[_Work] = []
+        self._all: set[_Work] = set()
 
     def add(self, send: _Work) -> None:
         with self._lock:
-            self._all = [each for each in (*self._all, send) if not each.is_completed()]
+            self._all.add(send)
+
+    def remove(self, send: _Work) -> None:
+        with self._lock:
+            self._all.discard(send)
 
     def count(self) -> int:
         with self._lock:
-            return sum(not each.is_completed() for each in self._all)
+            return len(self._all)
 
 
 class _Completions:
@@ -221,7 +238,7 @@ class _Completions:
         self._selector = selectors.DefaultSelector()
         self._selector.register(self.queue.fileno(), selectors.EVENT_READ)
         self._selector.register(self._end, selectors.EVENT_READ)
-        self._thread = threading.Thread(target=self._run, name="hocket ends", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="hocket completions", daemon=True)
         self._thread.start()
         # Before Python ends: after that, a thread that wakes up may take the process down.
         Finalize(None, self._stop, exitpriority=0)
@@ -229,7 +246,10 @@ class _Completions:
     def _run(self) -> None:
         while all(key.fd != self._end for key, _ in self._selector.select()):
             while (completion := self.queue.next(0)) is not None:
-                completion.tag.conclude(completion.error, completion.received)
+                try:
+                    completion.tag.conclude(completion.error, completion.received)
+                except Exception:  # of whoever waits for the future
+                    traceback.print_exc()
             del completion
 
     def _stop(self) -> None:
@@ -238,14 +258,14 @@ class _Completions:
 
 
 _completions_lock = threading.Lock()
-_completions_made: list[_Completions] = []
+_completions_by_pid: dict[int, _Completions] = {}  # a forked child has its own
 
 
 def _completions() -> _Completions:
     with _completions_lock:
-        if not _completions_made:
-            _completions_made.append(_Completions())
-        return _completions_made[0]
+        if os.getpid() not in _completions_by_pid:
+            _completions_by_pid[os.getpid()] = _Completions()
+        return _completions_by_pid[os.getpid()]
 
 
 def _translated(error: hocket.Error) -> Exception:
@@ -393,9 +413,7 @@ class Group(dist.ProcessGroup):
         memory = _Memory(_only(tensors))
         operation = hocket.send(memory.give(tensors[0]), peer, tag, dtype=memory.words["dtype"],
                                 timeout=self._timeout.total_seconds())
-        work = self._begin(memory, [operation])
-        self._sends.add(work)
-        return work
+        return self._begin(memory, [operation], sends=self._sends)
 
     def recv(self, tensors: list[torch.Tensor], peer: int | None, tag: int = 0) -> _Work:
         memory = _Memory(_only(tensors))
@@ -450,8 +468,8 @@ class Group(dist.ProcessGroup):
         return self._begin(memory, [operation])
 
     def _begin(self, memory: _Memory | None, operations: Sequence[hocket.Operation],
-               count: int | None = None) -> _Work:
-        work = _Work(memory, count)
+               count: int | None = None, sends: Sends | None = None) -> _Work:
+        work = _Work(memory, count, sends)
         self._kept.append(work)
         return work.begin(self._communicator, operations)
 

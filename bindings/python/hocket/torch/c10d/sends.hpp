@@ -1,56 +1,54 @@
-// The sends of a process that have not ended. It waits for them before it ends, because the ranks
-// that receive them count on them.
+// The sends of a process that have not ended. It waits for them before it ends, because other ranks
+// wait for their messages.
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
 
 namespace hocket_torch {
 
-/// A send that torch, or the program, still holds.
-class HeldSend {
+/// A send whose Work still exists. It may have ended without anybody having asked.
+class Send {
  public:
   /// Any thread may call it.
-  [[nodiscard]] virtual bool has_ended() = 0;
+  [[nodiscard]] virtual bool has_ended_unnoticed() = 0;
 
  protected:
-  ~HeldSend() = default;
+  ~Send() = default;
 };
 
-/// Any thread may call it.
-class Sends {
+/// All functions may be called from any thread.
+class Sends : public std::enable_shared_from_this<Sends> {
  public:
-  void add(HeldSend& send) {
-    const std::lock_guard lock(mutex_);
-    held_.insert(&send);
+  /// A send counts as long as what this returns lives: until all is freed that the send needs.
+  [[nodiscard]] std::shared_ptr<void> begin() {
+    ++count_;
+    return {this, [self = shared_from_this()](void* /*this*/) { --self->count_; }};
   }
-  void remove(HeldSend& send) {
+  void add(Send& send) {
     const std::lock_guard lock(mutex_);
-    held_.erase(&send);
+    existing_.insert(&send);
   }
-  /// Of one that goes on although nobody holds it any more.
-  void begin_alone() {
+  void remove(Send& send) {
     const std::lock_guard lock(mutex_);
-    ++alone_;
-  }
-  void end_alone() {
-    const std::lock_guard lock(mutex_);
-    --alone_;
+    existing_.erase(&send);
   }
 
   [[nodiscard]] std::size_t count() {
     const std::lock_guard lock(mutex_);
-    const auto held = std::count_if(held_.begin(), held_.end(),
-                                    [](HeldSend* each) { return !each->has_ended(); });
-    return alone_ + static_cast<std::size_t>(held);
+    const auto ended = std::count_if(existing_.begin(), existing_.end(),
+                                     [](Send* each) { return each->has_ended_unnoticed(); });
+    return count_ - static_cast<std::size_t>(ended);
   }
 
  private:
+  std::atomic<std::size_t> count_ = 0;
   std::mutex mutex_;
-  std::unordered_set<HeldSend*> held_;
-  std::size_t alone_ = 0;
+  std::unordered_set<Send*> existing_;
 };
 
 }  // namespace hocket_torch

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -128,7 +129,8 @@ inline void set_reduction(hocket_collective& collective, const c10d::ReduceOp& r
 
 /// What an operation borrows until it is over, and copies that are due then.
 struct Borrowed {
-  c10::Device place = at::kCPU;  // of all tensors
+  std::shared_ptr<void> send = {};  // of a send: see Sends. Freed after the tensors.
+  c10::Device place = at::kCPU;     // of all tensors
   std::vector<at::Tensor> tensors = {};
   std::vector<std::pair<at::Tensor, at::Tensor>> copies = {};  // to, from
 

@@ -41,7 +41,7 @@ class [[gnu::visibility("hidden")]] GilRelease {
   std::optional<pybind11::gil_scoped_release> release_;
 };
 
-class Work final : public c10d::Work, private HeldSend {
+class Work final : public c10d::Work, private Send {
  public:
   Work(int rank, c10d::OpType type, const char* title, const std::vector<at::Tensor>& inputs,
        Borrowed borrowed, std::vector<at::Tensor> outputs)
@@ -55,10 +55,10 @@ class Work final : public c10d::Work, private HeldSend {
   ~Work() override {
     if (sends_ != nullptr) sends_->remove(*this);
     if (handle_ != nullptr && !completed_ && !is_in_stream_) {
-      auto rest = std::make_unique<Rest>(std::move(borrowed_), sends_);
+      auto rest = std::make_unique<Borrowed>(std::move(borrowed_));
       const auto release = [](void* context, hocket_status status) {
-        const std::unique_ptr<Rest> ended(static_cast<Rest*>(context));
-        if (status == HOCKET_OK) ended->borrowed.copy_back_now();
+        const std::unique_ptr<Borrowed> ended(static_cast<Borrowed*>(context));
+        if (status == HOCKET_OK) ended->copy_back_now();
       };
       if (hocket_work_detach(handle_, release, rest.get()) == HOCKET_OK) {
         rest.release();
@@ -73,9 +73,10 @@ class Work final : public c10d::Work, private HeldSend {
   void begin(const Start& start) {
     check(start(&handle_));
   }
-  /// The same for a send, which is one of these until it has ended.
+  /// Starts a send, which counts among these until it has ended.
   template <class Start>
   void begin_send(std::shared_ptr<Sends> sends, const Start& start) {
+    borrowed_.send = sends->begin();
     begin(start);
     sends_ = std::move(sends);
     sends_->add(*this);
@@ -160,30 +161,15 @@ class Work final : public c10d::Work, private HeldSend {
  private:
   using Lock = std::unique_lock<decltype(mutex_)>;  // not of the same type in all versions
 
-  /// What remains of a work that goes on and that nobody holds any more.
-  struct Rest {
-    Rest(Borrowed&& from, std::shared_ptr<Sends> of)
-        : borrowed(std::move(from)), sends(std::move(of)) {
-      if (sends != nullptr) sends->begin_alone();
-    }
-    Rest(const Rest&) = delete;
-    Rest& operator=(const Rest&) = delete;
-    ~Rest() {
-      if (sends != nullptr) sends->end_alone();
-    }
-
-    Borrowed borrowed;
-    const std::shared_ptr<Sends> sends;
-  };
-
   static constexpr std::chrono::milliseconds kNoTimeout{0};
   static constexpr std::chrono::nanoseconds kLook{30'000};
-  static constexpr std::size_t kShort = 64 << 10;  // in bytes: what may end within kLook
+  static constexpr int kWorksWithoutLook = 16;
+  static constexpr std::int64_t kShortBytes = 64 << 10;
 
-  [[nodiscard]] bool has_ended() override {
+  [[nodiscard]] bool has_ended_unnoticed() override {
     const Lock lock(mutex_);
-    if (is_concluding_ || is_detached_) return completed_;
-    return hocket_work_test(handle_) != HOCKET_IN_PROGRESS;
+    const bool is_noticed = is_concluding_ || is_detached_;
+    return !is_noticed && hocket_work_test(handle_) != HOCKET_IN_PROGRESS;
   }
 
   [[nodiscard]] std::vector<c10::Device> devices() const {
@@ -236,17 +222,29 @@ class Work final : public c10d::Work, private HeldSend {
     return completed_;
   }
 
+  /// Whether it may end within kLook.
   [[nodiscard]] bool is_short() const {
-    std::size_t bytes = 0;
-    for (const at::Tensor& each : outputs_) bytes += each.nbytes();
-    return place_.is_cpu() && bytes <= kShort;
+    std::int64_t bytes = 0;
+    for (const at::Tensor& each : outputs_) {
+      if (each.layout() != c10::kStrided) return false;
+      bytes += each.numel() * static_cast<std::int64_t>(each.element_size());
+    }
+    return place_.is_cpu() && bytes <= kShortBytes;
   }
-  /// Where the others have come by now, this takes less time than the hand-over to other threads.
+  /// If the other ranks have begun by now, this takes less time than the hand-over to another
+  /// thread. A thread that has looked in vain does not look for the next works: it may have many.
   void look_for_end() {
+    static thread_local int pause = 0;
+    if (pause > 0) {
+      --pause;
+      return;
+    }
+    const GilRelease release;
     hocket_work* const handle = use();
     if (handle == nullptr) return;
     const hocket_status status = hocket_work_wait(handle, kLook.count());
     end_use(status, status == HOCKET_OK ? "" : hocket_last_error());
+    if (status == HOCKET_IN_PROGRESS) pause = kWorksWithoutLook;
   }
 
   /// The handle, for this thread to wait with; null if there is nothing to do with it any more.
@@ -274,8 +272,10 @@ class Work final : public c10d::Work, private HeldSend {
     lock.unlock();
     auto* const self = c10::intrusive_ptr<Work>::reclaim_copy(this).release();
     const auto release = [](void* context, hocket_status status) {
-      const auto work = c10::intrusive_ptr<Work>::reclaim(static_cast<Work*>(context));
+      auto work = c10::intrusive_ptr<Work>::reclaim(static_cast<Work*>(context));
+      const std::shared_ptr<void> send = work->borrowed_.send;  // counts until the work is freed
       work->conclude(status, status == HOCKET_OK ? "" : hocket_last_error());
+      work.reset();
     };
     const hocket_status status = hocket_work_detach(handle, release, self);
     lock.lock();
@@ -328,7 +328,6 @@ class Work final : public c10d::Work, private HeldSend {
       future = future_;
     }
     cv_.notify_all();
-    if (sends_ != nullptr) sends_->remove(*this);
     if (const auto record = std::exchange(recordFunctionEndCallback_, nullptr)) record();
     if (future != nullptr && place_.is_cpu()) complete(*future);
   }
