@@ -2,7 +2,7 @@
 """A call takes at most 1.5 us longer in Python than in C.
 
 usage: call_cost_test.py FOLDER HOCKET PROGRAM    in FOLDER is the package `hocket`; HOCKET is the program;
-                                                  PROGRAM is made of call_cost.c
+                                                  PROGRAM is made of call_cost.cpp
 """
 
 from __future__ import annotations

@@ -46,7 +46,9 @@ if NAME:
 
     class InPlaceOfGloo(metaclass=AnyIsOne):
         def __new__(cls, store, rank: int, size: int, timeout):
-            return hocket.torch._extension().create(store, rank, size, timeout, [], False)
+            extension = hocket.torch._extension()
+            sends = hocket.torch.sends_of_process(extension.Sends)
+            return extension.create(store, rank, size, timeout, [], False, sends)
 
     distributed_c10d.ProcessGroupGloo = InPlaceOfGloo
     if hasattr(distributed_c10d, "Backend") and hasattr(torch.distributed, "_Backend"):
