@@ -106,9 +106,9 @@ def measure(script: str, count: int) -> dict[str, float]:
             for _ in range(count + 2):
                 clients.append(socket.create_connection((HOST, port)))
                 clients[-1].setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                clients[-1].settimeout(20)
                 clients[-1].sendall(GREETING)
-            for each in clients:
-                add(each)
+                add(clients[-1])
 
         result = {"connect, each": seconds(connect) / (count + 2)}
         *many, one, other = clients

@@ -162,7 +162,7 @@ class Work final : public c10d::Work, private Send {
   using Lock = std::unique_lock<decltype(mutex_)>;  // not of the same type in all versions
 
   static constexpr std::chrono::milliseconds kNoTimeout{0};
-  static constexpr std::chrono::nanoseconds kLook{30'000};
+  static constexpr std::chrono::nanoseconds kLook{100'000};
   static constexpr int kWorksWithoutLook = 16;
   static constexpr std::int64_t kShortBytes = 64 << 10;
 
