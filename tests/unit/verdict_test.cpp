@@ -126,6 +126,31 @@ TEST_CASE("a rank that is stopped or dead comes first") {
                   "all_reduce(sum, f32, 8 elements) #3."});
 }
 
+TEST_CASE("whom a dead rank held up is told where nobody had come to wait for it") {
+  World world = world_of(4);
+  for (const std::uint32_t rank : {0U, 1U, 2U}) {
+    enter(world, rank, 3, rank == 0 ? 1 : 0, 1).state = State::failed;
+  }
+  world.dumps[3].life = Life::gone;
+  CHECK(findings(world)[0] ==
+        "Rank 3 (pid 103 on n1) ended without leaving the world. Its last operation, "
+        "all_reduce(sum, f32, 8 elements) #2, was done. Ranks 0 to 2 were in all_reduce(sum, f32, "
+        "8 elements) #3, which it never entered.");
+  enter(world, 3, 3, record::nobody, 0);
+  CHECK(findings(world)[0] ==
+        "Rank 3 (pid 103 on n1) ended without leaving the world while it ran all_reduce(sum, f32, "
+        "8 elements) #3. Ranks 0 to 2 were in all_reduce(sum, f32, 8 elements) #3, which it "
+        "entered, too.");
+  world.dumps[3].life = Life::stopped;
+  world.dumps[3].entries.pop_back();
+  for (const std::uint32_t rank : {1U, 2U}) world.dumps[rank].entries.pop_back();
+  world.dumps[0].entries.back().state = State::running;
+  CHECK(findings(world)[0] ==
+        "Rank 3 (pid 103 on n1) is stopped by a signal or a debugger. Its last operation was "
+        "all_reduce(sum, f32, 8 elements) #2. Rank 0 is in all_reduce(sum, f32, 8 elements) #3, "
+        "which it has not entered.");
+}
+
 TEST_CASE("ranks that died of an error are told behind the one that caused it") {
   World world = world_of(3);
   for (Dump& each : world.dumps) each.life = Life::gone;

@@ -140,12 +140,14 @@ class Judge {
 
   // --- who waits ---
 
-  /// " Rank 0 waits for it in step 4 of all_reduce(…) #812."
+  /// " Rank 0 waits for it in step 4 of all_reduce(…) #812.", or at least who is held up.
   [[nodiscard]] std::string waiting_for(const Dump& dump) const {
-    return waits("it", [&](const Communicator& communicator, std::uint32_t place) {
-      const Member* const awaited = communicator.at(place);
-      return awaited != nullptr && awaited->dump == &dump;
-    });
+    const std::string text =
+        waits("it", [&](const Communicator& communicator, std::uint32_t place) {
+          const Member* const awaited = communicator.at(place);
+          return awaited != nullptr && awaited->dump == &dump;
+        });
+    return text.empty() ? held_up_with(dump) : text;
   }
 
   /// The same for a rank without records. Its number is known in the communicator of all ranks
@@ -173,6 +175,33 @@ class Judge {
     }
     if (count > waits_shown) {
       text += fmt::format(" So do {} more ranks.", count - waits_shown);
+    }
+    return text;
+  }
+
+  /// " Ranks 0 to 2 were in all_reduce(…) #812, which it never entered.": a rank may wait for
+  /// another one first, and learn of the failure before its turn comes to wait for this one.
+  [[nodiscard]] std::string held_up_with(const Dump& dump) const {
+    std::string text;
+    for (const Communicator& communicator : communicators_) {
+      const auto number = communicator.first_stuck();
+      const auto self = std::ranges::find(communicator.members, &dump, &Member::dump);
+      if (!number || self == communicator.members.end()) continue;
+      std::vector<std::uint32_t> ranks;
+      const Entry* call = nullptr;
+      for (const Member& member : communicator.members) {
+        const Entry* const entry = member.not_done;
+        if (&member == &*self || entry == nullptr || entry->number != *number) continue;
+        ranks.push_back(member.dump->rank());
+        call = entry;
+      }
+      if (call == nullptr) continue;
+      std::string_view verb = ranks.size() == 1 ? "is" : "are";
+      if (has_failed(*call)) verb = ranks.size() == 1 ? "was" : "were";
+      std::string_view itself = dump.life == Life::gone ? "never entered" : "has not entered";
+      if (self->entered() >= *number) itself = "entered, too";
+      text += fmt::format(" {} {} in {}, which it {}.", capitalized(ranks_in_words(ranks)), verb,
+                          in_words(*call), itself);
     }
     return text;
   }
