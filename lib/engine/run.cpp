@@ -152,9 +152,9 @@ MemoryPart Run::stretch(plan::Buffer buffer, const ByteRange& range, std::uint64
                         std::uint64_t most) const noexcept {
   const std::uint64_t offset = range.at(position);
   const std::uint64_t bytes = range.in_a_row(position, most);
-  const auto number = static_cast<std::size_t>(buffer);
-  if (number < scattered_.size() && !scattered_[number].empty()) {
-    return scattered_[number].at(offset, bytes);
+  const auto which = static_cast<std::size_t>(buffer);
+  if (which < scattered_.size() && !scattered_[which].empty()) {
+    return scattered_[which].at(offset, bytes);
   }
   return {memory_of(buffer) + offset, bytes};
 }
