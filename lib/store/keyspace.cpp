@@ -176,20 +176,20 @@ Reply Keyspace::delete_key(const std::string& key) {
   const auto found = values_.find(key);
   if (found == values_.end()) return {.number = 0};
   bytes_ -= cost(key, found->second->size());
-  note_key(key, -1);
+  count_key(key, -1);
   values_.erase(found);
   return {.number = 1};
 }
 
-void Keyspace::note_key(std::string_view key, int change) noexcept {
-  if (!key.empty()) counts_[static_cast<unsigned char>(key.front())] += change;
+void Keyspace::count_key(std::string_view key, int change) noexcept {
+  if (!key.empty()) key_counts_[static_cast<unsigned char>(key.front())] += change;
 }
 
 /// Clients of PyTorch's TCPStore, who may be anybody, count the prefix "/". That takes no look at
 /// the keys, so that they can't keep the server busy.
 std::int64_t Keyspace::count_keys(std::string_view prefix) const {
   if (prefix.empty()) return static_cast<std::int64_t>(values_.size());
-  if (prefix.size() == 1) return counts_[static_cast<unsigned char>(prefix.front())];
+  if (prefix.size() == 1) return key_counts_[static_cast<unsigned char>(prefix.front())];
   std::int64_t found = 0;
   for (auto at = values_.lower_bound(prefix); at != values_.end(); ++at) {
     if (!at->first.starts_with(prefix)) break;
@@ -342,7 +342,7 @@ void Keyspace::put(const std::string& key, Text text) {
   if (place != nullptr) {
     bytes_ -= cost(key, place->size());
   } else {
-    note_key(key, 1);
+    count_key(key, 1);
   }
   place = std::move(text);
 }

@@ -82,7 +82,7 @@ class Keyspace {
   Reply append(Request request);
   Reply compare_set(Request request);
   Reply delete_key(const std::string& key);
-  void note_key(std::string_view key, int change) noexcept;
+  void count_key(std::string_view key, int change) noexcept;
   [[nodiscard]] std::int64_t count_keys(std::string_view prefix) const;
   Reply list_keys(std::string_view prefix) const;
   Reply queue_push(Request request);
@@ -119,9 +119,9 @@ class Keyspace {
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   ByKey<Text> values_;
-  std::array<std::int64_t, 256> counts_ = {};  // of the keys in values_, by the first byte
-  ByKey<std::list<Value>> queues_;             // none is empty
-  ByKey<Line> waiters_;                        // each request stands in the line of one missing key
+  std::array<std::int64_t, 256> key_counts_ = {};  // of the keys in values_, by the first byte
+  ByKey<std::list<Value>> queues_;                 // none is empty
+  ByKey<Line> waiters_;  // each request stands in the line of one missing key
   ByKey<Line> poppers_;
   ByKey<Barrier> barriers_;
   std::unordered_map<Ticket, Parked> parked_;

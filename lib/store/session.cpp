@@ -229,13 +229,14 @@ void Session::account() {
   std::size_t holds = incoming_.size();
   if (torch_ != nullptr) {
     torch_->compact();
-    const std::size_t bytes = torch_->bytes() + outbox_.own_bytes();
+    const std::size_t bytes = torch_->bytes() + torch_call_.bytes + outbox_.own_bytes();
     holds = bytes - std::min(bytes, torch_spare_bytes);
   }
   const auto more = static_cast<std::ptrdiff_t>(holds) - static_cast<std::ptrdiff_t>(held_);
   held_ = holds;
   if (!host_.hold(more, speaks_torch())) {
-    close(Status(StatusCode::limit_exceeded, "too many bytes of incomplete messages"));
+    close(Status(StatusCode::limit_exceeded,
+                 "too many bytes of incomplete messages and unread answers"));
   }
 }
 
@@ -329,6 +330,7 @@ void Session::serve_part_of_call() {
   // With their memory, which an assignment would keep.
   std::vector<Request>().swap(parts);
   std::string().swap(torch_call_.expected);
+  torch_call_.bytes = 0;
   torch_parts_ = 0;
 }
 

@@ -280,6 +280,7 @@ Result<std::optional<TorchCall>> TorchClient::next() {
   if (!is_whole_) return incomplete;
   CallReader reader(rest().substr(1, measured_ - 1));
   TorchCall call = read_call(*code_, reader);
+  call.bytes = measured_ + call.requests.size() * sizeof(Request);
   start_ += measured_;
   code_.reset();
   if (!reader.failure().ok()) return reader.failure();

@@ -35,6 +35,7 @@ struct TorchCall {
   std::vector<Request> requests = {};
   std::string expected = {};
   std::uint32_t nonce = 0;
+  std::size_t bytes = 0;  // of memory, about
 };
 
 /// The bytes of an answer: what is written for it, and then a value of the store, if there is one.

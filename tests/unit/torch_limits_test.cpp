@@ -232,6 +232,27 @@ TEST_CASE("answers that a client of PyTorch does not read cost little memory") {
   REQUIRE(greedy.front().is_in_step());
 }
 
+TEST_CASE("calls that wait until a client of PyTorch reads count as what it holds") {
+  const auto server = serve_torch();
+  TorchSocket other(*server);
+  other.say(byte(words::set) + text("/k") + text(std::string(24 << 20, 'v')));  // not read soon
+  REQUIRE(other.is_in_step());
+  std::vector<std::string> keys(100'000, "/" + std::string(500, 'x'));
+  keys.front() = "/k";
+  const std::string call = words::greeting + byte(words::multi_get) + texts(keys);
+  std::vector<Fd> greedy;
+  int served = 0;
+  for (int i = 0; i < 8; ++i) {
+    const Fd& client = greedy.emplace_back(stranger(*server));
+    // Either may fail: a client that would hold too much is sent away.
+    const bool is_sent = hocket::net::send_all(client.get(), call, in(5s)).ok();
+    if (is_sent && hocket::net::receive_exactly(client.get(), 8, in(5s)).ok()) ++served;
+  }
+  REQUIRE(served > 2);
+  REQUIRE(served < 6);  // of 50 MB each
+  REQUIRE(other.is_in_step());
+}
+
 TEST_CASE("a large call of a client of PyTorch costs no memory once it is done") {
   const auto server = serve_torch();
   const std::string large =
