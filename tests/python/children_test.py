@@ -17,14 +17,17 @@ RANKS = 3
 
 RANK = """
 import array, multiprocessing, os, sys, time
-import hocket
 
 place, rank, end = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+if end != "child that imports":
+    import hocket
 
 def work():
     global world
+    import hocket
     world = hocket.join(place)
-    world.barrier()
+    pids = array.array("q", [os.getpid()])
+    world.broadcast(pids)
     values = array.array("f", [rank])
     if rank == 0:
         world.send(values, 1)
@@ -34,8 +37,14 @@ def work():
         world.recv(values, 0)
         assert values[0] == 0, values
     if rank == 2:
-        time.sleep(1)
+        while os.path.exists(f"/proc/{pids[0]}"):
+            time.sleep(0.01)
+        time.sleep(0.5)  # its death would be told by now
         world.send(values, 1)
+
+def work_in_thread():
+    import threading
+    threading.Thread(target=lambda: (time.sleep(1), work())).start()
 
 if rank != 0:
     work()
@@ -44,7 +53,8 @@ elif end == "_exit":
     hocket.leave_all_worlds()
     os._exit(0)
 else:
-    child = multiprocessing.get_context("fork").Process(target=work)
+    target = work_in_thread if end == "child with a thread" else work
+    child = multiprocessing.get_context("fork").Process(target=target)
     child.start()
     child.join()
     sys.exit(child.exitcode)
@@ -67,6 +77,12 @@ class Children(unittest.TestCase):
 
     def test_of_multiprocessing(self) -> None:
         self.check("child")
+
+    def test_that_imports_by_itself(self) -> None:
+        self.check("child that imports")
+
+    def test_whose_thread_ends_last(self) -> None:
+        self.check("child with a thread")
 
     def test_exit_at_once(self) -> None:
         self.check("_exit")

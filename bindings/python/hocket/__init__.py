@@ -10,18 +10,20 @@ Memory is taken from anything that has some: NumPy's arrays, bytearrays and memo
 protocol, tensors by DLPack. Nothing is copied. A list of buffers stands for one, piece by piece.
 """
 
-from multiprocessing.util import Finalize as _Finalize
+import multiprocessing as _multiprocessing
 from multiprocessing.util import register_after_fork as _register_after_fork
 
 from hocket import _core
+from hocket import _ending
 from hocket._core import *  # noqa: F403
 
 __version__ = _core.version()
 
 
-def _leave_at_end(_: object) -> None:
-    # multiprocessing ends children that it forks by os._exit(), which calls nothing but these functions.
-    _Finalize(None, _core.leave_all_worlds, exitpriority=-100)
+def _leave_at_end(_: object = None) -> None:
+    _ending.at_end(_core.leave_all_worlds, priority=-100)
 
 
 _register_after_fork(_core, _leave_at_end)
+if _multiprocessing.parent_process() is not None:
+    _leave_at_end()
