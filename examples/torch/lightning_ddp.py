@@ -30,6 +30,7 @@ class Model(lightning.LightningModule):
 
 def main() -> None:
     chosen = task.options(__doc__).parse_args()
+    task.make_known(chosen.backend)
     torch.set_num_threads(1)
     torch.manual_seed(1)
     samples = [task.batch(step, 0, chosen.rows, chosen.width) for step in range(2 * chosen.steps)]

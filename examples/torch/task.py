@@ -11,11 +11,6 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-try:
-    import hocket.torch  # noqa: F401
-except ImportError:
-    pass  # --backend gloo does not need it
-
 
 def options(description: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
@@ -26,9 +21,16 @@ def options(description: str) -> argparse.ArgumentParser:
     return parser
 
 
+def make_known(backend: str) -> None:
+    """To torch before 2.14, which does not look for it."""
+    if backend == "hocket":
+        import hocket.torch  # noqa: F401
+
+
 def begin(backend: str) -> None:
     """Joins the other ranks, and seeds torch alike on all of them."""
     torch.set_num_threads(1)
+    make_known(backend)
     dist.init_process_group(backend)
     torch.manual_seed(1)
 

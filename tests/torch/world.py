@@ -285,6 +285,18 @@ class Groups(Case):
         dist.all_reduce(values := full(1, 4), group=everybody)
         self.same(values, [SIZE] * 4)
 
+    def test_parts_of_parts(self) -> None:
+        """Torch gives groups that have no rank in common the same name."""
+        if SIZE != 4 or TORCH < (2, 15):
+            self.skipTest("torch 2.15 on 4 ranks makes such parts")
+        half, _ = dist.new_subgroups_by_enumeration([[0, 2], [1, 3]])
+        alone, all_parts = dist.new_subgroups(1, group=half)
+        self.assertEqual((len(all_parts), alone.size()), (2, 1))
+        dist.all_reduce(values := full(RANK, 2), group=alone)
+        self.same(values, [RANK] * 2)
+        dist.all_reduce(values := full(RANK, 2), group=half)
+        self.same(values, [2 if RANK % 2 == 0 else 4] * 2)
+
     def test_timeout(self) -> None:
         if TORCH < (2, 15):
             self.skipTest("before torch 2.15, a backend from outside keeps its timeout")
@@ -412,11 +424,11 @@ class Compiled(Trains):
         if TORCH < (2, 1):
             self.skipTest("torch 2.1 and later coalesce like this")
         manager = dist.distributed_c10d._coalescing_manager
-        values = [full(RANK, 2) for _ in range(3)]
+        values = [full(RANK, 2) for _ in RANKS]
         # What torch does not put together itself, the backend does.
         with manager(device=torch.device("cpu"), async_ops=True) as one:
             for root in RANKS:
-                dist.broadcast(values[root % 3][:1], root, async_op=True)
+                dist.broadcast(values[root][:1], root, async_op=True)
             dist.all_gather(out := [full(-1, 1) for _ in RANKS], full(RANK, 1), async_op=True)
             work = dist.isend(full(RANK, 5), (RANK + 1) % SIZE) if SIZE > 1 else None
             got = full(-1, 5)
@@ -425,12 +437,31 @@ class Compiled(Trains):
         for work in one.works:
             self.assertTrue(work.wait())
             self.assertTrue(work.is_completed())
+        self.same(torch.stack(values), [[root, RANK] for root in RANKS])
         self.same(torch.cat(out), RANKS)
         self.same(got, [(RANK - 1) % SIZE if SIZE > 1 else -1] * 5)
         with manager(device=torch.device("cpu"), async_ops=True) as one:
             dist.broadcast(values[0], 0, async_op=True)
-            dist.broadcast(values[1], 0, async_op=True)
+            dist.broadcast(values[0], 0, async_op=True)
         self.assertEqual(len(one.works[0].get_future().wait()), 2)
+
+    def test_one_timeout_of_many(self) -> None:
+        if TORCH < (2, 1) or SIZE == 1:
+            self.skipTest("torch 2.1 and later coalesce like this, on several ranks")
+        received = [full(-1, 1) for _ in range(20)]
+        with dist.distributed_c10d._coalescing_manager(device=torch.device("cpu"), async_ops=True) as one:
+            for tag, each in enumerate(received):
+                dist.irecv(each, (RANK - 1) % SIZE, tag=tag)
+        begin = time.monotonic()
+        with self.assertRaisesRegex(RuntimeError, "not all ended within 200 ms"):
+            one.works[0].wait(datetime.timedelta(milliseconds=200))
+        self.assertLess(time.monotonic() - begin, 2)
+        dist.barrier()
+        sent = [dist.isend(full(RANK, 1), (RANK + 1) % SIZE, tag=tag) for tag in range(20)]
+        self.assertTrue(one.works[0].wait(datetime.timedelta(seconds=60)))
+        for each in sent:
+            each.wait()
+        self.same(torch.cat(received), [(RANK - 1) % SIZE] * 20)
 
     def test_sparse(self) -> None:
         values = torch.sparse_coo_tensor([[RANK, SIZE]], [1.0, 1.0], (SIZE + 1,))

@@ -6,14 +6,15 @@
     dist.init_process_group("hocket")
 
 What binds torch to Hocket is C++, and fits one version of torch. It is compiled when it is first
-needed, which takes half a minute, and kept; `python -m hocket.torch` does it beforehand. Where there
-is no compiler, plain.py does less, in Python alone.
+needed, which takes half a minute, and kept; `python -m hocket.torch` does it beforehand. Where that
+is not done, and there is no compiler, plain.py does less, in Python alone.
 """
 
 from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import sys
 import warnings
 from types import ModuleType
@@ -22,7 +23,7 @@ from typing import Any
 import torch.distributed as dist
 
 from hocket.torch import plain
-from hocket.torch.build import NAME, built, compiler
+from hocket.torch.build import NAME, built, compiler, extension
 from hocket.torch.leaving import sends_of_process
 from hocket.torch.store import Store, rendezvous
 
@@ -49,7 +50,7 @@ def _create(options: Any, _: object) -> Any:
 
 @functools.cache
 def _creator() -> ModuleType:
-    if compiler():
+    if compiler() or os.access(extension(), os.R_OK):
         return _extension()
     warnings.warn("there is no C++ compiler (g++, clang++ or what CXX names): hocket is slower, and only for "
                   "tensors in the host's memory", stacklevel=2)

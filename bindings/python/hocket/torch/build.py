@@ -25,20 +25,24 @@ SOURCES = Path(__file__).resolve().parent / "c10d"
 CORE = Path(_core.__file__)  # has the C ABI
 
 
+def extension() -> Path:
+    """Where the compiled extension is, or will be."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hocket"
+    return folder / _key(_options()) / f"{NAME}.so"
+
+
 def built() -> Path:
     """The compiled extension. Of several processes on a host, one compiles it."""
-    command = _command()
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "hocket"
-    path = folder / _key(command) / f"{NAME}.so"
+    path = extension()
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if path.parent.stat().st_uid != os.getuid():
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if path.parent.stat().st_uid not in (0, os.getuid()):
             raise PermissionError(f"{path.parent} belongs to another user")
         if not path.exists():
             with open(path.parent / "lock", "w") as lock:
                 _lock(lock)
                 if not path.exists():
-                    _compile(command, path)
+                    _compile(path)
     except OSError as error:
         raise RuntimeError(f"hocket.torch can't be compiled in {path.parent}: {error}; "
                            "set XDG_CACHE_HOME to a folder of yours") from error
@@ -52,11 +56,15 @@ def _lock(file: IO[str]) -> None:
         pass  # a network's file system without locks: several may compile it, each in its own folder
 
 
-def _compile(command: list[str], path: Path) -> None:
+def _compile(path: Path) -> None:
+    if not compiler():
+        raise RuntimeError("the extension of hocket.torch can't be compiled without a C++ compiler: install g++, "
+                           "or set CXX")
     print(f"hocket: compiling for torch {torch.__version__}, once, into {path.parent}", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         made = Path(folder) / path.name
-        ran = subprocess.run([*command, "-o", str(made)], capture_output=True, text=True, check=False)
+        command = [*compiler(), *_options(), "-o", str(made)]
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             raise RuntimeError(f"hocket can't be compiled for torch {torch.__version__}:\n{ran.stderr}")
         made.replace(path)
@@ -70,10 +78,8 @@ def compiler() -> list[str]:
     return chosen or [each for each in ("g++", "clang++") if shutil.which(each)][:1]
 
 
-def _command() -> list[str]:
-    if not compiler():
-        raise RuntimeError("the extension of hocket.torch can't be compiled without a C++ compiler: install g++, "
-                           "or set CXX")
+def _options() -> list[str]:
+    """Of the compiler. They do not depend on it: what one has compiled is used where there is none."""
     package = Path(torch.__file__).resolve().parent
     # Of a wheel; Debian has torch's headers where compilers look, but for these.
     own = [each for each in (package / "include", package / "include/torch/csrc/api/include")
@@ -81,7 +87,7 @@ def _command() -> list[str]:
     abi = [f'-DPYBIND11_{each}="{value}"' for each in ("COMPILER_TYPE", "STDLIB", "BUILD_ABI")
            if (value := getattr(torch._C, f"_PYBIND11_{each}", None))]
     return [
-        *compiler(), "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
+        "-std=c++20", "-O2", "-fPIC", "-shared", "-fvisibility=hidden",
         f"-DTORCH_EXTENSION_NAME={NAME}", f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}",
         *abi, *(f"-isystem{each}" for each in own), f"-I{sysconfig.get_path('include')}",
         f"-I{_headers()}", str(SOURCES / "backend.cpp"),
@@ -98,9 +104,9 @@ def _headers() -> Path:
     raise RuntimeError("hocket.torch: the headers of Hocket are missing from the package")
 
 
-def _key(command: list[str]) -> str:
+def _key(options: list[str]) -> str:
     digest = hashlib.sha256()
-    for part in (*command, torch.__version__, hocket.__version__, sys.implementation.cache_tag,
+    for part in (*options, torch.__version__, hocket.__version__, sys.implementation.cache_tag,
                  platform.machine(), *platform.libc_ver()):
         digest.update(f"{part}\0".encode())
     for source in (*sorted(SOURCES.iterdir()), _headers() / "hocket/hocket.h"):

@@ -7,8 +7,9 @@ import os
 import sys
 import threading
 import time
-from multiprocessing.util import Finalize
 from typing import Protocol
+
+from hocket import _ending
 
 _NOTICE_AFTER_S = 5
 _AT_MOST_S = 60
@@ -32,14 +33,14 @@ def sends_of_process(kind: type[Sends]) -> Sends:
             sends = kind()
             _sends_by_pid.clear()
             _sends_by_pid[os.getpid()] = sends
-            # multiprocessing ends forked children by os._exit(), which skips what atexit has, but not these.
-            Finalize(None, _wait_for, (sends,), exitpriority=100)
+            handled = _current_exceptions()
+            _ending.at_end(lambda: _wait_for(sends, handled), priority=100)
         return sends
 
 
-def _wait_for(sends: Sends) -> None:
+def _wait_for(sends: Sends, handled: list[object]) -> None:
     begin = time.monotonic()
-    at_most_s = _AT_MOST_AFTER_EXCEPTION_S if _ends_by_exception() else _AT_MOST_S
+    at_most_s = _AT_MOST_AFTER_EXCEPTION_S if _ends_by_exception(handled) else _AT_MOST_S
     has_printed = False
     try:
         while count := sends.count():
@@ -64,6 +65,14 @@ def _print(text: str) -> None:
         print(f"hocket: {text}", file=sys.stderr, flush=True)
 
 
-def _ends_by_exception() -> bool:
-    exception = sys.exc_info()[1] or getattr(sys, "last_value", None)
-    return exception is not None and not (isinstance(exception, SystemExit) and not exception.code)
+def _current_exceptions() -> list[object]:
+    return [sys.exc_info()[1], getattr(sys, "last_value", None)]
+
+
+def _ends_by_exception(handled: list[object]) -> bool:
+    """`handled` are those of the beginning: a child may have been forked where its parent handles one."""
+    for each in _current_exceptions():
+        is_new = each is not None and not any(each is other for other in handled)
+        if is_new and not (isinstance(each, SystemExit) and not each.code):
+            return True
+    return False

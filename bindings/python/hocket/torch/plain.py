@@ -13,7 +13,6 @@ import traceback
 from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from multiprocessing.util import Finalize
 from typing import Any
 
 import torch
@@ -21,6 +20,7 @@ import torch.distributed as dist
 from torch._C._distributed_c10d import Work as TorchWork
 
 import hocket
+from hocket import _ending
 
 _TYPES = {torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
           torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32", torch.float64: "f64",
@@ -31,6 +31,7 @@ _TYPES = {torch.int8: "i8", torch.uint8: "u8", torch.int16: "i16", torch.int32: 
 _OPS = ((dist.ReduceOp.SUM, "sum"), (dist.ReduceOp.AVG, "average"), (dist.ReduceOp.PRODUCT, "product"),
         (dist.ReduceOp.MIN, "min"), (dist.ReduceOp.MAX, "max"), (dist.ReduceOp.BAND, "bit_and"),
         (dist.ReduceOp.BOR, "bit_or"), (dist.ReduceOp.BXOR, "bit_xor"))
+_CALLBACKS_AT_MOST_S = 5  # when the process ends
 _Failure: type[Exception] = getattr(dist, "DistBackendError", RuntimeError)
 
 
@@ -52,14 +53,14 @@ class _Memory:
             raise NotImplementedError(f"hocket: {reduction} needs a C++ compiler")
         self.words["op"] = names[0]
 
-    def give(self, tensor: torch.Tensor) -> Any:
-        """An input. Call get() for the outputs first: an input that shares memory with one is copied."""
+    def add_input(self, tensor: torch.Tensor) -> Any:
+        """An input. Add the outputs first: an input that shares memory with one is copied."""
         self._check(tensor)
         values = tensor.detach().resolve_conj().resolve_neg().contiguous()
         is_shared = _storage(values) in {_storage(each) for each in self._borrowed}
         return self._borrow(values.clone() if is_shared else values)
 
-    def get(self, tensor: torch.Tensor) -> Any:
+    def add_output(self, tensor: torch.Tensor) -> Any:
         self._check(tensor)
         self.outputs.append(tensor)
         values = tensor.detach()
@@ -68,11 +69,11 @@ class _Memory:
             self.copies.append((tensor.detach(), values))
         return self._borrow(values)
 
-    def give_all(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
-        return [self.give(each) for each in tensors]
+    def add_inputs(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
+        return [self.add_input(each) for each in tensors]
 
-    def get_all(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
-        return [self.get(each) for each in tensors]
+    def add_outputs(self, tensors: Iterable[torch.Tensor]) -> list[Any]:
+        return [self.add_output(each) for each in tensors]
 
     def add(self, other: _Memory) -> None:
         self.outputs += other.outputs
@@ -112,7 +113,7 @@ class _Work(TorchWork):
         self._source = -1
         self._lock = threading.Lock()
         self._is_over = False
-        self._error: Exception | None = None
+        self._error: BaseException | None = None
         self._future: torch.futures.Future | None = None
 
     def begin(self, communicator: hocket.Communicator, operations: Sequence[hocket.Operation]) -> _Work:
@@ -157,19 +158,15 @@ class _Work(TorchWork):
             try:
                 if self._memory is not None:
                     self._memory.finish(self._error is None)
-            except Exception as why:  # whatever torch finds wrong with the tensors
+            except BaseException as why:  # whatever torch finds wrong with the tensors, or Ctrl-C
                 self._error = why
             self._source = received.peer if received is not None else -1
             self._is_over = True
             future = self._future
-        if self._sends is not None:
-            self._sends.remove(self)
+            if self._sends is not None:
+                self._sends.remove(self)
         if future is not None:
-            try:
-                # A callback may wait for another operation.
-                threading.Thread(target=future.set_result, args=(None,), daemon=True).start()
-            except RuntimeError:  # the process is about to end, or has too many threads
-                future.set_result(None)
+            _completions().call(future)
 
     def get_future(self) -> torch.futures.Future:
         """Has the outputs or the error. The error comes from a callback, because C++ does not see one that
@@ -190,7 +187,7 @@ class _Work(TorchWork):
     def is_success(self) -> bool:
         return self._is_over and self._error is None
 
-    def exception(self) -> Exception | None:
+    def exception(self) -> BaseException | None:
         return self._error
 
     def result(self) -> list[torch.Tensor]:
@@ -230,10 +227,13 @@ class Sends:
 
 
 class _Completions:
-    """The thread that concludes what nobody waits for."""
+    """The thread that concludes what nobody waits for, and those that call callbacks of futures."""
 
     def __init__(self) -> None:
         self.queue = hocket.Queue()
+        # It is never freed, since that would wait for all operations that report to it.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.queue))
+        self._callers: set[threading.Thread] = set()
         self._end, self._wish_to_end = os.pipe()
         self._selector = selectors.DefaultSelector()
         self._selector.register(self.queue.fileno(), selectors.EVENT_READ)
@@ -241,10 +241,28 @@ class _Completions:
         self._thread = threading.Thread(target=self._run, name="hocket completions", daemon=True)
         self._thread.start()
         # Before Python ends: after that, a thread that wakes up may take the process down.
-        Finalize(None, self._stop, exitpriority=0)
+        _ending.at_end(self._stop, priority=0)
+
+    def call(self, future: torch.futures.Future) -> None:
+        """Ends it in a thread of its own, as a callback may wait for another operation."""
+        caller = threading.Thread(target=self._call, args=(future,), daemon=True)
+        self._callers.add(caller)
+        try:
+            caller.start()
+        except RuntimeError:  # the process is about to end, or has too many threads
+            self._callers.discard(caller)
+            future.set_result(None)
+
+    def _call(self, future: torch.futures.Future) -> None:
+        try:
+            future.set_result(None)
+        finally:
+            self._callers.discard(threading.current_thread())
 
     def _run(self) -> None:
-        while all(key.fd != self._end for key, _ in self._selector.select()):
+        has_to_end = False
+        while not has_to_end:
+            has_to_end = any(key.fd == self._end for key, _ in self._selector.select())
             while (completion := self.queue.next(0)) is not None:
                 try:
                     completion.tag.conclude(completion.error, completion.received)
@@ -254,7 +272,10 @@ class _Completions:
 
     def _stop(self) -> None:
         os.write(self._wish_to_end, b"x")
-        self._thread.join()
+        end = time.monotonic() + _CALLBACKS_AT_MOST_S
+        self._thread.join(_CALLBACKS_AT_MOST_S)
+        for caller in list(self._callers):
+            caller.join(max(0.0, end - time.monotonic()))
 
 
 _completions_lock = threading.Lock()
@@ -308,45 +329,47 @@ class Group(dist.ProcessGroup):
 
     def broadcast(self, tensors: list[torch.Tensor], options: Any) -> _Work:
         memory = _Memory(_only(tensors))
-        return self._start(memory, options, hocket.broadcast, memory.get(tensors[0]), options.rootRank)
+        return self._start(memory, options, hocket.broadcast, memory.add_output(tensors[0]), options.rootRank)
 
     def allreduce(self, tensors: list[torch.Tensor], options: Any = None) -> _Work:
         options = options or dist.AllreduceOptions()
         memory = _Memory(_only(tensors), options.reduceOp)
-        return self._start(memory, options, hocket.all_reduce, memory.get(tensors[0]))
+        return self._start(memory, options, hocket.all_reduce, memory.add_output(tensors[0]))
 
     def allreduce_coalesced(self, tensors: list[torch.Tensor], options: Any) -> _Work:
         parts = [_Memory(each, options.reduceOp) for each in tensors]
-        return self._start_many(parts, [hocket.all_reduce(memory.get(each), **self._words(memory, options))
-                                        for memory, each in zip(parts, tensors)])
+        return self._start_many(parts, [hocket.all_reduce(memory.add_output(each), **self._words(memory, options))
+                                        for memory, each in zip(parts, tensors, strict=True)])
 
     def reduce(self, tensors: list[torch.Tensor], options: Any) -> _Work:
         memory = _Memory(_only(tensors), options.reduceOp)
         if self._rank == options.rootRank:
-            values = memory.get(tensors[0])
+            values = memory.add_output(tensors[0])
         else:
-            values = memory.give(tensors[0].clone())
+            values = memory.add_input(tensors[0].clone())
             memory.outputs = tensors  # as they are
         return self._start(memory, options, hocket.reduce, values, root=options.rootRank)
 
     def allgather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor],
                   options: Any = None) -> _Work:
         parts, memory = self._of_ranks(outputs), _Memory(_only(inputs))
-        out = memory.get_all(parts)
-        return self._start(memory, options, hocket.all_gather, memory.give(inputs[0]), out, **_sizes(parts))
+        out = memory.add_outputs(parts)
+        return self._start(memory, options, hocket.all_gather, memory.add_input(inputs[0]), out, **_sizes(parts))
 
     def allgather_base(self, output: torch.Tensor, given: torch.Tensor, options: Any = None) -> _Work:
         memory = _Memory(given)
-        out = memory.get(output)
-        return self._start(memory, options, hocket.all_gather, memory.give(given), out)
+        out = memory.add_output(output)
+        return self._start(memory, options, hocket.all_gather, memory.add_input(given), out)
 
     def allgather_coalesced(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor],
                             options: Any = None) -> _Work:
+        if len(outputs) != self._size:
+            raise ValueError(f"hocket: lists for {len(outputs)} ranks of {self._size}")
         memories, operations = [], []
-        for given, *parts in zip(inputs, *outputs):
+        for given, *parts in zip(inputs, *outputs, strict=True):
             memories.append(memory := _Memory(given))
-            out = memory.get_all(parts)
-            operations.append(hocket.all_gather(memory.give(given), out, **_sizes(parts),
+            out = memory.add_outputs(parts)
+            operations.append(hocket.all_gather(memory.add_input(given), out, **_sizes(parts),
                                                 **self._words(memory, options)))
         return self._start_many(memories, operations)
 
@@ -357,29 +380,29 @@ class Group(dist.ProcessGroup):
     def gather(self, outputs: list[list[torch.Tensor]], inputs: list[torch.Tensor], options: Any) -> _Work:
         memory = _Memory(_only(inputs))
         is_root = self._rank == options.rootRank
-        out = memory.get_all(self._of_ranks(outputs, inputs[0])) if is_root else None
-        values = memory.give(inputs[0])
+        out = memory.add_outputs(self._of_ranks(outputs, inputs[0])) if is_root else None
+        values = memory.add_input(inputs[0])
         memory.outputs = memory.outputs or inputs
         return self._start(memory, options, hocket.gather, values, out, root=options.rootRank)
 
     def scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]], options: Any) -> _Work:
         memory = _Memory(_only(outputs))
-        out = memory.get(outputs[0])
+        out = memory.add_output(outputs[0])
         is_root = self._rank == options.rootRank
-        values = memory.give_all(self._of_ranks(inputs, outputs[0])) if is_root else None
+        values = memory.add_inputs(self._of_ranks(inputs, outputs[0])) if is_root else None
         return self._start(memory, options, hocket.scatter, values, out, root=options.rootRank)
 
     def reduce_scatter(self, outputs: list[torch.Tensor], inputs: list[list[torch.Tensor]],
                        options: Any) -> _Work:
         memory = _Memory(_only(outputs), options.reduceOp)
-        out = memory.get(outputs[0])
+        out = memory.add_output(outputs[0])
         parts = self._of_ranks(inputs)
-        return self._start(memory, options, hocket.reduce_scatter, memory.give_all(parts), out, **_sizes(parts))
+        return self._start(memory, options, hocket.reduce_scatter, memory.add_inputs(parts), out, **_sizes(parts))
 
     def reduce_scatter_base(self, output: torch.Tensor, given: torch.Tensor, options: Any) -> _Work:
         memory = _Memory(given, options.reduceOp)
-        out = memory.get(output)
-        return self._start(memory, options, hocket.reduce_scatter, memory.give(given), out)
+        out = memory.add_output(output)
+        return self._start(memory, options, hocket.reduce_scatter, memory.add_input(given), out)
 
     def reduce_scatter_base_coalesced(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor],
                                       options: Any) -> _Work:
@@ -388,14 +411,14 @@ class Group(dist.ProcessGroup):
     def alltoall_base(self, output: torch.Tensor, given: torch.Tensor, output_rows: Sequence[int],
                       input_rows: Sequence[int], options: Any = None) -> _Work:
         memory = _Memory(given)
-        out = memory.get(output)
-        return self._start(memory, options, hocket.all_to_all, memory.give(given), out,
+        out = memory.add_output(output)
+        return self._start(memory, options, hocket.all_to_all, memory.add_input(given), out,
                            counts=self._counts(given, input_rows), counts_from=self._counts(output, output_rows))
 
     def alltoall(self, outputs: list[torch.Tensor], inputs: list[torch.Tensor], options: Any = None) -> _Work:
         memory = _Memory(inputs[0])
-        out = memory.get_all(outputs)
-        return self._start(memory, options, hocket.all_to_all, memory.give_all(inputs), out,
+        out = memory.add_outputs(outputs)
+        return self._start(memory, options, hocket.all_to_all, memory.add_inputs(inputs), out,
                            counts=[each.numel() for each in inputs],
                            counts_from=[each.numel() for each in outputs])
 
@@ -411,13 +434,13 @@ class Group(dist.ProcessGroup):
 
     def send(self, tensors: list[torch.Tensor], peer: int, tag: int = 0) -> _Work:
         memory = _Memory(_only(tensors))
-        operation = hocket.send(memory.give(tensors[0]), peer, tag, dtype=memory.words["dtype"],
+        operation = hocket.send(memory.add_input(tensors[0]), peer, tag, dtype=memory.words["dtype"],
                                 timeout=self._timeout.total_seconds())
         return self._begin(memory, [operation], sends=self._sends)
 
     def recv(self, tensors: list[torch.Tensor], peer: int | None, tag: int = 0) -> _Work:
         memory = _Memory(_only(tensors))
-        operation = hocket.recv(memory.get(tensors[0]), peer, tag, dtype=memory.words["dtype"],
+        operation = hocket.recv(memory.add_output(tensors[0]), peer, tag, dtype=memory.words["dtype"],
                                 timeout=self._timeout.total_seconds(), fails_alone=True)
         return self._begin(memory, [operation], tensors[0].numel())
 
@@ -474,6 +497,8 @@ class Group(dist.ProcessGroup):
         return work.begin(self._communicator, operations)
 
     def _start_many(self, parts: Sequence[_Memory], operations: Sequence[hocket.Operation]) -> _Work:
+        if not operations:
+            raise ValueError("hocket: there are no tensors")
         self._begun += 1
         for each in parts[1:]:
             parts[0].add(each)
@@ -482,10 +507,10 @@ class Group(dist.ProcessGroup):
     def _start_pairs(self, kind: Any, outputs: Sequence[torch.Tensor], inputs: Sequence[torch.Tensor],
                      options: Any, reduction: Any = None) -> _Work:
         memories, operations = [], []
-        for output, given in zip(outputs, inputs):
+        for output, given in zip(outputs, inputs, strict=True):
             memories.append(memory := _Memory(given, reduction))
-            out = memory.get(output)
-            operations.append(kind(memory.give(given), out, **self._words(memory, options)))
+            out = memory.add_output(output)
+            operations.append(kind(memory.add_input(given), out, **self._words(memory, options)))
         return self._start_many(memories, operations)
 
     def _of_ranks(self, lists: Sequence[Any], like: torch.Tensor | None = None) -> list[torch.Tensor]:

@@ -85,16 +85,16 @@ struct Call {
 
   void move(const at::Tensor& like) { what.dtype = dtype_to_move(like); }
   /// After the outputs, which it may only overlap if `is_in_place`.
-  void give(const at::Tensor& tensor, bool is_in_place = false) {
+  void add_input(const at::Tensor& tensor, bool is_in_place = false) {
     what.in = borrowed.input(is_in_place ? tensor : apart(tensor)).data_ptr();
     inputs.push_back(tensor);
   }
-  void get(const at::Tensor& tensor) {
+  void add_output(const at::Tensor& tensor) {
     what.out = borrowed.output(tensor).data_ptr();
     outputs.push_back(tensor);
   }
   /// Memory of a device has to be in one piece.
-  void give_each(const Tensors& tensors) {
+  void add_inputs(const Tensors& tensors) {
     inputs = tensors;
     for (const at::Tensor& each : tensors) check_type(each, tensors.front());
     if (!tensors.front().is_cpu()) {
@@ -106,7 +106,7 @@ struct Call {
       in_pieces.push_back({memory.data_ptr(), elements(memory)});
     }
   }
-  void get_each(const Tensors& tensors) {
+  void add_outputs(const Tensors& tensors) {
     outputs = tensors;
     for (const at::Tensor& each : tensors) check_type(each, tensors.front());
     if (!tensors.front().is_cpu()) {
@@ -118,7 +118,7 @@ struct Call {
       out_pieces.push_back({memory.data_ptr(), elements(memory)});
     }
   }
-  void give_and_get(const at::Tensor& tensor) {
+  void add_in_place(const at::Tensor& tensor) {
     what.out = borrowed.both(tensor).data_ptr();
     what.in = what.out;
     what.count = elements(tensor);
@@ -205,7 +205,7 @@ class Backend final : public Base {
   WorkPointer broadcast(Tensors& tensors, const c10d::BroadcastOptions& options) override {
     Call call(HOCKET_KIND_BROADCAST);
     call.move(only(tensors));
-    call.give_and_get(only(tensors));
+    call.add_in_place(only(tensors));
     call.what.root = static_cast<std::int32_t>(options.rootRank);
     return start(call, c10d::OpType::BROADCAST, "hocket:broadcast", options.timeout);
   }
@@ -230,9 +230,9 @@ class Backend final : public Base {
     call.what.root = static_cast<std::int32_t>(options.rootRank);
     set_reduction(call.what, options.reduceOp, tensor);
     if (getRank() == call.what.root) {
-      call.give_and_get(tensor);
+      call.add_in_place(tensor);
     } else {
-      call.give(tensor);
+      call.add_input(tensor);
       call.what.count = elements(tensor);
       call.outputs.push_back(tensor);  // of the work, as it is
     }
@@ -304,11 +304,11 @@ class Backend final : public Base {
     if (getRank() == call.what.root) {
       const Tensors& parts = only(outputs, getSize());
       check_same_size(parts, input);
-      call.get_each(parts);
+      call.add_outputs(parts);
     } else {
       TORCH_CHECK_VALUE(outputs.empty(), "hocket: only the root of gather has outputs");
     }
-    call.give(input);
+    call.add_input(input);
     if (call.outputs.empty()) call.outputs.push_back(input);  // of the work, as it is
     return start(call, c10d::OpType::GATHER, "hocket:gather", options.timeout);
   }
@@ -318,13 +318,13 @@ class Backend final : public Base {
     Call call(HOCKET_KIND_SCATTER);
     const at::Tensor& output = only(outputs);
     call.move(output);
-    call.get(output);
+    call.add_output(output);
     call.what.count = elements(output);
     call.what.root = static_cast<std::int32_t>(options.rootRank);
     if (getRank() == call.what.root) {
       const Tensors& parts = only(inputs, getSize());
       check_same_size(parts, output);
-      call.give_each(parts);
+      call.add_inputs(parts);
     } else {
       TORCH_CHECK_VALUE(inputs.empty(), "hocket: only the root of scatter has inputs");
     }
@@ -338,8 +338,8 @@ class Backend final : public Base {
     Call call(HOCKET_KIND_REDUCE_SCATTER);
     set_reduction(call.what, options.reduceOp, output);
     Call::check_type(parts.front(), output);
-    call.get(output);
-    call.give_each(parts);
+    call.add_output(output);
+    call.add_inputs(parts);
     call.count_each(parts);
     check_count(elements(output), call.counts[static_cast<std::size_t>(getRank())]);
     return start(call, c10d::OpType::REDUCE_SCATTER, "hocket:reduce_scatter", options.timeout);
@@ -361,8 +361,8 @@ class Backend final : public Base {
     call.move(input);
     call.counts = parts_of(input, input_sizes, getSize());
     call.counts_from = parts_of(output, output_sizes, getSize());
-    call.get(output);
-    call.give(input);
+    call.add_output(output);
+    call.add_input(input);
     return start(call, c10d::OpType::ALLTOALL_BASE, "hocket:all_to_all", options.timeout);
   }
 
@@ -376,8 +376,8 @@ class Backend final : public Base {
     call.move(inputs.front());
     call.count_each(inputs);
     for (const at::Tensor& each : outputs) call.counts_from.push_back(elements(each));
-    call.get_each(outputs);
-    call.give_each(inputs);
+    call.add_outputs(outputs);
+    call.add_inputs(inputs);
     return start(call, c10d::OpType::ALLTOALL, "hocket:all_to_all", options.timeout);
   }
 
@@ -455,7 +455,7 @@ class Backend final : public Base {
   [[nodiscard]] static Call reduced(const at::Tensor& tensor, const c10d::ReduceOp& reduction) {
     Call call(HOCKET_KIND_ALL_REDUCE);
     set_reduction(call.what, reduction, tensor);
-    call.give_and_get(tensor);
+    call.add_in_place(tensor);
     return call;
   }
 
@@ -464,8 +464,8 @@ class Backend final : public Base {
     Call::check_type(output, input);
     check_count(elements(output), elements(input) * static_cast<std::size_t>(getSize()));
     call.move(input);
-    call.get(output);
-    call.give(input, is_part_of(input, output));
+    call.add_output(output);
+    call.add_input(input, is_part_of(input, output));
     call.what.count = elements(input);
     return call;
   }
@@ -473,8 +473,8 @@ class Backend final : public Base {
     Call call(HOCKET_KIND_ALL_GATHER);
     Call::check_type(outputs.front(), input);
     call.move(input);
-    call.get_each(outputs);
-    call.give(input);
+    call.add_outputs(outputs);
+    call.add_input(input);
     call.count_each(outputs);
     check_count(elements(input), call.counts[static_cast<std::size_t>(getRank())]);
     return call;
@@ -485,8 +485,8 @@ class Backend final : public Base {
     Call::check_type(output, input);
     check_count(elements(input), elements(output) * static_cast<std::size_t>(getSize()));
     set_reduction(call.what, reduction, input);
-    call.get(output);
-    call.give(input, is_part_of(output, input));
+    call.add_output(output);
+    call.add_input(input, is_part_of(output, input));
     call.what.count = elements(output);
     return call;
   }

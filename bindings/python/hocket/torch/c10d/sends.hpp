@@ -40,9 +40,13 @@ class Sends : public std::enable_shared_from_this<Sends> {
 
   [[nodiscard]] std::size_t count() {
     const std::lock_guard lock(mutex_);
-    const auto ended = std::count_if(existing_.begin(), existing_.end(),
-                                     [](Send* each) { return each->has_ended_unnoticed(); });
-    return count_ - static_cast<std::size_t>(ended);
+    for (;;) {
+      const std::size_t all = count_;
+      const auto ended = std::count_if(existing_.begin(), existing_.end(),
+                                       [](Send* each) { return each->has_ended_unnoticed(); });
+      // Else one may have ended after it was looked at, and would be subtracted twice.
+      if (count_ == all) return all - static_cast<std::size_t>(ended);
+    }
   }
 
  private:
