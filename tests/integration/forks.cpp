@@ -310,6 +310,9 @@ void use_store() {
   auto client = TcpStore::connect({.server = server->endpoint()}).value();
   require(client->set("key", "value").ok(), "set");
   std::thread waiting([&] { require(client->get("later").value() == "here", "get"); });
+  // Until it waits, and neither it nor the server allocates: the locks of a sanitizer's allocator
+  // do not survive a fork.
+  std::this_thread::sleep_for(300ms);
   run_child([&] {
     require(open_files() == before, "the child has files of its parent");
     const std::vector<int> files = open_many();
