@@ -54,11 +54,24 @@ if NAME:
     events_of_gloo = distributed_test.get_profiling_event
 
     def events_of_hocket(name: str, *arguments, **words) -> list:
-        return events_of_gloo(name.replace(NAME, BACKEND), *arguments, **words)
+        ours = name.replace(NAME, BACKEND)
+        return (events_of_gloo(ours, *arguments, **words)
+                or events_of_gloo(f"{ours}_coalesced", *arguments, **words))
 
     distributed_test.get_profiling_event = events_of_hocket
     # It takes a backend of this name for torch's own class, and crashes.
     torch._C._distributed_c10d.Logger.set_construction_data_and_log = lambda *_: None
+    gloo, wrap = distributed_c10d.ProcessGroupGloo, distributed_c10d._create_process_group_wrapper
+
+    def wrap_with_gloo(*arguments, **words):
+        """TORCH_DISTRIBUTED_DEBUG=DETAIL compares calls over a group of Gloo."""
+        distributed_c10d.ProcessGroupGloo = gloo
+        try:
+            return wrap(*arguments, **words)
+        finally:
+            distributed_c10d.ProcessGroupGloo = InPlaceOfGloo
+
+    distributed_c10d._create_process_group_wrapper = wrap_with_gloo
     distributed_c10d.ProcessGroupGloo = InPlaceOfGloo
     if hasattr(distributed_c10d, "Backend") and hasattr(torch.distributed, "_Backend"):
         torch.distributed._Backend.options = types.SimpleNamespace()  # Gloo's are written to
