@@ -82,6 +82,7 @@ WORDS = (
     (r"Ranks? (\d+)[, \d]* failed to pass monitoredBarrier", r"not come within .*rank \1 \\(pid"),
     (r"Rank (\d+) timed out in monitoredBarrier", r"timeout: monitored_barrier failed on rank \1 "),
     (r"Rank (\d+) successfully reached monitoredBarrier.*", r"monitored_barrier failed on rank \1 "),
+    (r"^Rank (\d+)$", r"rank \1 \\(pid"),
     (r" \(Timed out\|closed\|timeout\) |Timed out waiting.*", "timeout: "),
 )
 
