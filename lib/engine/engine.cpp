@@ -15,9 +15,10 @@ namespace {
 
 constexpr Duration background_spin = std::chrono::microseconds(10);
 // Who starts operations often waits for them soon, and is faster alone: so much time it has since
-// the last one that it started, but altogether only so many times as much.
+// the last one that it started, and more while it was never too long, as a thread that wakes up
+// takes the processor of one that waits. Altogether it has the longer time only.
 constexpr Duration background_delay = std::chrono::microseconds(100);
-constexpr int background_delays_max = 10;
+constexpr Duration background_delay_max = std::chrono::milliseconds(1);
 // Whoever starts so many, each right behind the one before, starts more: then to take them together
 // is faster than each at once, and than two threads that take turns.
 constexpr std::uint32_t burst_starts = 4;
@@ -279,7 +280,7 @@ void Engine::close_lanes(const Group::Lanes& lanes) noexcept {
 }
 
 template <class IsOver>
-void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline,
+bool Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline,
                   IsOver&& is_over) {
   leader_ = as;
   executor_.forget_time();
@@ -296,7 +297,7 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (is_over()) break;
     if (entering_.load(std::memory_order_relaxed) > 0) {
       let_enter(lock);
-      if (term != term_) return;
+      if (term != term_) return false;
     }
     if (moved) continue;
     const Instant now = monotonic_clock().now();
@@ -315,16 +316,17 @@ void Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
         std::this_thread::yield();
         lock.lock();
         executor_.forget_time();
-        if (term != term_) return;
+        if (term != term_) return false;
       }
       continue;
     }
     wait.slept = true;
     sleep(lock, deadline);
     executor_.forget_time();
-    if (term != term_) return;
+    if (term != term_) return false;
   }
   resign();
+  return true;
 }
 
 void Engine::note(const Wait& wait) noexcept {
@@ -441,15 +443,13 @@ bool Engine::wait_for_bell() {
 /// Keeps away from the mutex while others are at work, who hold it nearly always.
 void Engine::run_in_background() {
   bool is_alone = false;  // with what others start, and do not wait for
+  Duration delay = background_delay;
   while (true) {
     const bool is_wanted = wait_for_bell();
     if (has_aborts_) const Entry entry(*this);
-    for (int i = 0; i < background_delays_max && is_wanted && !is_alone && !is_ending_; ++i) {
-      const std::uint32_t starts = background_starts_;
-      std::this_thread::sleep_for(background_delay);
-      if (background_starts_ == starts) break;
-    }
+    if (is_wanted && !is_alone) let_others_wait(delay);
     is_alone = false;
+    delay = std::min(2 * delay, background_delay_max);       // unless it turns out to be needed
     if (leader_ == Leader::waiter && !is_ending_) continue;  // who calls at its end
     std::unique_lock lock(mutex_);
     if (is_ending_) return;
@@ -460,10 +460,24 @@ void Engine::run_in_background() {
     const auto is_idle = [&] { return executor_.active() == 0 && !stays; };
     const std::uint32_t starts = background_starts_;
     const auto is_disturbed = [&] { return background_starts_ - starts > burst_starts; };
-    lead(lock, Leader::background, {}, [&] { return is_ending_ || is_idle() || is_disturbed(); });
+    const bool has_work = executor_.active() > 0;
+    const bool has_led = lead(lock, Leader::background, {},
+                              [&] { return is_ending_ || is_idle() || is_disturbed(); });
     if (executor_.has_ended_groups()) answers_others_ = true;
-    is_alone = executor_.active() == 0 && !is_disturbed();
+    if (has_work && has_led) {
+      is_alone = executor_.active() == 0 && !is_disturbed();
+      delay = background_delay;
+    }
     if (is_disturbed()) ring_for_background();
+  }
+}
+
+/// Returns once nothing was started for so long, or after background_delay_max.
+void Engine::let_others_wait(Duration delay) const {
+  for (Duration slept = {}; slept < background_delay_max && !is_ending_; slept += delay) {
+    const std::uint32_t starts = background_starts_;
+    std::this_thread::sleep_for(delay);
+    if (background_starts_ == starts) return;
   }
 }
 

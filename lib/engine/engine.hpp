@@ -106,10 +106,10 @@ class Engine {
   [[nodiscard]] Result<ChannelId> open_channel(Group& group, std::uint32_t peer,
                                                std::uint64_t lane);
 
-  /// Until `is_over` says so, the deadline has passed, or another thread leads. Begins and ends
-  /// with the lock, and sleeps without.
+  /// Until `is_over` says so, the deadline has passed, or another thread leads: then it returns
+  /// false. Begins and ends with the lock, and sleeps without.
   template <class IsOver>
-  void lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
+  bool lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadline, IsOver&& is_over);
   void note(const Wait& wait) noexcept;
   [[nodiscard]] Duration spin(Leader as) const noexcept;
   void sleep(std::unique_lock<std::mutex>& lock, Deadline deadline);
@@ -124,6 +124,7 @@ class Engine {
   void ring_for_background();
   [[nodiscard]] bool wait_for_bell();
   void run_in_background();
+  void let_others_wait(Duration delay) const;
   void wake_sleepers();
 
   const std::unique_ptr<Transport> transport_;
