@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <future>
 #include <memory>
@@ -16,6 +18,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include <unistd.h>
 
 #include "hocket/hocket.hpp"
 
@@ -300,11 +304,43 @@ void refused(Communicator& world) {
   world.barrier();
 }
 
+/// How often the other threads of this process have gone to sleep.
+std::uint64_t naps_of_others() {
+  std::uint64_t naps = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (task.path().filename() == std::to_string(::gettid())) continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string word; status >> word;) {
+      if (word == "voluntary_ctxt_switches:" && status >> word) naps += std::stoull(word);
+    }
+  }
+  return naps;
+}
+
+/// A thread that woke up for each would take the processor of a rank that waits.
+void waited_for_at_once(Communicator& world) {
+  Values values = {1};
+  constexpr int count = 1500;
+  bool was_left_alone = false;
+  std::string seen;
+  for (int round = 0; round < 5; ++round) {  // on a busy machine it may be needed
+    const std::uint64_t before = naps_of_others();
+    const Stopwatch watch;
+    for (int i = 0; i < count; ++i) start_sum(world, values).wait();
+    const std::uint64_t naps = naps_of_others() - before;
+    const auto milliseconds = static_cast<std::uint64_t>(watch.elapsed() / 1ms);
+    if (naps < count / 3 + 3 * milliseconds) was_left_alone = true;
+    seen += " " + std::to_string(naps) + " in " + std::to_string(milliseconds) + " ms";
+  }
+  expect(was_left_alone, "other threads have slept so often:" + seen);
+}
+
 }  // namespace
 
 int main() {
   try {
     Communicator world = hocket::join({.operation_timeout = 60s});
+    waited_for_at_once(world);
     then_early_and_late(world);
     then_goes_on(world);
     then_beside_on_end(world);
