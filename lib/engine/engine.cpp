@@ -14,9 +14,10 @@ namespace hocket::engine {
 namespace {
 
 constexpr Duration background_spin = std::chrono::microseconds(10);
-// Who starts operations often waits for them soon, and is faster alone: so much time it has since
-// the last one that it started, and more while it was never too long, as a thread that wakes up
-// takes the processor of one that waits. Altogether it has the longer time only.
+// Who starts operations often waits for them soon, and is faster alone. So the background thread
+// lets so much time pass since the last start, and twice as much each time that it turns out not
+// to be needed, because a thread that wakes up takes the processor of one that waits. In all it
+// lets no more than the longer time pass.
 constexpr Duration background_delay = std::chrono::microseconds(100);
 constexpr Duration background_delay_max = std::chrono::milliseconds(1);
 // Whoever starts so many, each right behind the one before, starts more: then to take them together

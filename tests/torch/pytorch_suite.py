@@ -59,7 +59,7 @@ if NAME:
                 or events_of_gloo(f"{ours}_coalesced", *arguments, **words))
 
     distributed_test.get_profiling_event = events_of_hocket
-    # It takes a backend of this name for torch's own class, and crashes.
+    # torch's Logger takes a backend of this name for torch's own class, and crashes.
     torch._C._distributed_c10d.Logger.set_construction_data_and_log = lambda *_: None
     gloo, wrap = distributed_c10d.ProcessGroupGloo, distributed_c10d._create_process_group_wrapper
 

@@ -235,7 +235,8 @@ TEST_CASE("answers that a client of PyTorch does not read cost little memory") {
 TEST_CASE("calls that wait until a client of PyTorch reads count as what it holds") {
   const auto server = serve_torch();
   TorchSocket other(*server);
-  other.say(byte(words::set) + text("/k") + text(std::string(24 << 20, 'v')));  // not read soon
+  other.say(byte(words::set) + text("/k") +
+            text(std::string(24 << 20, 'v')));  // more than a socket takes
   REQUIRE(other.is_in_step());
   std::vector<std::string> keys(100'000, "/" + std::string(500, 'x'));
   keys.front() = "/k";

@@ -1,5 +1,5 @@
-"""What is done before a process ends, also one that multiprocessing forked: that ends by os._exit(), which
-skips what atexit has."""
+"""What is done before a process ends, also where atexit does nothing: children that multiprocessing forks end
+by os._exit()."""
 
 import threading
 from collections.abc import Callable
@@ -12,7 +12,7 @@ def at_end(function: Callable[[], object], priority: int) -> None:
 
 
 def _end(function: Callable[[], object]) -> None:
-    # Threads that Python waits for may still use what ends here. It has waited by now, except in children of
-    # multiprocessing.
+    # Threads that are no daemons may still use what ends here. Python has waited for them by now, except in
+    # children of multiprocessing.
     threading._shutdown()
     function()
