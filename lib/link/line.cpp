@@ -18,7 +18,7 @@ constexpr std::size_t unsent_bytes_max = 1 << 20;
 /// Before others have their turn.
 constexpr int reads_at_once_max = 16;
 
-Status broken(int error) {
+Status line_broke(int error) {
   return Status(StatusCode::peer_lost, "its connection broke").with_system_error(error);
 }
 
@@ -124,7 +124,7 @@ Status Line::receive() {
       return failure_.ok() ? Status(StatusCode::peer_lost, "its connection ended") : failure_;
     }
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno == EAGAIN ? Status() : broken(errno);
+    if (count < 0) return errno == EAGAIN ? Status() : line_broke(errno);
     std::string_view came(bytes.data(), static_cast<std::size_t>(count));
     std::string plain;
     if (link_.tls != nullptr) {
@@ -187,7 +187,7 @@ Status Line::flush() {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return broken(errno);
+    if (errno != EAGAIN) return line_broke(errno);
     if (unsent_.size() > unsent_bytes_max) {
       return Status(StatusCode::limit_exceeded, "it does not read what it is sent");
     }

@@ -13,17 +13,28 @@ HWY_BEFORE_NAMESPACE();
 namespace hocket::reduce::HWY_NAMESPACE {
 namespace {
 
-/// An element is `parts` numbers: one, or two for complex types, whose parts most ops treat alike.
-template <class T, std::size_t parts, class Op>
-void combine_floats(void* out, const void* a, const void* b, std::size_t count) {
+template <class T, class Op>
+HWY_NOINLINE void combine_floats(void* out, const void* a, const void* b, std::size_t count) {
   combine(Tag<T>(), Op(), static_cast<T*>(out), static_cast<const T*>(a), static_cast<const T*>(b),
-          count * parts);
+          count);
 }
 
-template <class T, std::size_t parts, class Op>
-void scale_floats(void* out, const void* in, std::size_t count, double factor) {
+template <class T, class Op>
+HWY_NOINLINE void scale_floats(void* out, const void* in, std::size_t count, double factor) {
   combine(Tag<T>(), Op{{factor}}, static_cast<T*>(out), static_cast<const T*>(in),
-          static_cast<const T*>(in), count * parts);
+          static_cast<const T*>(in), count);
+}
+
+// Complex numbers are two parts, which most ops treat alike.
+
+template <class T, class Op>
+void combine_parts(void* out, const void* a, const void* b, std::size_t count) {
+  combine_floats<T, Op>(out, a, b, 2 * count);
+}
+
+template <class T, class Op>
+void scale_parts(void* out, const void* in, std::size_t count, double factor) {
+  scale_floats<T, Op>(out, in, 2 * count, factor);
 }
 
 template <class T>
@@ -41,7 +52,7 @@ void multiply_complex(void* out, const void* a, const void* b, std::size_t count
     store(with_one_nan(d, imaginary), d, static_cast<T*>(out) + 2 * i + 1);
   }
 #else
-  combine_floats<T, 2, Canonical<ComplexProduct>>(out, a, b, count);
+  combine_parts<T, Canonical<ComplexProduct>>(out, a, b, count);
 #endif
 }
 
@@ -49,13 +60,13 @@ template <class T>
 CombineKernel find_real(ReduceOp op) {
   switch (op) {
     case ReduceOp::sum:
-      return combine_floats<T, 1, Canonical<FloatSum>>;
+      return combine_floats<T, Canonical<FloatSum>>;
     case ReduceOp::product:
-      return combine_floats<T, 1, Canonical<FloatProduct>>;
+      return combine_floats<T, Canonical<FloatProduct>>;
     case ReduceOp::min:
-      return combine_floats<T, 1, Canonical<FloatMin>>;
+      return combine_floats<T, Canonical<FloatMin>>;
     case ReduceOp::max:
-      return combine_floats<T, 1, FloatMax>;
+      return combine_floats<T, FloatMax>;
     default:
       return nullptr;
   }
@@ -63,7 +74,7 @@ CombineKernel find_real(ReduceOp op) {
 
 template <class T>
 CombineKernel find_complex(ReduceOp op) {
-  if (op == ReduceOp::sum) return combine_floats<T, 2, Canonical<FloatSum>>;
+  if (op == ReduceOp::sum) return combine_parts<T, Canonical<FloatSum>>;
   if (op == ReduceOp::product) return multiply_complex<T>;
   return nullptr;
 }
@@ -83,22 +94,28 @@ CombineKernel find_combine(DataType type, ReduceOp op) {
   }
 }
 
-template <class T, std::size_t parts>
-ScaleKernel choose_scale(Scaling scaling) {
-  return scaling == Scaling::multiply ? scale_floats<T, parts, Canonical<FloatMultiply>>
-                                      : scale_floats<T, parts, Canonical<FloatDivide>>;
+template <class T>
+ScaleKernel find_real_scale(Scaling scaling) {
+  return scaling == Scaling::multiply ? scale_floats<T, Canonical<FloatMultiply>>
+                                      : scale_floats<T, Canonical<FloatDivide>>;
+}
+
+template <class T>
+ScaleKernel find_complex_scale(Scaling scaling) {
+  return scaling == Scaling::multiply ? scale_parts<T, Canonical<FloatMultiply>>
+                                      : scale_parts<T, Canonical<FloatDivide>>;
 }
 
 ScaleKernel find_scale(DataType type, Scaling scaling) {
   switch (type) {
     case DataType::f32:
-      return choose_scale<float, 1>(scaling);
+      return find_real_scale<float>(scaling);
     case DataType::f64:
-      return choose_scale<double, 1>(scaling);
+      return find_real_scale<double>(scaling);
     case DataType::c64:
-      return choose_scale<float, 2>(scaling);
+      return find_complex_scale<float>(scaling);
     case DataType::c128:
-      return choose_scale<double, 2>(scaling);
+      return find_complex_scale<double>(scaling);
     default:
       return nullptr;
   }

@@ -14,9 +14,15 @@ namespace hocket::reduce::HWY_NAMESPACE {
 namespace {
 
 template <class T, class Op>
-void combine_integers(void* out, const void* a, const void* b, std::size_t count) {
+HWY_NOINLINE void combine_integers(void* out, const void* a, const void* b, std::size_t count) {
   combine(Tag<T>(), Op(), static_cast<T*>(out), static_cast<const T*>(a), static_cast<const T*>(b),
           count);
+}
+
+/// The ops that treat each bit alone do not care for the size either.
+template <class T, class Op>
+void combine_bits(void* out, const void* a, const void* b, std::size_t count) {
+  combine_integers<std::uint8_t, Op>(out, a, b, count * sizeof(T));
 }
 
 /// The ops that do not care for the sign; T is unsigned.
@@ -32,11 +38,11 @@ CombineKernel find_unsigned(ReduceOp op) {
     case ReduceOp::max:
       return combine_integers<T, IntegerMax>;
     case ReduceOp::bit_and:
-      return combine_integers<T, BitAnd>;
+      return combine_bits<T, BitAnd>;
     case ReduceOp::bit_or:
-      return combine_integers<T, BitOr>;
+      return combine_bits<T, BitOr>;
     case ReduceOp::bit_xor:
-      return combine_integers<T, BitXor>;
+      return combine_bits<T, BitXor>;
     case ReduceOp::logical_and:
       return combine_integers<T, LogicalAnd>;
     case ReduceOp::logical_or:

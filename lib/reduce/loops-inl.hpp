@@ -1,9 +1,9 @@
 // The loops around an element-wise operation on vectors. Compiled once for each instruction set.
 //
 // An operation is a function object V operator()(D d, V a, V b) on vectors V of the lanes that D
-// describes. It is applied to whole vectors, and to shorter ones below that: a count between one
-// and two vectors is done by two that overlap, both loaded before either is stored, so that no
-// scalar remainder is left and out may be a or b.
+// describes. It is applied to whole vectors only: what is left behind the last one is done by one
+// that overlaps it, loaded before either is stored, and less than a vector through a padded one. So
+// no scalar remainder is left, out may be a or b, and the compiler meets each operation few times.
 #if defined(HOCKET_REDUCE_LOOPS_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef HOCKET_REDUCE_LOOPS_INL
 #undef HOCKET_REDUCE_LOOPS_INL
@@ -11,6 +11,8 @@
 #define HOCKET_REDUCE_LOOPS_INL
 #endif
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -54,53 +56,45 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* to) {
   }
 }
 
-/// The first and the last `lanes` elements, which overlap unless count is twice that many.
-template <class D, class T, class Op>
-HWY_INLINE void combine_two_ends(D d, const Op& op, T* out, const T* a, const T* b,
-                                 std::size_t count) {
-  const std::size_t last = count - hn::Lanes(d);
-  const auto first_result = op(d, load(d, a), load(d, b));
-  const auto last_result = op(d, load(d, a + last), load(d, b + last));
-  store(first_result, d, out);
-  store(last_result, d, out + last);
-}
-
-/// Fewer elements than one vector of `lanes`.
-template <std::size_t lanes, class T, class Op>
-HWY_INLINE void combine_short(const Op& op, T* out, const T* a, const T* b, std::size_t count) {
-  if constexpr (lanes > 1) {
-    constexpr std::size_t half = lanes / 2;
-    if (count >= half) {
-      combine_two_ends(hn::CappedTag<T, half>(), op, out, a, b, count);
-    } else {
-      combine_short<half>(op, out, a, b, count);
-    }
+/// Fewer than bytes_max bytes, a power of 2: the first and the last so many, which may overlap.
+template <std::size_t bytes_max>
+HWY_INLINE void copy_below(std::byte* to, const std::byte* from, std::size_t bytes) {
+  if constexpr (bytes_max > 1) {
+    constexpr std::size_t half = bytes_max / 2;
+    if (bytes < half) return copy_below<half>(to, from, bytes);
+    std::array<std::byte, half> first;
+    std::array<std::byte, half> last;
+    hwy::CopyBytes<half>(from, first.data());
+    hwy::CopyBytes<half>(from + bytes - half, last.data());
+    hwy::CopyBytes<half>(first.data(), to);
+    hwy::CopyBytes<half>(last.data(), to + bytes - half);
   }
 }
 
-/// At least one vector, stores that bypass the cache. out is neither a nor b.
+/// Fewer elements than one vector: as the first ones of a whole vector.
 template <class D, class T, class Op>
-HWY_NOINLINE void combine_streaming(D d, const Op& op, T* out, const T* a, const T* b,
-                                    std::size_t count) {
-  constexpr std::size_t lanes = hn::MaxLanes(D());
-  constexpr std::size_t vector_bytes = lanes * sizeof(T);
-  combine_two_ends(d, op, out, a, b, count);  // the unaligned ends; done again where they overlap
-  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(out) % vector_bytes;
-  std::size_t i = misaligned == 0 ? 0 : (vector_bytes - misaligned) / sizeof(T);
-  for (; i + unroll * lanes <= count; i += unroll * lanes) {
-    for (std::size_t j = 0; j < unroll * lanes; j += lanes) {
-      hn::Stream(op(d, load(d, a + i + j), load(d, b + i + j)), d, out + i + j);
-    }
-  }
-  for (; i + lanes <= count; i += lanes) {
-    hn::Stream(op(d, load(d, a + i), load(d, b + i)), d, out + i);
-  }
-  hwy::FlushStream();
+HWY_INLINE void combine_short(D d, const Op& op, T* out, const T* a, const T* b,
+                              std::size_t count) {
+  constexpr std::size_t vector_bytes = hn::MaxLanes(D()) * sizeof(T);
+  struct alignas(vector_bytes) Padded {
+    std::byte bytes[vector_bytes] = {};
+  };
+  const auto copy = [&](void* to, const void* from) {
+    copy_below<vector_bytes>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
+                             count * sizeof(T));
+  };
+  Padded left, right;
+  copy(left.bytes, a);
+  copy(right.bytes, b);
+  store(op(d, load(d, reinterpret_cast<const T*>(left.bytes)),
+           load(d, reinterpret_cast<const T*>(right.bytes))),
+        d, reinterpret_cast<T*>(left.bytes));
+  copy(out, left.bytes);
 }
 
 /// At least one vector, ordinary stores.
 template <class D, class T, class Op>
-HWY_INLINE void combine_long(D d, const Op& op, T* out, const T* a, const T* b, std::size_t count) {
+HWY_NOINLINE void combine_long(D d, Op op, T* out, const T* a, const T* b, std::size_t count) {
   constexpr std::size_t lanes = hn::MaxLanes(D());
   // Whole vectors first, then, if anything is left, a last one that overlaps them: its operands are
   // loaded before they may be overwritten.
@@ -119,11 +113,30 @@ HWY_INLINE void combine_long(D d, const Op& op, T* out, const T* a, const T* b, 
   if (i < count) store(op(d, last_a, last_b), d, out + last);
 }
 
+/// More than two vectors, stores that bypass the cache. out is neither a nor b.
+template <class D, class T, class Op>
+HWY_NOINLINE void combine_streaming(D d, Op op, T* out, const T* a, const T* b, std::size_t count) {
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  constexpr std::size_t vector_bytes = lanes * sizeof(T);
+  const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(out) % vector_bytes;
+  std::size_t i = misaligned == 0 ? 0 : (vector_bytes - misaligned) / sizeof(T);
+  // The unaligned ends by ordinary stores; what a vector of them covers too much is done twice.
+  combine_long(d, op, out, a, b, lanes);
+  for (; i + unroll * lanes <= count; i += unroll * lanes) {
+    for (std::size_t j = 0; j < unroll * lanes; j += lanes) {
+      hn::Stream(op(d, load(d, a + i + j), load(d, b + i + j)), d, out + i + j);
+    }
+  }
+  hwy::FlushStream();
+  i = std::min(i, count - lanes);
+  combine_long(d, op, out + i, a + i, b + i, count - i);
+}
+
 /// out = a op b on elements stored as T.
 template <class D, class T, class Op>
 HWY_INLINE void combine(D d, const Op& op, T* out, const T* a, const T* b, std::size_t count) {
   constexpr std::size_t lanes = hn::MaxLanes(D());
-  if (count < lanes) return combine_short<lanes>(op, out, a, b, count);
+  if (count < lanes) return combine_short(d, op, out, a, b, count);
   if constexpr (lanes * sizeof(T) >= 16) {  // no shorter stores bypass the cache
     if (count >= streaming_bytes_min / sizeof(T) && out != a && out != b &&
         reinterpret_cast<std::uintptr_t>(out) % sizeof(T) == 0) {

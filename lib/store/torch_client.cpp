@@ -28,13 +28,13 @@ constexpr std::size_t spare_bytes_max = 4096;
 constexpr Duration endless = Duration::max();
 
 /// What a call consists of behind its number, in this order.
-struct Shape {
+struct Layout {
   std::uint8_t texts = 0;           // each behind its length
   std::uint8_t texts_per_item = 0;  // with the number of items in front
   std::uint8_t more_bytes = 0;
 };
 
-Shape shape_of(TorchCode code) noexcept {
+Layout layout_of(TorchCode code) noexcept {
   switch (code) {
     case TorchCode::validate:
     case TorchCode::num_keys:
@@ -297,9 +297,9 @@ Status TorchClient::begin_to_measure() {
     return Status(StatusCode::unsupported,
                   fmt::format("call {} of PyTorch's TCPStore is not served", number));
   }
-  const Shape shape = shape_of(*code_);
-  texts_left_ = shape.texts;
-  is_counted_ = shape.texts_per_item == 0;
+  const Layout layout = layout_of(*code_);
+  texts_left_ = layout.texts;
+  is_counted_ = layout.texts_per_item == 0;
   measured_ = 1;
   is_whole_ = false;
   return {};
@@ -309,7 +309,7 @@ Status TorchClient::measure() {
   if (!code_) {
     if (Status status = begin_to_measure(); !status.ok()) return status;
   }
-  const Shape shape = shape_of(*code_);
+  const Layout layout = layout_of(*code_);
   const std::string_view rest = this->rest();
   if (!is_counted_) {
     if (rest.size() < measured_ + length_bytes) return {};
@@ -319,7 +319,7 @@ Status TorchClient::measure() {
                     fmt::format("{} keys in one request; {} are the most", items,
                                 limits::store_keys_per_request_max));
     }
-    texts_left_ = items * shape.texts_per_item;
+    texts_left_ = items * layout.texts_per_item;
     measured_ += length_bytes;
     is_counted_ = true;
   }
@@ -333,8 +333,8 @@ Status TorchClient::measure() {
     if (rest.size() < measured_ + length_bytes + length) return {};
     measured_ += length_bytes + length;
   }
-  if (rest.size() < measured_ + shape.more_bytes) return {};
-  measured_ += shape.more_bytes;
+  if (rest.size() < measured_ + layout.more_bytes) return {};
+  measured_ += layout.more_bytes;
   is_whole_ = true;
   return {};
 }
