@@ -10,7 +10,7 @@ namespace hocket {
 namespace {
 
 /// The loader's words for what it just failed to do.
-std::string_view last_failure() noexcept {
+std::string_view loader_message() noexcept {
   const char* const text = dlerror();
   return text == nullptr ? "no reason was given" : text;
 }
@@ -21,7 +21,7 @@ Result<Library> Library::open(std::span<const char* const> names) {
   std::string failures;
   for (const char* const name : names) {
     if (void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(name, handle);
-    failures += fmt::format("{}{}", failures.empty() ? "" : "; ", last_failure());
+    failures += fmt::format("{}{}", failures.empty() ? "" : "; ", loader_message());
   }
   return Status(StatusCode::unsupported, fmt::format("no library {} could be loaded: {}",
                                                      fmt::join(names, " or "), failures));
@@ -35,7 +35,7 @@ Result<Library> Library::find_loaded(const char* name) {
 Result<void*> Library::address(const char* symbol) const {
   if (void* const found = dlsym(handle_, symbol)) return found;
   return Status(StatusCode::unsupported,
-                fmt::format("the library {} has no {}: {}", name_, symbol, last_failure()));
+                fmt::format("the library {} has no {}: {}", name_, symbol, loader_message()));
 }
 
 FunctionFinder::Found FunctionFinder::if_there(const char* symbol) const {

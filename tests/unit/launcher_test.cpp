@@ -14,7 +14,6 @@ using hocket::StatusCode;
 using hocket::world::detect_launcher;
 using hocket::world::Detection;
 using hocket::world::first_host;
-using hocket::world::Place;
 using hocket::world::read_env;
 
 namespace {
@@ -29,7 +28,7 @@ auto with(Variables variables, Read read) {
 
 Result<Detection> detect(const Variables& variables) { return with(variables, detect_launcher); }
 
-Place place_of(const Variables& variables) {
+hocket::world::Place place_of(const Variables& variables) {
   const Result<Detection> detection = detect(variables);
   INFO(detection.status().to_string());
   REQUIRE(detection.ok());
@@ -37,11 +36,11 @@ Place place_of(const Variables& variables) {
   return detection->place;
 }
 
-std::string master_of(const Place& place) {
+std::string master_of(const hocket::world::Place& place) {
   return place.master ? place.master->to_string() : "none";
 }
 
-std::vector<int> numbers(const Place& place) {
+std::vector<int> numbers(const hocket::world::Place& place) {
   return {place.rank, place.size, place.local_rank, place.local_size};
 }
 
@@ -90,7 +89,7 @@ const Variables kubernetes = {"JOB_COMPLETION_INDEX=2", "WORLD_SIZE=3", "MASTER_
 }  // namespace
 
 TEST_CASE("hocket run names a store that it serves") {
-  const Place place = place_of(from_hocket_run);
+  const hocket::world::Place place = place_of(from_hocket_run);
   REQUIRE(place.launcher == "hocket run");
   REQUIRE(numbers(place) == std::vector{5, 8, 1, 4});
   REQUIRE(master_of(place) == "10.0.0.1:4000");
@@ -101,7 +100,7 @@ TEST_CASE("hocket run names a store that it serves") {
 }
 
 TEST_CASE("torchrun names rank 0 as the master") {
-  const Place place = place_of(torchrun);
+  const hocket::world::Place place = place_of(torchrun);
   REQUIRE(place.launcher == "torchrun or env://");
   REQUIRE(numbers(place) == std::vector{2, 4, 0, 2});
   REQUIRE(master_of(place) == "node0:29400");
@@ -111,14 +110,14 @@ TEST_CASE("torchrun names rank 0 as the master") {
 }
 
 TEST_CASE("where torchrun's own store has the port, ours is beside it") {
-  const Place place = place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
+  const hocket::world::Place place = place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
   REQUIRE(master_of(place) == "node0:29401");
   REQUIRE(master_of(place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=False"})) ==
           "node0:29400");
 }
 
 TEST_CASE("the plain variables of env:// are enough") {
-  const Place place = place_of({"RANK=0", "WORLD_SIZE=1"});
+  const hocket::world::Place place = place_of({"RANK=0", "WORLD_SIZE=1"});
   REQUIRE(numbers(place) == std::vector{0, 1, -1, -1});
   REQUIRE(master_of(place) == "none");
   REQUIRE(master_of(place_of({"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=[fd00::1]"})) ==
@@ -126,7 +125,7 @@ TEST_CASE("the plain variables of env:// are enough") {
 }
 
 TEST_CASE("Open MPI names no master, but the launch") {
-  const Place place = place_of(open_mpi);
+  const hocket::world::Place place = place_of(open_mpi);
   REQUIRE(place.launcher == "Open MPI");
   REQUIRE(numbers(place) == std::vector{1, 2, 1, 2});
   REQUIRE(place.is_on_one_host());
@@ -136,7 +135,7 @@ TEST_CASE("Open MPI names no master, but the launch") {
 }
 
 TEST_CASE("MPICH names neither") {
-  const Place place = place_of(mpich);
+  const hocket::world::Place place = place_of(mpich);
   REQUIRE(place.launcher == "MPICH or Intel MPI");
   REQUIRE(numbers(place) == std::vector{1, 2, 1, 2});
   REQUIRE(master_of(place) == "none");
@@ -153,7 +152,7 @@ TEST_CASE("MASTER_ADDR and MASTER_PORT name the master under any launcher") {
 }
 
 TEST_CASE("Slurm's first node is the master, at a port that follows from the step") {
-  const Place place = place_of(slurm);
+  const hocket::world::Place place = place_of(slurm);
   REQUIRE(place.launcher == "Slurm");
   REQUIRE(numbers(place) == std::vector{5, 11, 1, 4});
   REQUIRE(master_of(place) == "node07:27744");
@@ -183,7 +182,7 @@ TEST_CASE("the script of a Slurm job is no rank") {
 }
 
 TEST_CASE("a pod of an indexed job is told the size and the master") {
-  const Place place = place_of(kubernetes);
+  const hocket::world::Place place = place_of(kubernetes);
   REQUIRE(place.launcher == "Kubernetes");
   REQUIRE(numbers(place) == std::vector{2, 3, 0, 1});
   REQUIRE(master_of(place) == "job-0.svc:29500");
@@ -221,7 +220,7 @@ TEST_CASE("launchers that agree are not warned of") {
 TEST_CASE("a job and an attempt that are set by name hold under any launcher") {
   for (const Variables& launcher :
        {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
-    const Place place = place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
+    const hocket::world::Place place = place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
     REQUIRE(place.job == "mine");
     REQUIRE(place.attempt == 7);
   }
@@ -260,7 +259,7 @@ TEST_CASE("nonsense is refused with the variable's name") {
 }
 
 TEST_CASE("env:// reads its own variables, whatever launcher there is") {
-  const Result<Place> place = with(slurm + torchrun, read_env);
+  const Result<hocket::world::Place> place = with(slurm + torchrun, read_env);
   REQUIRE(place.ok());
   REQUIRE(place->rank == 2);
   const auto status = with(slurm, read_env).status();

@@ -41,9 +41,9 @@ struct Rank {
   std::atomic<int> failures = 0;
 };
 
-class World {
+class Watchers {
  public:
-  explicit World(std::uint32_t size, wire::TlsMode tls = wire::TlsMode::off) {
+  explicit Watchers(std::uint32_t size, wire::TlsMode tls = wire::TlsMode::off) {
     std::vector<Monitor::Contact> contacts;
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       auto monitor = Monitor::open({.rank = rank,
@@ -65,7 +65,7 @@ class World {
       REQUIRE(each->monitor->connect(contacts).ok());
     }
   }
-  ~World() {
+  ~Watchers() {
     for (auto& each : ranks) each->monitor->remove(each->group);
   }
 
@@ -85,7 +85,7 @@ TEST_CASE("a failure of one rank becomes that of all, in the same words") {
   for (const auto tls : {wire::TlsMode::off, wire::TlsMode::psk}) {
     if (tls != wire::TlsMode::off && !wire::tls_support().ok()) continue;
     for (const std::uint32_t size : {2U, 3U, 4U, 7U, 16U}) {
-      World world(size, tls);
+      Watchers world(size, tls);
       Rank& first = *world.ranks.front();
       first.monitor->report(first.group, {.why = a_failure(), .operation = "all_reduce #9"});
       // 16 of them share one thread here, with their handshakes.
@@ -106,7 +106,7 @@ TEST_CASE("a failure of one rank becomes that of all, in the same words") {
 }
 
 TEST_CASE("nothing is the matter while all live, nor when one leaves") {
-  World world(3);
+  Watchers world(3);
   std::this_thread::sleep_for(700ms);
   Rank& leaver = *world.ranks[2];
   leaver.monitor->leave(Deadline::never());
@@ -118,7 +118,7 @@ TEST_CASE("nothing is the matter while all live, nor when one leaves") {
 }
 
 TEST_CASE("a question finds its way, also around one who has left") {
-  World world(4);
+  Watchers world(4);
   std::atomic<int> asked = 0;
   world.ranks[3]->group.compare = [&](const health::Question& question) {
     if (question.from == 0 && question.index == 12 && question.tag == 99) ++asked;
@@ -135,7 +135,7 @@ TEST_CASE("a question finds its way, also around one who has left") {
 }
 
 TEST_CASE("who is alone in knowing the cause does not wait for others") {
-  World world(2);
+  Watchers world(2);
   Rank& rank = *world.ranks[0];
   rank.monitor->conclude(rank.group, Status(StatusCode::aborted, "enough"));
   REQUIRE(rank.monitor->cause_of(rank.group, false).what() == "enough");

@@ -18,7 +18,7 @@ using hocket::testing::TemporaryFolder;
 
 namespace {
 
-mode_t mode_of(const std::string& path) {
+mode_t rights_of(const std::string& path) {
   struct stat about {};
   REQUIRE(::lstat(path.c_str(), &about) == 0);
   return about.st_mode & 0777;
@@ -39,7 +39,7 @@ TEST_CASE("a private file holds what was written, for its owner alone") {
   REQUIRE(write_private_file(path, "first, and longer").ok());
   REQUIRE(write_private_file(path, std::string("a\0b", 3)).ok());
   REQUIRE(read_private_file(path).value() == std::string("a\0b", 3));
-  REQUIRE(mode_of(path) == 0600);
+  REQUIRE(rights_of(path) == 0600);
 }
 
 TEST_CASE("a file that others may read is refused") {
@@ -72,7 +72,7 @@ TEST_CASE("a private directory is made once, and is nobody else's") {
   const TemporaryFolder folder;
   const std::string path = private_directory(folder.path()).value();
   REQUIRE(path == folder.path() + "/hocket");
-  REQUIRE(mode_of(path) == 0700);
+  REQUIRE(rights_of(path) == 0700);
   REQUIRE(private_directory(folder.path()).value() == path);
 
   REQUIRE(::chmod(path.c_str(), 0750) == 0);

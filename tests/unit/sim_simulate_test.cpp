@@ -27,9 +27,9 @@ constexpr Network flat = {.latency = 10e-6,
                           .copy_speed = 10e9};
 
 /// Plans written by hand: of a vector of one block, which all ranks have in `in` and `out`.
-class World {
+class HandWritten {
  public:
-  explicit World(std::uint32_t size, std::uint32_t blocks = 1) {
+  explicit HandWritten(std::uint32_t size, std::uint32_t blocks = 1) {
     for (std::uint32_t rank = 0; rank < size; ++rank) {
       plans_.push_back({.algorithm = "test",
                         .problem = {.operation = Operation::all_reduce, .size = size},
@@ -92,7 +92,7 @@ void check_order(const std::vector<Plan>& plans, const Timing& timing) {
 }  // namespace
 
 TEST_CASE("a message takes the overheads, its bytes and the latency") {
-  World world(2);
+  HandWritten world(2);
   world.message(0, 1);
   const Timing timing = world.run(flat, 1000);
   CHECK(timing.seconds == Approx(13 * us));
@@ -106,7 +106,7 @@ TEST_CASE("a message takes the overheads, its bytes and the latency") {
 }
 
 TEST_CASE("a NIC lets a burst pass at once, and is busy no less for it") {
-  World chain(3);  // the second message leaves another NIC than the first
+  HandWritten chain(3);  // the second message leaves another NIC than the first
   chain.message(0, 1);
   chain.add(1, {.kind = StepKind::send, .peer = 2}, {0});
   chain.add(2, {.kind = StepKind::recv, .to_buffer = Buffer::out, .peer = 1});
@@ -118,7 +118,7 @@ TEST_CASE("a NIC lets a burst pass at once, and is busy no less for it") {
 }
 
 TEST_CASE("a core does one thing after another") {
-  World world(2);
+  HandWritten world(2);
   world.add(0, {.kind = StepKind::send, .peer = 1});
   world.add(1, {.kind = StepKind::recv_reduce, .to_buffer = Buffer::out, .peer = 0});
   CHECK(world.seconds(flat, 1000) == Approx(13.1 * us));
@@ -132,7 +132,7 @@ TEST_CASE("a core does one thing after another") {
 }
 
 TEST_CASE("ranks take turns on the processors that all share") {
-  World world(8);  // four messages, of nobody twice
+  HandWritten world(8);  // four messages, of nobody twice
   for (std::uint32_t rank = 0; rank < 8; rank += 2) world.message(rank, rank + 1);
   const auto sharing = [](std::uint32_t processors) {
     return with(flat, &Network::processors, processors);
@@ -146,7 +146,7 @@ TEST_CASE("ranks take turns on the processors that all share") {
 
 TEST_CASE(
     "a rank keeps a processor until it has nothing to do, and another one is there for others") {
-  World world(4);
+  HandWritten world(4);
   world.message(0, 1);
   world.message(0, 3);
   world.message(2, 1);
@@ -161,7 +161,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a processor is handed from rank to rank, and goes on with its own at once") {
-  World world(4);
+  HandWritten world(4);
   for (const std::uint32_t to : {1U, 2U, 3U}) world.message(0, to);
   Network one = with(flat, &Network::processors, 1U);
   one.handover = 5 * us;
@@ -175,7 +175,7 @@ TEST_CASE("a processor is handed from rank to rank, and goes on with its own at 
 }
 
 TEST_CASE("where processors are shared, messages of one lane are sent and taken together") {
-  World world(2);
+  HandWritten world(2);
   for (int i = 0; i < 3; ++i) world.message(0, 1);
   CHECK(world.seconds(flat, 0) == Approx(14 * us).margin(tick));  // a call each
   const Network one = with(flat, &Network::processors, 1U);
@@ -183,7 +183,7 @@ TEST_CASE("where processors are shared, messages of one lane are sent and taken 
 }
 
 TEST_CASE("to acknowledge a message that is more than a packet can cost its receiver") {
-  World world(2);
+  HandWritten world(2);
   world.message(0, 1);
   const Network answering = with(flat, &Network::acknowledge, 5 * us);
   CHECK(world.seconds(answering, 1448) == Approx(world.seconds(flat, 1448)).margin(tick));
@@ -191,7 +191,7 @@ TEST_CASE("to acknowledge a message that is more than a packet can cost its rece
 }
 
 TEST_CASE("messages between hosts share what is on their way") {
-  World world(4);
+  HandWritten world(4);
   world.message(0, 2);
   world.message(1, 3);
   constexpr std::uint64_t bytes = 1'000'000;
@@ -218,7 +218,7 @@ TEST_CASE("messages between hosts share what is on their way") {
 }
 
 TEST_CASE("messages inside a host do not meet the network") {
-  World world(4);
+  HandWritten world(4);
   world.message(0, 1);
   world.message(2, 3);
   const Network host = {.ranks_per_host = 4,
@@ -232,7 +232,7 @@ TEST_CASE("messages inside a host do not meet the network") {
 }
 
 TEST_CASE("a large message waits for its receive, a small one does not") {
-  World world(2);
+  HandWritten world(2);
   world.add(0, {.kind = StepKind::send, .peer = 1});
   world.add(1, {.kind = StepKind::copy, .to_buffer = Buffer::scratch});
   world.add(1, {.kind = StepKind::recv, .to_buffer = Buffer::scratch, .peer = 0}, {0});
@@ -243,7 +243,7 @@ TEST_CASE("a large message waits for its receive, a small one does not") {
 }
 
 TEST_CASE("messages of a lane leave in the order of the plan") {
-  World world(2);
+  HandWritten world(2);
   world.add(0, {.kind = StepKind::copy, .to_buffer = Buffer::scratch});
   world.add(0, {.kind = StepKind::send, .from_buffer = Buffer::scratch, .peer = 1}, {0});
   world.add(0, {.kind = StepKind::send, .peer = 1});
@@ -333,18 +333,18 @@ TEST_CASE("ranks are alike only where the network is the same to all") {
 }
 
 TEST_CASE("plans that can't run are refused") {
-  World circle(2);
+  HandWritten circle(2);
   for (const std::uint32_t rank : {0U, 1U}) {
     circle.add(rank, {.kind = StepKind::recv, .to_buffer = Buffer::out, .peer = 1 - rank});
     circle.add(rank, {.kind = StepKind::send, .from_buffer = Buffer::out, .peer = 1 - rank}, {0});
   }
   CHECK_THAT(simulate(circle.plans(), flat, {}).status().to_string(), Contains("in a circle"));
 
-  World alone(2);
+  HandWritten alone(2);
   alone.add(0, {.kind = StepKind::send, .peer = 1});
   CHECK_FALSE(simulate(alone.plans(), flat, {}).ok());
   CHECK_FALSE(simulate_alike(alone.plans().front(), flat, {}).ok());
-  World deaf(3);
+  HandWritten deaf(3);
   deaf.add(0, {.kind = StepKind::recv, .to_buffer = Buffer::out, .peer = 1});
   CHECK_FALSE(simulate_alike(deaf.plans().front(), flat, {}).ok());
   deaf.add(0, {.kind = StepKind::send, .peer = 1});  // but that would come from rank 2
@@ -360,7 +360,7 @@ TEST_CASE("networks that make no sense are refused") {
       {with(flat, &Network::leaf_oversubscription, 0), "oversubscription must be more than 0"},
       {with(flat, &Network::leaves_per_pod, 2), "hosts_per_leaf must be 1 or more"},
   };
-  World world(2);
+  HandWritten world(2);
   world.message(0, 1);
   for (const auto& [network, why] : wrong) {
     CHECK_THAT(simulate(world.plans(), network, {}).status().to_string(), Contains(why));

@@ -56,7 +56,10 @@ class Folder:
         common += ["tests=enabled"]
         # Several sources in one, which takes half of the compiler's time. Clang's folder shows that each
         # also compiles by itself.
-        common += ["unity=off"] if self.variant == "clang" else ["unity=on", "unity_size=16"]
+        if self.variant == "clang":
+            common += ["unity=off"]
+        else:
+            common += ["unity=on", "unity_size=40", "b_pch=false"]
         # Of what a debugger wants only the lines: more takes a third of the compiler's time.
         if not self.is_sanitized:
             return [*common, "b_sanitize=none", "cpp_args=-g1"]
