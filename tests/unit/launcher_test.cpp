@@ -110,7 +110,8 @@ TEST_CASE("torchrun names rank 0 as the master") {
 }
 
 TEST_CASE("where torchrun's own store has the port, ours is beside it") {
-  const hocket::world::Place place = place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
+  const hocket::world::Place place =
+      place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
   REQUIRE(master_of(place) == "node0:29401");
   REQUIRE(master_of(place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=False"})) ==
           "node0:29400");
@@ -220,7 +221,8 @@ TEST_CASE("launchers that agree are not warned of") {
 TEST_CASE("a job and an attempt that are set by name hold under any launcher") {
   for (const Variables& launcher :
        {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
-    const hocket::world::Place place = place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
+    const hocket::world::Place place =
+        place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
     REQUIRE(place.job == "mine");
     REQUIRE(place.attempt == 7);
   }
