@@ -107,6 +107,7 @@ struct FloatDivide {
 #if HWY_TARGET != HWY_SCALAR
 /// (a + bi)(c + di) = (ac - bd) + (ad + bc)i on lanes that hold real and imaginary parts in turn.
 struct ComplexProduct {
+  static constexpr std::size_t lanes_together = 2;
   template <class D, class V>
   HWY_INLINE V operator()(D d, V ab, V cd) const {
     const V ac_ad = hn::Mul(hn::DupEven(ab), cd);
@@ -117,11 +118,10 @@ struct ComplexProduct {
 #endif
 
 template <class Op>
-struct Canonical {
-  Op op;
+struct Canonical : Op {
   template <class D, class V>
   HWY_INLINE V operator()(D d, V a, V b) const {
-    return with_one_nan(d, op(d, a, b));
+    return with_one_nan(d, Op::operator()(d, a, b));
   }
 };
 

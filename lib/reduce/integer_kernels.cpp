@@ -19,7 +19,7 @@ HWY_NOINLINE void combine_integers(void* out, const void* a, const void* b, std:
           count);
 }
 
-/// The ops that treat each bit alone do not care for the size either.
+/// Bitwise ops do the same to elements of every size: all share the kernel for bytes.
 template <class T, class Op>
 void combine_bits(void* out, const void* a, const void* b, std::size_t count) {
   combine_integers<std::uint8_t, Op>(out, a, b, count * sizeof(T));

@@ -56,7 +56,7 @@ HWY_INLINE void store(hn::Vec<D> v, D d, T* to) {
   }
 }
 
-/// Fewer than bytes_max bytes, a power of 2: the first and the last so many, which may overlap.
+/// Copies fewer than bytes_max bytes, a power of 2, as two blocks that may overlap.
 template <std::size_t bytes_max>
 HWY_INLINE void copy_below(std::byte* to, const std::byte* from, std::size_t bytes) {
   if constexpr (bytes_max > 1) {
@@ -70,26 +70,36 @@ HWY_INLINE void copy_below(std::byte* to, const std::byte* from, std::size_t byt
     hwy::CopyBytes<half>(last.data(), to + bytes - half);
   }
 }
+template <std::size_t elements_max, class T>
+HWY_INLINE void copy_elements_below(T* to, const T* from, std::size_t count) {
+  copy_below<elements_max * sizeof(T)>(reinterpret_cast<std::byte*>(to),
+                                       reinterpret_cast<const std::byte*>(from), count * sizeof(T));
+}
 
-/// Fewer elements than one vector: as the first ones of a whole vector.
+/// Lanes that are one element together, which an op may say; vectors begin with the first of them.
+template <class Op>
+inline constexpr std::size_t lanes_together = 1;
+template <class Op>
+requires requires { Op::lanes_together; }
+inline constexpr std::size_t lanes_together<Op> = Op::lanes_together;
+
+/// Fewer elements than one vector: one by itself, more as the first ones of a whole vector.
 template <class D, class T, class Op>
 HWY_INLINE void combine_short(D d, const Op& op, T* out, const T* a, const T* b,
                               std::size_t count) {
-  constexpr std::size_t vector_bytes = hn::MaxLanes(D()) * sizeof(T);
-  struct alignas(vector_bytes) Padded {
-    std::byte bytes[vector_bytes] = {};
-  };
-  const auto copy = [&](void* to, const void* from) {
-    copy_below<vector_bytes>(static_cast<std::byte*>(to), static_cast<const std::byte*>(from),
-                             count * sizeof(T));
-  };
-  Padded left, right;
-  copy(left.bytes, a);
-  copy(right.bytes, b);
-  store(op(d, load(d, reinterpret_cast<const T*>(left.bytes)),
-           load(d, reinterpret_cast<const T*>(right.bytes))),
-        d, reinterpret_cast<T*>(left.bytes));
-  copy(out, left.bytes);
+  constexpr std::size_t lanes = hn::MaxLanes(D());
+  if constexpr (lanes > 1 && lanes_together<Op> == 1) {
+    if (count == 1) {
+      const hn::CappedTag<T, 1> one;
+      return store(op(one, load(one, a), load(one, b)), one, out);
+    }
+  }
+  T left[lanes] = {};
+  T right[lanes] = {};
+  copy_elements_below<lanes>(left, a, count);
+  copy_elements_below<lanes>(right, b, count);
+  store(op(d, load(d, left), load(d, right)), d, left);
+  copy_elements_below<lanes>(out, left, count);
 }
 
 /// At least one vector, ordinary stores.
@@ -113,14 +123,14 @@ HWY_NOINLINE void combine_long(D d, Op op, T* out, const T* a, const T* b, std::
   if (i < count) store(op(d, last_a, last_b), d, out + last);
 }
 
-/// More than two vectors, stores that bypass the cache. out is neither a nor b.
+/// At least one vector, stores that bypass the cache. out is neither a nor b.
 template <class D, class T, class Op>
 HWY_NOINLINE void combine_streaming(D d, Op op, T* out, const T* a, const T* b, std::size_t count) {
   constexpr std::size_t lanes = hn::MaxLanes(D());
   constexpr std::size_t vector_bytes = lanes * sizeof(T);
   const std::size_t misaligned = reinterpret_cast<std::uintptr_t>(out) % vector_bytes;
   std::size_t i = misaligned == 0 ? 0 : (vector_bytes - misaligned) / sizeof(T);
-  // The unaligned ends by ordinary stores; what a vector of them covers too much is done twice.
+  // Ordinary stores for both ends; what a streamed vector also covers is computed twice.
   combine_long(d, op, out, a, b, lanes);
   for (; i + unroll * lanes <= count; i += unroll * lanes) {
     for (std::size_t j = 0; j < unroll * lanes; j += lanes) {
@@ -139,7 +149,7 @@ HWY_INLINE void combine(D d, const Op& op, T* out, const T* a, const T* b, std::
   if (count < lanes) return combine_short(d, op, out, a, b, count);
   if constexpr (lanes * sizeof(T) >= 16) {  // no shorter stores bypass the cache
     if (count >= streaming_bytes_min / sizeof(T) && out != a && out != b &&
-        reinterpret_cast<std::uintptr_t>(out) % sizeof(T) == 0) {
+        reinterpret_cast<std::uintptr_t>(out) % (lanes_together<Op> * sizeof(T)) == 0) {
       return combine_streaming(d, op, out, a, b, count);
     }
   }

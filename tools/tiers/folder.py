@@ -60,7 +60,8 @@ class Folder:
             common += ["unity=off"]
         else:
             common += ["unity=on", "unity_size=40"]
-            # Only the thread sanitizer's unit tests are compiled one by one.
+            # Units this large compile faster without precompiled headers. The thread folder keeps them:
+            # its unit tests are compiled one source at a time.
             common += [] if self.variant == "thread" else ["b_pch=false"]
         # Of what a debugger wants only the lines: more takes a third of the compiler's time.
         if not self.is_sanitized:
