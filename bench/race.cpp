@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "choose/cost.hpp"
@@ -126,7 +125,7 @@ Race::Run Race::run_once(Operation operation, const Contender& contender,
   const std::string own = std::filesystem::read_symlink("/proc/self/exe");
   command += fmt::format(" {} {} --json", quoted_for_shell(own), plan::name(operation));
   if (operation != Operation::barrier) {
-    command += fmt::format(" --sizes {}", fmt::join(stage.sizes, ","));
+    command += fmt::format(" --sizes {}", joined(stage.sizes, ","));
   }
   if (stage.expected > long_call) {
     command +=

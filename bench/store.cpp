@@ -149,10 +149,10 @@ void print_trips(const Trips& trips, std::string_view placement, const std::stri
 
 void print_table(const Results& results, const StoreOptions& options) {
   const auto us = [](double seconds) { return seconds * 1e6; };
-  fmt::print(
-      "Store over TCP, loopback, server in a process of its own, with a secret.\n"
-      "Medians of {} rounds that take turns.\n",
-      options.rounds);
+  fmt::print("Store over TCP, loopback, server in a process of its own, with a secret.\n{}\n",
+             options.rounds == 1
+                 ? "One round."
+                 : fmt::format("Medians of {} rounds that take turns.", options.rounds));
   for (std::size_t i = 0; i < results.trips.size(); ++i) {
     print_trips(results.trips[i], placements[i].name, results.torch_version);
   }

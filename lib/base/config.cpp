@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
@@ -88,7 +87,7 @@ std::string describe_values(const VariableInfo& variable) {
     case ValueKind::duration:
       return "a duration such as 250ms, 2s or 1m";
     case ValueKind::choice:
-      return fmt::format("one of {}", fmt::join(variable.choices, ", "));
+      return fmt::format("one of {}", joined(variable.choices, ", "));
     case ValueKind::text:
       break;
   }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/text.hpp"
+
 namespace hocket {
 namespace {
 
@@ -23,8 +25,8 @@ Result<Library> Library::open(std::span<const char* const> names) {
     if (void* const handle = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return Library(name, handle);
     failures += fmt::format("{}{}", failures.empty() ? "" : "; ", loader_message());
   }
-  return Status(StatusCode::unsupported, fmt::format("no library {} could be loaded: {}",
-                                                     fmt::join(names, " or "), failures));
+  return Status(StatusCode::unsupported,
+                fmt::format("no library {} could be loaded: {}", joined(names, " or "), failures));
 }
 
 Result<Library> Library::find_loaded(const char* name) {

@@ -32,9 +32,9 @@ std::atomic<Level> level_max = Level::warning;
 
 void write_to_stderr(Level level, std::string_view message) {
   const TimeOfDay now = local_time_of_day();
-  fmt::memory_buffer text;
-  fmt::format_to(fmt::appender(text), "hocket {:02}:{:02}:{:02}.{:03} {}: {}\n", now.hours,
-                 now.minutes, now.seconds, now.milliseconds, name(level), message);
+  const std::string text =
+      fmt::format("hocket {:02}:{:02}:{:02}.{:03} {}: {}\n", now.hours, now.minutes, now.seconds,
+                  now.milliseconds, name(level), message);
   // One call a line keeps the lines of several processes apart. A log that can't be written is
   // lost.
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());

@@ -7,6 +7,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "base/clock.hpp"
 
@@ -45,6 +47,23 @@ std::string_view take_until(std::string_view& text, std::string_view marks) noex
 
 /// At most bytes_max of the text: what is longer is cut between two characters and ends in "…".
 [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max);
+
+/// The parts, texts or whole numbers, with the mark between them: "a, b, c". (fmt::join brings much
+/// of fmt into each program that uses it.)
+template <class Parts>
+[[nodiscard]] std::string joined(const Parts& parts, std::string_view mark) {
+  std::string text;
+  bool first = true;
+  for (const auto& part : parts) {
+    if (!std::exchange(first, false)) text += mark;
+    if constexpr (std::is_integral_v<std::remove_cvref_t<decltype(part)>>) {
+      text += std::to_string(part);
+    } else {
+      text += part;
+    }
+  }
+  return text;
+}
 
 /// Two digits 0-9a-f for each byte.
 [[nodiscard]] std::string hex(std::span<const std::byte> bytes);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -126,7 +125,7 @@ Result<Network> find_preset(std::string_view name) {
   std::string why = fmt::format("there is no network {}", quote(name));
   if (const auto nearest = nearest_name(name, names)) why += fmt::format("; {}?", *nearest);
   return Status(StatusCode::not_found, why)
-      .with_hint(fmt::format("there are: {}", fmt::join(names, ", ")));
+      .with_hint(fmt::format("there are: {}", joined(names, ", ")));
 }
 
 }  // namespace hocket::choose

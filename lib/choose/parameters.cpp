@@ -8,7 +8,6 @@
 #include <variant>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -142,7 +141,7 @@ Status set_parameter(Network& network, std::string_view name, std::string_view v
   std::string why = fmt::format("a network has no number {}", quote(name));
   if (const auto nearest = nearest_name(name, names)) why += fmt::format("; {}?", *nearest);
   return Status(StatusCode::not_found, why)
-      .with_hint(fmt::format("there are: {}", fmt::join(names, ", ")));
+      .with_hint(fmt::format("there are: {}", joined(names, ", ")));
 }
 
 std::vector<Parameter> parameters(const Network& network) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 #include "comm/context.hpp"
@@ -19,7 +18,7 @@ namespace {
 
 /// Short, however many ranks there are.
 std::string digest_of(std::span<const std::uint32_t> ranks) {
-  const wire::Digest digest = wire::sha256(fmt::format("{}", fmt::join(ranks, ",")));
+  const wire::Digest digest = wire::sha256(joined(ranks, ","));
   return hex(std::span(digest).first(8));
 }
 

@@ -10,11 +10,11 @@
 #include <dlfcn.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/config.hpp"
 #include "base/library.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace hocket::device {
 namespace {
@@ -47,7 +47,7 @@ Result<Runtime> find_runtime() {
     if (std::filesystem::exists(file, error)) return load_runtime(file);
   }
   return Status(StatusCode::unsupported, fmt::format("there is no CUDA module at {}{}",
-                                                     fmt::join(files, " or "), HOCKET_CUDA_ABSENT))
+                                                     joined(files, " or "), HOCKET_CUDA_ABSENT))
       .with_hint("install it, or name its file by HOCKET_DEVICE_MODULE");
 }
 

@@ -17,7 +17,6 @@
 #include <sys/socket.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -176,7 +175,7 @@ std::string list_of(std::span<const Interface> interfaces) {
     texts.push_back(fmt::format("{} {}/{}{}", each.name, each.address, each.prefix_bits,
                                 each.is_up ? "" : " (down)"));
   }
-  return cut(fmt::format("{}", fmt::join(texts, ", ")), 1024);
+  return cut(joined(texts, ", "), 1024);
 }
 
 /// Those that are as good as the first, which comes first.

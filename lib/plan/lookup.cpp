@@ -3,7 +3,6 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -15,7 +14,7 @@ Status not_found(std::string_view kind, std::string_view word,
   const auto nearest = nearest_name(word, names);
   return Status(StatusCode::not_found, fmt::format("there is no {} {}", kind, quote(word)))
       .with_hint(nearest ? fmt::format("did you mean {}?", *nearest)
-                         : fmt::format("there are {}", fmt::join(names, ", ")));
+                         : fmt::format("there are {}", joined(names, ", ")));
 }
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <unordered_set>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -47,7 +46,7 @@ std::string list(const std::vector<std::string_view>& keys) {
     if (shown.size() == shown_max) break;
     shown.push_back(quote(key));
   }
-  const std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  const std::string text = joined(shown, ", ");
   return keys.size() > shown_max ? fmt::format("{} and {} more", text, keys.size() - shown_max)
                                  : text;
 }

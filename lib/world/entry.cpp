@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/limits.hpp"
 #include "base/text.hpp"
@@ -362,7 +361,7 @@ std::string list_ranks(const std::vector<int>& sorted) {
     }
     i = end;
   }
-  return cut(fmt::format("{}", fmt::join(parts, ", ")), limits::rank_list_bytes_max);
+  return cut(joined(parts, ", "), limits::rank_list_bytes_max);
 }
 
 }  // namespace hocket::world

@@ -4,15 +4,15 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "base/text.hpp"
 
 namespace hocket::world {
 
 Result<wire::TlsOptions> read_tls_settings(const Config& config) {
   if (config.is_invalid(variables::tls)) {
-    return Status(StatusCode::invalid_argument,
-                  fmt::format("{} is none of {}", variables::tls.name,
-                              fmt::join(variables::tls.choices, ", ")));
+    return Status(StatusCode::invalid_argument, fmt::format("{} is none of {}", variables::tls.name,
+                                                            joined(variables::tls.choices, ", ")));
   }
   wire::TlsOptions options = {
       .mode = static_cast<wire::TlsMode>(config.get(variables::tls).index),

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "store/hash_store.hpp"
 #include "support/catch.hpp"
 
@@ -92,15 +92,13 @@ class Hall {
 
  private:
   RollCall roll_of(std::uint32_t rank, Duration timeout) {
-    return {
-        .store = store_,
-        .keys = "roll/1/",
-        .rank = rank,
-        .size = 4,
-        .timeout = timeout,
-        .list =
-            [](std::span<const int> ranks) { return fmt::format("{}", fmt::join(ranks, " and ")); },
-        .loss = [] { return Status(); }};
+    return {.store = store_,
+            .keys = "roll/1/",
+            .rank = rank,
+            .size = 4,
+            .timeout = timeout,
+            .list = [](std::span<const int> ranks) { return joined(ranks, " and "); },
+            .loss = [] { return Status(); }};
   }
 
   Failing store_;

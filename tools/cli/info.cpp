@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "hocket/hocket.hpp"
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "base/text.hpp"
 #include "device/offload.hpp"
 #include "device/runtime.hpp"
 #include "engine/transports.hpp"
@@ -218,7 +218,7 @@ void print_overview() {
               {"CPUs", describe_cpus(here)},
               {"system", here.system}});
   page.heading("Vector instructions");
-  page.table({{"available", fmt::format("{}", fmt::join(simd_available(), ", "))},
+  page.table({{"available", joined(simd_available(), ", ")},
               {"used", fmt::format("{} (HOCKET_SIMD={})", simd_used(), simd_wanted())}});
   page.heading("Transports");
   std::vector<std::vector<std::string>> rows;
@@ -249,7 +249,7 @@ void print_environment() {
   Page page;
   for (const VariableInfo* variable : variables::all()) {
     std::string type(name(variable->kind));
-    if (!variable->choices.empty()) type += fmt::format(": {}", fmt::join(variable->choices, ", "));
+    if (!variable->choices.empty()) type += fmt::format(": {}", joined(variable->choices, ", "));
     std::vector<std::vector<std::string>> rows = {
         {"type", type},
         {"default", std::string(variable->fallback.empty() ? "none" : variable->fallback)}};

@@ -26,4 +26,3 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/text.hpp"
 
@@ -44,7 +43,7 @@ std::string to_string(const Target& target) {
         } else if constexpr (std::same_as<Value, std::optional<std::uint32_t>>) {
           return *value ? std::to_string(**value) : "";
         } else if constexpr (std::same_as<Value, std::vector<std::string>>) {
-          return fmt::format("[{}]", fmt::join(*value, ","));
+          return fmt::format("[{}]", joined(*value, ","));
         } else if constexpr (std::same_as<Value, bool>) {
           return *value ? "1" : "0";
         } else {
@@ -83,7 +82,7 @@ Option& Option::not_negative() {
 
 Option& Option::one_of(std::vector<std::string> choices) {
   choices_ = std::move(choices);
-  return type(fmt::format("{{{}}}", fmt::join(choices_, ",")));
+  return type(fmt::format("{{{}}}", joined(choices_, ",")));
 }
 
 Option& Option::excludes(Option& other) {
@@ -174,7 +173,7 @@ void Option::take(std::string_view text) {
   }
   is_given_ = true;
   if (!choices_.empty() && std::ranges::find(choices_, text) == choices_.end()) {
-    throw UsageError(name(), fmt::format("{} is none of {}", text, fmt::join(choices_, ", ")));
+    throw UsageError(name(), fmt::format("{} is none of {}", text, joined(choices_, ", ")));
   }
   if (!is_comma_separated_) return set(text);
   for (const std::string& part : split(text)) set(part);
@@ -189,7 +188,7 @@ void Option::take_flag(std::string_view name, const std::optional<std::string>& 
 
 /// "-n,--ranks INT in [1 - 64]=4"
 std::string Option::label() const {
-  std::string label = fmt::format("{}", fmt::join(names_, ","));
+  std::string label = joined(names_, ",");
   if (!negation_.empty()) label += "," + negation_;
   if (kind_ != Kind::flag) label += " " + type_;
   if (!default_.empty()) label += "=" + default_;

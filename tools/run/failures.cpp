@@ -8,7 +8,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include "base/text.hpp"
 
 namespace hocket::run {
 namespace {
@@ -32,7 +33,7 @@ std::string listed(std::span<const Failure> failures) {
   const std::size_t named = are_many ? named_max : ranks.size() - 1;
   const std::string rest =
       are_many ? fmt::format("{} others", ranks.size() - named) : std::to_string(ranks.back());
-  return fmt::format("ranks {} and {}", fmt::join(std::span(ranks).first(named), ", "), rest);
+  return fmt::format("ranks {} and {}", joined(std::span(ranks).first(named), ", "), rest);
 }
 
 std::int64_t spread_ms(const std::vector<Failure>& failures) {

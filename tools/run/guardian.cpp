@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "run/descendants.hpp"
 #include "run/keyboard.hpp"
 #include "run/output.hpp"
@@ -64,7 +64,7 @@ int end_status(int wait_status, const std::vector<pid_t>& bystanders) {
                          signal_name(WTERMSIG(wait_status))));
   }
   if (!left.empty()) {
-    complain(fmt::format("hocket run: these processes can't be killed: {}", fmt::join(left, " ")));
+    complain(fmt::format("hocket run: these processes can't be killed: {}", joined(left, " ")));
   }
   return exit_status(wait_status);
 }

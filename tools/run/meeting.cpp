@@ -9,9 +9,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/rng.hpp"
+#include "base/text.hpp"
 #include "run/channel.hpp"
 
 namespace hocket::run {
@@ -236,7 +236,7 @@ Status Attendee::missing(const Entries& entries) const {
     if (!entries.contains(node)) nodes.push_back(node);
   }
   return Status(StatusCode::timeout, fmt::format("no launcher has come for node {} of {}",
-                                                 fmt::join(nodes, ", "), options_.nodes))
+                                                 joined(nodes, ", "), options_.nodes))
       .with_hint("each node runs `hocket run --node-rank …` with the same --nnodes and --master");
 }
 

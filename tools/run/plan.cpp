@@ -10,9 +10,9 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/limits.hpp"
+#include "base/text.hpp"
 #include "net/interfaces.hpp"
 #include "run/environment.hpp"
 
@@ -168,11 +168,11 @@ void show(const Options& options, const Plan& plan) {
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
     fmt::print("{}\n", plan.hosts[i].name);
     if (plan.has_agents) {
-      fmt::print("  started by: {}\n", fmt::join(agent_command(options, plan.hosts[i]), " "));
+      fmt::print("  started by: {}\n", joined(agent_command(options, plan.hosts[i]), " "));
     }
     const int node = plan.has_agents ? static_cast<int>(i) : options.node;
     for (int local = 0; local < plan.ranks_per_node; ++local) {
-      fmt::print("  rank {}: {}\n", node * plan.ranks_per_node + local, fmt::join(words, " "));
+      fmt::print("  rank {}: {}\n", node * plan.ranks_per_node + local, joined(words, " "));
       for (const std::string& variable : rank_variables(world, node, local)) {
         const bool is_picked = variable.starts_with("MASTER_PORT=");
         fmt::print("    {}\n", is_picked ? "MASTER_PORT=(picked)" : variable);

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "base/text.hpp"
 #include "integration/collectives/values.hpp"
 
 namespace hocket::testing {
@@ -91,7 +91,7 @@ void custom_xor(void*, void* out, const void* a, const void* b, std::size_t coun
 std::string Model::text() const {
   std::string text = fmt::format("case {}: {} {}", number, name(kind), name(type));
   if (reduces()) text += fmt::format(" {}{}", name(op), is_rough ? " rough" : "");
-  text += is_uneven() ? fmt::format(" counts {}", fmt::join(counts, ","))
+  text += is_uneven() ? fmt::format(" counts {}", joined(counts, ","))
                       : fmt::format(" count {}", count);
   return text + fmt::format(" root {} {}", root, is_in_place ? "in place" : "apart");
 }
