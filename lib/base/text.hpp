@@ -48,8 +48,8 @@ std::string_view take_until(std::string_view& text, std::string_view marks) noex
 /// At most bytes_max of the text: what is longer is cut between two characters and ends in "…".
 [[nodiscard]] std::string cut(std::string_view text, std::size_t bytes_max);
 
-/// The parts, texts or whole numbers, with the mark between them: "a, b, c". (fmt::join brings much
-/// of fmt into each program that uses it.)
+/// The parts, which are texts or whole numbers, with the mark between them: "a, b, c". (fmt::join
+/// compiles much of fmt once more into each program that uses it.)
 template <class Parts>
 [[nodiscard]] std::string joined(const Parts& parts, std::string_view mark) {
   std::string text;

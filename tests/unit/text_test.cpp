@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "support/catch.hpp"
 
@@ -275,4 +276,16 @@ TEST_CASE("quoted text shows every byte and ends somewhere") {
   REQUIRE(hocket::quote("abcd", 4) == R"("abcd")");
   REQUIRE(hocket::quote("abcde", 4) == R"("abcd…")");
   REQUIRE(hocket::quote(std::string(1000, 'x')).size() < 80);
+}
+
+TEST_CASE("a list has its mark between parts only") {
+  REQUIRE(hocket::joined(std::vector<std::string>{}, ", ").empty());
+  REQUIRE(hocket::joined(std::vector<std::string>{"a"}, ", ") == "a");
+  REQUIRE(hocket::joined(std::vector<std::string>{"", "b", ""}, ", ") == ", b, ");
+  REQUIRE(hocket::joined(std::vector<std::string_view>{"a", "b"}, " or ") == "a or b");
+  constexpr const char* names[] = {"a", "b"};
+  REQUIRE(hocket::joined(names, ",") == "a,b");
+  REQUIRE(hocket::joined(std::vector<std::uint64_t>{0, UINT64_MAX}, ",") ==
+          "0,18446744073709551615");
+  REQUIRE(hocket::joined(std::vector<int>{-1, 2}, " and ") == "-1 and 2");
 }
