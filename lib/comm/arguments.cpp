@@ -152,6 +152,10 @@ bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
   return a < b + other_bytes && b < a + one_bytes;
 }
 
+std::uint64_t in_bytes(const Collective& c, const Place& place) noexcept {
+  return elements_of(c, place).in * size_of(c.type);
+}
+
 std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& place) {
   std::vector<RegisteredMemory> memory;
   if (!c.pieces.empty()) return memory;  // not one range of memory

@@ -48,6 +48,9 @@ struct Place {
 [[nodiscard]] bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
                                   std::uint64_t other_bytes) noexcept;
 
+/// What this rank gives to a collective that passed check().
+[[nodiscard]] std::uint64_t in_bytes(const Collective& collective, const Place& place) noexcept;
+
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,
                                                            const Place& place);

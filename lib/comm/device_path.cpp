@@ -22,6 +22,7 @@ namespace hocket::comm {
 namespace {
 
 constexpr Duration loss_interval = std::chrono::milliseconds(5);
+constexpr Duration question_interval = std::chrono::milliseconds(20);
 /// How long a rank may be gone before that counts as a loss: its last messages may still arrive.
 constexpr Duration loss_grace = std::chrono::milliseconds(50);
 
@@ -96,11 +97,66 @@ DevicePath::DevicePath(GroupCore& core)
       core_(core),
       window_core_(core.context(), core.members().twin(), core.timeout(), 1),
       host_(window_core_),
-      devices_(*core.context()->runtime, *this, options_of(core.place(), core.context()->config)) {}
+      devices_(*core.context()->runtime, *this, options_of(core.place(), core.context()->config)) {
+  if (core.context()->monitor == nullptr) return;
+  watched_ = {.id = core.members().device_calls_id(),
+              .members = core.members().members(),
+              .fail = [](const Status&) {},  // the communicator is told itself
+              .compare =
+                  [this](const health::Question& question) {
+                    core_.compare(calls_.at(question.index), question);
+                  }};
+  core.context()->monitor->add(watched_);
+}
+
+DevicePath::~DevicePath() {
+  const Context& context = *core_.context();
+  if (context.monitor != nullptr) context.monitor->remove(watched_);
+  if (record_id_ != 0) context.recorder->remove_group(record_id_);
+}
+
+void DevicePath::note_call(device::Operation& operation) {
+  operation.tag = tag_of(operation.collective, noted_);
+  calls_.add(operation.tag.after(history_));
+  history_.add(operation.tag);
+  called_ = operation.number;
+}
+
+/// Each asks the next one: where two ranks differ, so do two that are next to each other. One that
+/// has not called it yet does not answer, and is asked again.
+void DevicePath::compare_call(std::uint64_t number, Instant now) noexcept {
+  const Place& place = core_.place();
+  if (number == 0 || place.size == 1 || now < next_question_) return;
+  next_question_ = now + question_interval;
+  const auto tag = calls_.at(number - 1);
+  if (!tag) return;
+  core_.context()->monitor->ask({.to = core_.members().in_world((place.rank + 1) % place.size),
+                                 .communicator = watched_.id,
+                                 .index = number - 1,
+                                 .tag = *tag});
+}
+
+std::uint64_t DevicePath::begin_record(const device::Operation& operation, Instant now) noexcept {
+  record::Recorder* const recorder = core_.context()->recorder.get();
+  if (recorder == nullptr) return 0;
+  const Place& place = core_.place();
+  if (record_id_ == 0) {
+    record_id_ = core_.members().record_id() | record::offload_bit;
+    recorder->add_group(record_id_, place.rank, place.size);
+  }
+  const Collective& collective = operation.collective;
+  return engine().begin_record({.kind = static_cast<std::uint8_t>(operation_of(collective.kind)),
+                                .communicator = record_id_,
+                                .number = operation.number,
+                                .tag = operation.tag.bits(),
+                                .bytes = in_bytes(collective, place),
+                                .begun = now});
+}
 
 Status DevicePath::loss(Instant now) {
   if (now < next_look_) return {};
   next_look_ = now + loss_interval;
+  compare_call(called_, now);
   if (Status failure = engine().failure_of(core_.group()); !failure.ok()) return failure;
   Status loss = engine().loss_of(window_core_.group());
   if (loss.ok()) return {};

@@ -21,6 +21,7 @@ class DevicePath final : public CollectivePath, private device::HostSide {
  public:
   /// Borrows the communicator's core, whose context must have a device runtime.
   explicit DevicePath(GroupCore& core);
+  ~DevicePath() override;
 
   [[nodiscard]] Status run(const Collective& collective, int device) override;
   [[nodiscard]] Status start(const Collective& collective, int device,
@@ -63,6 +64,13 @@ class DevicePath final : public CollectivePath, private device::HostSide {
                                               int dma_buf) override {
     return engine().register_device_memory(memory, dma_buf, window_core_.members().others());
   }
+  void note_call(device::Operation& operation) override;
+  void compare_call(std::uint64_t number, Instant now) noexcept override;
+  [[nodiscard]] std::uint64_t begin_record(const device::Operation& operation,
+                                           Instant now) noexcept override;
+  void end_record(std::uint64_t record, bool is_done) noexcept override {
+    if (record != 0) engine().end_record(record, is_done);
+  }
   [[nodiscard]] Status watch() override { return window_core_.open_watch(); }
   [[nodiscard]] Status loss(Instant now) override;
   void fail(const Status& why) override;
@@ -71,7 +79,14 @@ class DevicePath final : public CollectivePath, private device::HostSide {
   GroupCore window_core_;  // of the same ranks, for the windows
   HostPath host_;
   std::array<HostCall, 8> windows_;  // by slot
-  Instant next_look_ = {};           // when loss() asks the engine again
+  std::uint64_t record_id_ = 0;      // of what is offloaded, once there is something
+  Signature noted_;                  // of the last call
+  engine::Tag::History history_;
+  std::uint64_t called_ = 0;       // the number of the last call
+  engine::LastCalls<2048> calls_;  // more than one rank may be ahead of another
+  health::WatchedGroup watched_;   // of the monitor, if there is one: lets it compare calls
+  Instant next_question_ = {};
+  Instant next_look_ = {};  // when loss() asks the engine again
   Instant lost_since_ = Instant::max();
   device::Group devices_;
 };

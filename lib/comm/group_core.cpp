@@ -34,7 +34,9 @@ GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Durat
   watched_->id = members_.id();
   watched_->members = members_.members();
   watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
-  watched_->compare = [this](const health::Question& question) { compare(question); };
+  watched_->compare = [this](const health::Question& question) {
+    compare(group_.calls.at(question.index), question);
+  };
   context_->monitor->add(*watched_);
 }
 
@@ -165,8 +167,7 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
 
 /// Called on the monitor's thread. Two ranks that called different operations may wait for each
 /// other without exchanging a message: this is how they find out.
-void GroupCore::compare(const health::Question& question) {
-  const auto ours = group_.calls.at(question.index);
+void GroupCore::compare(std::optional<std::uint64_t> ours, const health::Question& question) {
   const auto peer = members_.rank_of(question.from);
   if (!ours || *ours == question.tag || !peer) return;
   engine().abort(group_, engine::disagreement(*ours, question.tag, place().rank, *peer));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -96,6 +97,10 @@ class GroupCore final : private engine::GroupObserver {
   /// The same for an operation that could not begin, because the communicator had failed.
   [[nodiscard]] Status failure_before(std::string_view operation, const Status& why) const noexcept;
 
+  /// Fails if what this rank called, if it is known, is not what another rank has called. Waits for
+  /// nothing.
+  void compare(std::optional<std::uint64_t> ours, const health::Question& question);
+
   void abort(std::string_view reason) noexcept;
 
  private:
@@ -104,8 +109,6 @@ class GroupCore final : private engine::GroupObserver {
   void on_failure(const engine::Failure& failure) noexcept override;
   void on_stall(const engine::Stall& stall) noexcept override;
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
-  /// Fails if this rank has called something else.
-  void compare(const health::Question& question);
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
   [[nodiscard]] Status fail_by_exception(CollectiveKind kind) noexcept {
     return fail_by_exception(name(kind));

@@ -159,7 +159,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
       .binding = call.plan->banks.data(),
       .in = is_barrier ? &token_[0] : static_cast<const std::byte*>(collective.in),
       .out = is_barrier ? &token_[1] : static_cast<std::byte*>(collective.out),
-      .tag = is_barrier ? call.plan->tag : call.plan->tag.with(collective.type),
+      .tag = tag_of(collective, call.plan->tag),
       .group = &core_.group(),
   };
   if (!is_barrier) take_pieces(collective, call.task);
@@ -169,7 +169,6 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
                        : make_reduction(collective, place.size);
   if (!reduction.ok()) return refused(reduction.status());
   call.task.reduction = *reduction;
-  if (!is_barrier) call.task.tag = call.task.tag.with(collective.reduction.op);
   return {};
 }
 

@@ -26,6 +26,8 @@ class Membership {
   /// The same on all members. The world's is 0.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool is_of_world() const noexcept { return id_ == 0; }
+  /// For questions about calls on device memory.
+  [[nodiscard]] std::uint64_t device_calls_id() const noexcept { return id_ | device_calls_bit; }
   /// For records: parts of one split have the same id, but not this number.
   [[nodiscard]] std::uint64_t record_id() const noexcept;
   [[nodiscard]] const Place& place() const noexcept { return place_; }
@@ -51,8 +53,9 @@ class Membership {
   static constexpr unsigned lane_bits = 8;
 
  private:
-  /// In the id of a twin. Ids of split never have this bit.
+  // Ids of split never have these bits.
   static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
+  static constexpr std::uint64_t device_calls_bit = std::uint64_t{1} << 54;
 
   Membership(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t rank)
       : id_(id),

@@ -27,6 +27,19 @@ std::uint64_t common_count(const Signature& signature) noexcept {
 
 }  // namespace
 
+engine::Tag tag_of(const Collective& collective, engine::Tag of_plan) noexcept {
+  if (collective.kind == CollectiveKind::barrier) return of_plan;
+  const engine::Tag tag = of_plan.with(collective.type);
+  return plan::reduces(operation_of(collective.kind)) ? tag.with(collective.reduction.op) : tag;
+}
+
+engine::Tag tag_of(const Collective& collective, Signature& signature) {
+  write_signature(collective, signature);
+  const auto algorithm =
+      std::ranges::find(plan::catalog(), signature.operation, &plan::Algorithm::operation);
+  return tag_of(collective, {*algorithm, signature.root, common_count(signature)});
+}
+
 Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const choose::Selector& selector,
                  std::uint32_t overlap, OpenChannel open)
     : place_(place),

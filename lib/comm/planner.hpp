@@ -26,6 +26,12 @@ struct BoundPlan {
   engine::Tag tag = {};                     // but for type and op
 };
 
+/// A plan's tag, with the type and the op of a call.
+[[nodiscard]] engine::Tag tag_of(const Collective& collective, engine::Tag of_plan) noexcept;
+/// The tag of a call that none of our algorithms carries out, as if the first of them did. Writes
+/// into `signature`, whose memory it uses again.
+[[nodiscard]] engine::Tag tag_of(const Collective& collective, Signature& signature);
+
 /// Opens the channel of a port in a bank, the first time, and then knows it.
 using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port, std::uint32_t bank)>;
 

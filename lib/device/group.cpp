@@ -72,6 +72,7 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
     return operation;
   }
   try {
+    host_.note_call(**operation);
     Status status = is_offloaded ? launch(**operation, order) : stage(**operation);
     if (!status.ok()) {
       fail(status);
@@ -177,6 +178,7 @@ void Group::reap() {
 void Group::finish_offloaded(const Status& status) {
   Operation& oldest = *offloaded_.front();
   offloaded_.pop_front();
+  host_.end_record(oldest.record, status.ok());
   oldest.work.finish(status);
   if (oldest.is_released) recycle(oldest);
 }
@@ -195,10 +197,18 @@ Status Group::launch(Operation& operation, Order order) {
     if (!status.ok()) return status;
   }
   offloaded_until_ = std::max(offloaded_until_, operation.deadline.at());
+  const Instant now = monotonic_clock().now();
+  // What is over here the others have called.
+  const Operation& oldest = offloaded_.empty() ? operation : *offloaded_.front();
+  host_.compare_call(oldest.number - 1, now);
+  operation.record = host_.begin_record(operation, now);
   Status status = way_.offload->launch(operation.collective, stream,
                                        {.deadline = operation.deadline, .side = &host_});
   if (status.ok()) status = record(runtime_, operation.done, stream);
-  if (!status.ok()) return status;
+  if (!status.ok()) {
+    host_.end_record(operation.record, false);
+    return status;
+  }
   operation.is_offloaded = true;
   operation.stream = stream;
   operation.way = options_.offload->name;
@@ -383,6 +393,7 @@ Status Group::check(Instant now) {
                   fmt::format("the kernels of #{} were not over in time", each->number))
         .with_hint("a rank may not have called it, or the stream may be held up");
   }
+  host_.compare_call(offloaded_.front()->number, now);
   return host_.loss(now);
 }
 

@@ -13,6 +13,8 @@
 
 namespace hocket::device {
 
+struct Operation;
+
 class HostSide {
  public:
   HostSide() = default;
@@ -37,6 +39,17 @@ class HostSide {
   /// Of a rank that died, or failed, or left, once what it had done before has had the time to
   /// arrive; success while there is none. Looks at intervals, so that it can be asked all the time.
   [[nodiscard]] virtual Status loss(Instant now) = 0;
+
+  /// A call has its number. Gives it its tag (engine/tag.hpp).
+  virtual void note_call(Operation& operation) = 0;
+  /// Asks another rank, at intervals, whether its call of that number is the same as here: kernels
+  /// do not find out. If it is not, the communicator fails.
+  virtual void compare_call(std::uint64_t number, Instant now) noexcept = 0;
+
+  /// Records an operation that the offload carries out. Returns what end_record() wants.
+  [[nodiscard]] virtual std::uint64_t begin_record(const Operation& operation,
+                                                   Instant now) noexcept = 0;
+  virtual void end_record(std::uint64_t record, bool is_done) noexcept = 0;
 
   /// Ends all operations of the communicator, these and the user's, here and at other ranks.
   virtual void fail(const Status& why) = 0;

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "device/runtime.hpp"
+#include "engine/tag.hpp"
 #include "engine/work.hpp"
 
 namespace hocket::device {
@@ -23,12 +24,14 @@ struct Operation {
   std::vector<Piece> pieces = {};
   Deadline deadline = {};
   std::uint64_t number = 0;         // among those of its communicator
+  engine::Tag tag = {};             // what the other ranks must call, too
   std::string_view way = "staged";  // or the offload's name
 
   engine::Work work = {};
-  Event ready = {};        // behind what must be done before, if has_ready
-  void* stream = nullptr;  // offloaded: on which it runs
-  Event done = {};         // offloaded: behind it, in the stream on which it runs
+  Event ready = {};          // behind what must be done before, if has_ready
+  void* stream = nullptr;    // offloaded: on which it runs
+  Event done = {};           // offloaded: behind it, in the stream on which it runs
+  std::uint64_t record = 0;  // offloaded: its sequence number in the recorder
   bool has_ready = false;
   bool is_offloaded = false;
   bool is_released = false;  // nobody has a handle of it

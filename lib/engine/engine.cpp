@@ -214,6 +214,16 @@ Status Engine::failure_of(const Group& group) {
   return group.failure;
 }
 
+std::uint64_t Engine::begin_record(const record::Recorder::Operation& operation) noexcept {
+  const Entry entry(*this);
+  return executor_.recorder().begin(operation);
+}
+
+void Engine::end_record(std::uint64_t record, bool is_done) noexcept {
+  const Entry entry(*this);
+  executor_.recorder().end(record, is_done);
+}
+
 Status Engine::loss_of(const Group& group) {
   const Entry entry(*this);
   if (leader_ != Leader::waiter) {

@@ -83,6 +83,9 @@ class Engine {
   [[nodiscard]] Status loss_of(const Group& group);
   /// Those who wait look again: another thread has ended a work that this engine does not run.
   void wake();
+  // Records of operations that this engine does not run, as in TimedRecorder.
+  [[nodiscard]] std::uint64_t begin_record(const record::Recorder::Operation& operation) noexcept;
+  void end_record(std::uint64_t record, bool is_done) noexcept;
 
   /// This rank's end of a channel, which becomes the group's. Throws without memory; the group must
   /// be failed then.

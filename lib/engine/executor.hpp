@@ -77,6 +77,7 @@ class Executor {
   /// When that could find something.
   [[nodiscard]] Deadline next_look() const noexcept;
 
+  [[nodiscard]] TimedRecorder& recorder() noexcept { return recorder_; }
   // The leader's clock, for the records of operations.
   /// Sets the time of the records that follow. Nothing has happened since the last progress().
   void note_time(Instant now) noexcept { recorder_.note_time(now); }

@@ -49,11 +49,10 @@ class GroupObserver {
   virtual void on_stall(const Stall& stall) noexcept = 0;
 };
 
-/// The tags of a group's last operations. The engine adds, any thread reads.
-class Calls {
+/// The tags of the last operations, so many. One thread adds, any thread reads.
+template <std::uint64_t kept>
+class LastCalls {
  public:
-  static constexpr std::uint64_t kept = 64;
-
   /// Gives its index.
   std::uint64_t add(std::uint64_t tag) noexcept {
     const std::uint64_t index = count_.load(std::memory_order_relaxed);
@@ -73,6 +72,7 @@ class Calls {
   std::atomic<std::uint64_t> count_ = 0;
   std::array<std::atomic<std::uint64_t>, kept> tags_ = {};
 };
+using Calls = LastCalls<64>;
 
 /// Whether the failure is the reason for which another rank closed a channel (reason.cpp).
 [[nodiscard]] bool is_told_by_peer(const Status& failure) noexcept;

@@ -44,6 +44,9 @@ class TimedRecorder {
          .begun = task.begun,
          .state = state});
   }
+  [[nodiscard]] std::uint64_t begin(const record::Recorder::Operation& operation) noexcept {
+    return recorder_ == nullptr ? 0 : recorder_->begin(operation);
+  }
   [[nodiscard]] std::uint64_t begin(const Parcel& parcel, std::uint64_t communicator) noexcept {
     if (recorder_ == nullptr) return 0;
     return recorder_->begin({.kind = parcel.sends ? record::kind_send : record::kind_receive,

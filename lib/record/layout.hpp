@@ -18,9 +18,11 @@ inline constexpr std::uint32_t groups_kept = 128;
 inline constexpr std::uint32_t nobody = UINT32_MAX;
 
 /// A communicator is identified by its id in the upper 32 bits and by the world rank of its first
-/// member in the lower ones, because all parts of a split have the same id. This bit marks a
-/// communicator for device memory (comm/device_path.hpp).
+/// member in the lower ones, because all parts of a split have the same id. For device memory it
+/// has two more (comm/device_path.hpp): with the first bit for what it moves through the host, with
+/// the second for what a library does with whole operations (device/offload.hpp).
 inline constexpr std::uint64_t device_bit = std::uint64_t{1} << 63;
+inline constexpr std::uint64_t offload_bit = std::uint64_t{1} << 62;
 
 /// What an operation is: a value of plan::Operation, or one of these.
 inline constexpr std::uint8_t kind_send = 30;

@@ -56,7 +56,7 @@ class Recorder {
   /// The rank has left its world in order.
   ~Recorder();
 
-  // One thread at a time may call these: whoever has the engine's lock.
+  // One thread at a time may call these: whoever has the engine's lock (Engine::begin_record).
 
   struct Operation {
     std::uint8_t kind = 0;

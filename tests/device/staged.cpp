@@ -44,6 +44,13 @@ class NoOthers final : public hocket::device::HostSide {
                                 int /*dma_buf*/) override {
     return {StatusCode::unsupported, "there is no adapter"};
   }
+  void note_call(Operation& /*operation*/) override {}
+  void compare_call(std::uint64_t /*number*/, hocket::Instant /*now*/) noexcept override {}
+  std::uint64_t begin_record(const Operation& /*operation*/,
+                             hocket::Instant /*now*/) noexcept override {
+    return 0;
+  }
+  void end_record(std::uint64_t /*record*/, bool /*is_done*/) noexcept override {}
   Status watch() override { return {}; }
   Status loss(hocket::Instant /*now*/) override { return {}; }
   void fail(const Status& /*why*/) override {}

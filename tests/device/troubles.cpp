@@ -12,6 +12,9 @@
 //   init      NCCL's own beginning does not end
 //   stuck     a rank does not come to an operation (also with a real NCCL)
 //   patience  nor to two, of which the later has the sooner deadline
+//   other-op    a rank gives another op than the others, and NCCL does not notice
+//   other-size  or another number of elements
+//   other-way   or a type that goes another way
 //   leave     a rank has left when another begins what it has done (nothing fails)
 //   second    the device is not the first of its process (nothing fails)
 //   broken    the device can't say what a pointer points to (memory of the host does not care)
@@ -324,6 +327,48 @@ struct Pause final : hocket::fake::Task {
   hocket::Instant end;
 };
 
+/// Of another call on rank 1, which NCCL does not notice, all ranks are told, with both calls.
+template <class Call>
+void differ(Device& device, std::string_view others, std::string_view theirs, Call&& call) {
+  const bool is_fake = device.runtime()->name == std::string_view("fake");
+  const Duration most = is_fake ? slowness * 400ms : soon;
+  Failure failure;
+  const auto begin = monotonic_clock().now();
+  while (failure.code == StatusCode::ok && monotonic_clock().now() - begin < soon) {
+    failure = failure_of(call);
+  }
+  failure.after = monotonic_clock().now() - begin;
+  expect_failure(failure, StatusCode::mismatch, others, most);
+  expect_failure(failure, StatusCode::mismatch, theirs, most);
+}
+
+/// The results are wrong until they are told (also with a real NCCL).
+void other_op(Communicator& world, Device& device) {
+  Vector<float> data(device, 16);
+  const auto op = world.rank() == 1 ? hocket::ReduceOp::max : hocket::ReduceOp::sum;
+  const auto it = Collective::all_reduce(data.in(), data.all(), op);
+  differ(device, "all_reduce(sum, f32, 16 elements)", "all_reduce(max, f32, 16 elements)",
+         [&] { world.run(it); });
+  check_all_fails_now(world, device);
+}
+
+/// The kernels hang.
+void other_size(Communicator& world, Device& device) {
+  Vector<float> data(device, world.rank() == 1 ? 1000 : 900);
+  differ(device, "all_reduce(sum, f32, 900 elements)", "all_reduce(sum, f32, 1000 elements)",
+         [&] { world.all_reduce(data.all()); });
+}
+
+/// One is NCCL's, and one is staged.
+void other_way(Communicator& world, Device& device) {
+  Vector<float> floats(device, 16);
+  Vector<std::int16_t> integers(device, 16);
+  differ(device, "all_reduce(sum, f32, 16 elements)", "all_reduce(sum, i16, 16 elements)", [&] {
+    if (world.rank() == 1) return world.all_reduce(integers.all());
+    world.all_reduce(floats.all());
+  });
+}
+
 void leave(Communicator& world, Device& device) {
   Vector<float> data(device, 1000);
   world.all_reduce(data.all());
@@ -376,15 +421,26 @@ struct Trouble {
   void (*run)(Communicator& world, Device& device);
 };
 
-constexpr Trouble troubles[] = {{"hang", hang},        {"hang-in-stream", hang_in_stream},
-                                {"error", error},      {"death", death},
-                                {"behind", behind},    {"missing", missing},
-                                {"copy", copy},        {"make", make},
-                                {"event", event},      {"init", init},
-                                {"stuck", stuck},      {"patience", patience},
-                                {"leave", leave},      {"second", second},
-                                {"broken", broken},    {"move", move},
-                                {"no-slots", no_slots}};
+constexpr Trouble troubles[] = {{"hang", hang},
+                                {"hang-in-stream", hang_in_stream},
+                                {"error", error},
+                                {"death", death},
+                                {"behind", behind},
+                                {"missing", missing},
+                                {"copy", copy},
+                                {"make", make},
+                                {"event", event},
+                                {"init", init},
+                                {"stuck", stuck},
+                                {"patience", patience},
+                                {"leave", leave},
+                                {"second", second},
+                                {"broken", broken},
+                                {"move", move},
+                                {"no-slots", no_slots},
+                                {"other-op", other_op},
+                                {"other-size", other_size},
+                                {"other-way", other_way}};
 
 }  // namespace
 

@@ -134,9 +134,9 @@ def all_collectives(count: int, way: Way) -> str:
     return f"{len(kinds)} collectives"
 
 
-def stuck(count: int) -> str:
-    ranks(count, [TROUBLES, "stuck"], SHARED)
-    return "the deadline ended it"
+def trouble(count: int, name: str) -> str:
+    ranks(count, [TROUBLES, name], SHARED)
+    return {"stuck": "the deadline ended it", "other-op": "all ranks were told both calls"}[name]
 
 
 def overhead() -> str:
@@ -205,7 +205,8 @@ TESTS: tuple[Test, ...] = (
     ("staged share, 2 ranks", "cuda", staged_share),
     ("2 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(2, SHARED)),
     ("2 ranks by NCCL on one GPU: types and ops", "nccl", lambda: all_types(2, SHARED)),
-    ("2 ranks by NCCL on one GPU: a stuck collective", "nccl", lambda: stuck(2)),
+    ("2 ranks by NCCL on one GPU: a stuck collective", "nccl", lambda: trouble(2, "stuck")),
+    ("2 ranks by NCCL on one GPU: calls that differ", "nccl", lambda: trouble(2, "other-op")),
     ("4 ranks by NCCL on one GPU: all checks", "nccl", lambda: checks(4, SHARED)),
     ("4 ranks by NCCL on one GPU: collectives", "nccl", lambda: all_collectives(4, SHARED)),
     ("PyTorch, 1 rank by NCCL", "nccl", lambda: pytorch(1)),

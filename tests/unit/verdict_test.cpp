@@ -9,6 +9,7 @@
 #include "plan/catalog.hpp"
 #include "support/catch.hpp"
 #include "trace/communicator.hpp"
+#include "trace/show.hpp"
 
 namespace hocket::trace {
 namespace {
@@ -256,6 +257,60 @@ TEST_CASE("all ranks that were told the same are named together") {
   CHECK(verdict(world) == Sentences{"No recorded operation is under way.",
                                     "The program on rank 1 received this error: no",
                                     "The programs on ranks 0 and 2 received this error: oh"});
+}
+
+TEST_CASE("of what NCCL carries out, the rank that has not come is named after a second") {
+  World world = world_of(3);
+  const auto launch = [&](std::uint32_t rank, std::int64_t age) -> Entry& {
+    Entry& entry = enter(world, rank, 7, record::nobody, 0);
+    entry.communicator = record::offload_bit;
+    entry.begun = now - age;
+    return entry;
+  };
+  for (Dump& each : world.dumps) {
+    each.header.groups[1] = {
+        .id = record::offload_bit, .rank = each.rank(), .size = 3, .is_open = 1};
+  }
+  launch(0, second * 9 / 10);
+  launch(2, second / 2);
+  CHECK(verdict(world) == Sentences{"Operations are under way, and none of them has stalled."});
+  for (Dump& each : world.dumps) each.now += second;
+  CHECK(verdict(world) ==
+        Sentences{"Rank 1 (pid 101 on n1) has not entered all_reduce(sum, f32, 8 elements) #7 by "
+                  "NCCL, which rank 0 called 1.9s ago. Its last recorded operation, "
+                  "all_reduce(sum, f32, 8 elements) #2, ended 4s ago. Ranks 0 and 2 are in "
+                  "all_reduce(sum, f32, 8 elements) #7 by NCCL, which it has not entered."});
+
+  SECTION("and once all have come, their devices are") {
+    launch(1, 0);
+    CHECK(
+        verdict(world) ==
+        Sentences{"The devices of ranks 0 to 2 have not finished all_reduce(sum, f32, 8 elements) "
+                  "#7 by NCCL, which was called 1s ago."});
+    CHECK(table(world)[1][4] == "all_reduce(sum, f32, 8 elements) #7 by NCCL");
+    CHECK(table(world)[1][5] == "nccl");
+  }
+  SECTION("or its other call, which no message has shown") {
+    launch(1, 0).tag = tag(ReduceOp::max);
+    CHECK(
+        verdict(world) ==
+        Sentences{"Ranks 0 and 2 called all_reduce(sum, f32, 8 elements) #7 by NCCL; rank 1 called "
+                  "all_reduce(max, f32, 8 elements) #7 by NCCL. All ranks must call the same "
+                  "operations in the same order."});
+  }
+  SECTION("also once it has failed") {
+    for (Dump& each : world.dumps) {
+      if (each.rank() == 1) continue;
+      each.entries.back().state = State::failed;
+      each.entries.back().ended = now;
+    }
+    CHECK(
+        verdict(world) ==
+        Sentences{"Rank 1 (pid 101 on n1) never entered all_reduce(sum, f32, 8 elements) #7 by "
+                  "NCCL, which rank 0 called 900ms before it failed. Its last recorded operation, "
+                  "all_reduce(sum, f32, 8 elements) #2, ended 4s ago. Ranks 0 and 2 were in "
+                  "all_reduce(sum, f32, 8 elements) #7 by NCCL, which it has not entered."});
+  }
 }
 
 TEST_CASE("ranks in words") {

@@ -40,7 +40,10 @@ std::optional<std::uint64_t> Communicator::first_stuck() const noexcept {
   std::optional<std::uint64_t> first;
   for (const Member& each : members) {
     const Entry* const entry = each.not_done;
-    if (entry == nullptr || (!is_stalled(*entry) && !has_failed(*entry))) continue;
+    if (entry == nullptr) continue;
+    const bool is_long = is_offloaded(*entry) && is_under_way(*entry) &&
+                         each.dump->now - entry->begun >= patience_with_devices;
+    if (!is_long && !is_stalled(*entry) && !has_failed(*entry)) continue;
     if (!first || entry->number < *first) first = entry->number;
   }
   return first;
@@ -54,6 +57,7 @@ std::string Communicator::suffix() const {
     text = fmt::format(" of the communicator of {}", ranks_in_words(std::move(ranks)));
   }
   if ((id & record::device_bit) != 0) text += " on device memory";
+  if ((id & record::offload_bit) != 0) text += " by NCCL";
   return text;
 }
 

@@ -34,13 +34,19 @@ struct Communicator {
   /// "rank 3", in the world's numbers where they are known.
   [[nodiscard]] std::string rank_name(std::uint32_t place) const;
   /// The number of the first collective operation that has failed on a member, or in which a member
-  /// waits for another one.
+  /// waits for another one, or its device has been busy with for long.
   [[nodiscard]] std::optional<std::uint64_t> first_stuck() const noexcept;
-  [[nodiscard]] bool is_of_all() const noexcept { return (id & ~record::device_bit) >> 32 == 0; }
+  [[nodiscard]] bool is_of_all() const noexcept {
+    return (id & ~(record::device_bit | record::offload_bit)) >> 32 == 0;
+  }
   /// What follows the name of an operation: " of the communicator of ranks 2 and 3", or nothing for
   /// that of all ranks.
   [[nodiscard]] std::string suffix() const;
 };
+
+/// For so many nanoseconds nothing is said of an offloaded operation: it may be behind others in
+/// its stream, and a healthy rank may be far ahead of another one.
+inline constexpr std::int64_t patience_with_devices = 1'000'000'000;
 
 [[nodiscard]] std::vector<Communicator> communicators_of(const World& world);
 

@@ -34,6 +34,7 @@ std::string describe(const Entry& entry) {
 }
 
 std::string algorithm_name(const Entry& entry) {
+  if (is_offloaded(entry)) return "nccl";
   return is_message(entry) ? std::string() : std::string(engine::algorithm_name(entry.tag));
 }
 

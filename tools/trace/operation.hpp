@@ -17,6 +17,10 @@ namespace hocket::trace {
 [[nodiscard]] inline bool has_failed(const record::Entry& entry) noexcept {
   return entry.state == record::State::failed;
 }
+/// Whether a library carries it out on devices, whose kernels tell nobody for whom they wait.
+[[nodiscard]] inline bool is_offloaded(const record::Entry& entry) noexcept {
+  return (entry.communicator & record::offload_bit) != 0;
+}
 /// Whether it has waited for a rank for at least 30 ms.
 [[nodiscard]] inline bool is_stalled(const record::Entry& entry) noexcept {
   return entry.state == record::State::running && entry.peer != record::nobody &&

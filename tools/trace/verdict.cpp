@@ -215,6 +215,7 @@ class Judge {
     }
     tell_late(communicator, number);
     tell_waits(communicator, number);
+    tell_devices(communicator, number);
   }
 
   struct Call {
@@ -314,6 +315,26 @@ class Judge {
     if (call == nullptr) return;
     if (count > waits_shown) text += fmt::format(", and {} more ranks wait", count - waits_shown);
     say(fmt::format("in {}, {}.", in_words(*call), text));
+  }
+
+  /// Of an offloaded operation that every rank has called.
+  void tell_devices(const Communicator& communicator, std::uint64_t number) {
+    std::vector<std::uint32_t> ranks;
+    const Entry* call = nullptr;
+    std::int64_t since = INT64_MAX;  // the last call
+    for (const Member& member : communicator.members) {
+      const Entry* const entry = member.find(number);
+      if (entry == nullptr || !is_offloaded(*entry)) return;
+      if (!is_under_way(*entry) || is_told(*member.dump)) continue;
+      ranks.push_back(member.dump->rank());
+      call = entry;
+      since = std::min(since, member.dump->now - entry->begun);
+    }
+    if (call == nullptr || since < patience_with_devices) return;
+    const std::string_view whose = ranks.size() == 1 ? "device of" : "devices of";
+    const std::string_view have = ranks.size() == 1 ? "has" : "have";
+    say(fmt::format("the {} {} {} not finished {}, which was called {} ago.", whose,
+                    ranks_in_words(std::move(ranks)), have, in_words(*call), format_age(since)));
   }
 
   // --- messages ---
