@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Collective operations over TCP: worlds of real processes, each with the choice of algorithms that it
+"""Collective operations: worlds of real processes, each with the choice of algorithms that it
 is given; and worlds of which one rank does something else than the others."""
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import shutil
@@ -15,13 +16,19 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
-from surroundings import environment, free_port
+import surroundings
+from surroundings import free_port
 
 HOCKET, PROGRAM = "", ""  # the first arguments
 ALL = False  # the whole product
 BRIEF = False  # for programs that are slow
 WAIT_S = 120  # for what takes seconds, on a machine that is busy
 SOON_S = 20  # for what must not wait for a time-out of its own
+TRANSPORT: dict[str, str] = {}  # the variable, where one is asked for
+
+
+def environment(**variables: object) -> dict[str, str]:
+    return surroundings.environment(**TRANSPORT, **variables)
 
 
 def algorithms() -> dict[str, list[str]]:
@@ -276,7 +283,15 @@ class Troubles(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    HOCKET, PROGRAM = sys.argv.pop(1), sys.argv.pop(1)
-    ALL, BRIEF = "--all" in sys.argv, "--brief" in sys.argv
-    sys.argv = [each for each in sys.argv if each not in ("--all", "--brief")]
-    unittest.main(verbosity=2)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("hocket")
+    parser.add_argument("program")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--brief", action="store_true")
+    parser.add_argument("--transport")
+    parser.add_argument("cases", nargs="*")
+    options = parser.parse_intermixed_args()
+    HOCKET, PROGRAM, ALL, BRIEF = options.hocket, options.program, options.all, options.brief
+    if options.transport:
+        TRANSPORT = {"HOCKET_TRANSPORT": options.transport}
+    unittest.main(verbosity=2, argv=[sys.argv[0], *options.cases])

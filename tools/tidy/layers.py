@@ -47,6 +47,8 @@ ARROWS = {
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
     # Queue pairs are set up over its connections (decision 0012).
     "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/tcp",
+    # Its queues and tables of channels are those of TCP.
+    "transports/shm": f"{COMMON} base hocket/transport.hpp transports/tcp",
     # No carrier of messages, but an offload of whole collectives (decision 0013).
     "transports/nccl": f"{COMMON} base device hocket/device.hpp hocket/collective.hpp",
     "devices": "device/table.hpp",  # modules, which share nothing with the library but that

@@ -1,0 +1,56 @@
+#include "transports/shm/address.hpp"
+
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "base/text.hpp"
+
+namespace hocket::shm {
+namespace {
+
+/// Of a namespace of this process; 0 if the kernel has none of that kind.
+std::uint64_t namespace_of(const char* kind) {
+  struct stat status = {};
+  return ::stat(fmt::format("/proc/self/ns/{}", kind).c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+template <class T>
+bool read_number(std::string_view& text, T& number, int base = 10) {
+  const std::string_view word = take_until(text, " ");
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+}  // namespace
+
+Address Address::own() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return {.place = fmt::format("{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
+                               ::geteuid()),
+          .pid = ::getpid()};
+}
+
+Result<Address> Address::parse(std::string_view text) {
+  Address address;
+  address.place = std::string(take_until(text, " "));
+  if (!address.place.empty() && read_number(text, address.pid) &&
+      read_number(text, address.board) && read_number(text, address.bell) &&
+      read_number(text, address.secret[0], 16) && read_number(text, address.secret[1], 16)) {
+    return address;
+  }
+  return Status(StatusCode::protocol_error, "that is no address of a rank's shared memory");
+}
+
+std::string Address::to_string() const {
+  return fmt::format("{} {} {} {} {:x} {:x}", place, pid, board, bell, secret[0], secret[1]);
+}
+
+}  // namespace hocket::shm

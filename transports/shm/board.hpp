@@ -1,0 +1,173 @@
+// A rank's board: memory of its own, a file without a name, that the other ranks of its host map,
+// too. On it the rank leaves what it has to say: for each other rank a ring of notes, and beside
+// them the data of messages that do not fit into a note. Nobody else writes there but how far it
+// has read.
+//
+// A note is one line of the cache, so that a small message costs its reader one miss.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "hocket/status.hpp"
+
+#include "base/fd.hpp"
+
+namespace hocket::shm {
+
+inline constexpr std::size_t line_bytes = 64;
+inline constexpr std::uint32_t notes_kept = 256;  // in a ring: a power of two
+inline constexpr std::size_t inline_bytes_max = 40;
+/// Messages are cut into parts of at most so many bytes.
+inline constexpr std::size_t part_bytes_max = 256 << 10;
+inline constexpr std::size_t chunk_bytes = 1 << 20;
+/// The last ranges of lanes that the rank has closed.
+inline constexpr std::uint32_t closed_kept = 1024;
+
+/// Where something is, in bytes from the board's beginning.
+using Place = std::uint64_t;
+
+struct alignas(line_bytes) Note {
+  enum class Kind : std::uint8_t {
+    open,   // a channel: `tag` is its lane, `place` that of its Reading
+    part,   // of a message
+    close,  // the channel; `tag` is the reason (pack_reason)
+  };
+
+  std::atomic<std::uint32_t> turn = 0;  // one more than its number, once it is written
+  Kind kind = Kind::open;
+  bool is_last = false;  // part of a message
+  bool is_inline = false;
+  std::uint32_t channel = 0;  // its writer's number of it
+  std::uint32_t bytes = 0;
+  std::uint64_t tag = 0;
+  union {
+    std::array<std::byte, inline_bytes_max> data = {};
+    Place place;
+  };
+};
+static_assert(sizeof(Note) == line_bytes);
+
+/// How many notes of a channel, but for `open`, its reader is done with, and with what they point
+/// to. Written by the reader, on the writer's board.
+struct alignas(line_bytes) Reading {
+  std::atomic<std::uint32_t> done = 0;
+};
+
+/// What the rank says to one other.
+struct Pair {
+  // Both are written by the reader.
+  alignas(line_bytes) std::atomic<std::uint32_t> read = 0;  // notes
+  std::atomic<std::uint32_t> has_reader = 0;
+  std::array<Note, notes_kept> notes = {};
+};
+
+struct ClosedLanes {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::uint64_t reason = 0;
+};
+
+struct Header {
+  std::array<char, 8> magic;
+  std::array<std::uint64_t, 2> secret;  // by which a reader knows that it is the board it looks for
+  std::uint64_t epoch;
+  std::uint32_t rank;
+  std::uint32_t size;
+  /// The rank sleeps: whoever has something for it takes this back and rings.
+  alignas(line_bytes) std::atomic<std::uint32_t> is_asleep;
+  alignas(line_bytes) std::atomic<std::uint32_t> closed_count;  // ranges of lanes, ever
+  std::atomic<std::uint32_t> has_left;
+  alignas(line_bytes) std::array<ClosedLanes, closed_kept> closed;
+};
+
+/// Memory of a file, mapped; a child made by fork() does not have it.
+class Mapping {
+ public:
+  Mapping() noexcept = default;
+  [[nodiscard]] static Result<Mapping> make(int file, std::uint64_t offset, std::size_t bytes);
+  Mapping(Mapping&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~Mapping();
+
+  [[nodiscard]] std::byte* data() const noexcept { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+/// The parts of a board that every one has: a header, and a pair for each rank. Behind them come
+/// chunks, as they are needed.
+class BoardView {
+ public:
+  BoardView() noexcept = default;
+  [[nodiscard]] static Result<BoardView> make(int file, std::uint32_t size);
+
+  [[nodiscard]] Header& header() const noexcept { return *reinterpret_cast<Header*>(base_.data()); }
+  [[nodiscard]] Pair& pair(std::uint32_t reader) const noexcept;
+  [[nodiscard]] static std::size_t base_bytes(std::uint32_t size) noexcept;
+
+  /// Maps the chunk that this is in, at its first use. Null where there is no such place, or no
+  /// memory for it.
+  [[nodiscard]] std::byte* at(int file, Place place, std::size_t bytes) noexcept;
+
+ private:
+  Mapping base_;
+  std::uint32_t size_ = 0;
+  std::vector<Mapping> chunks_;
+};
+
+/// This rank's own.
+class Board {
+ public:
+  struct Options {
+    std::uint64_t epoch = 0;
+    std::uint32_t rank = 0;
+    std::uint32_t size = 1;
+    std::array<std::uint64_t, 2> secret = {};
+  };
+  [[nodiscard]] static Result<Board> make(const Options& options);
+  Board() noexcept = default;
+  Board(Board&&) noexcept = default;
+  Board& operator=(Board&&) noexcept = default;
+
+  [[nodiscard]] Header& header() const noexcept { return view_.header(); }
+  [[nodiscard]] Pair& pair(std::uint32_t reader) const noexcept { return view_.pair(reader); }
+  [[nodiscard]] int file() const noexcept { return file_.get(); }
+
+  /// Room for data of at most part_bytes_max.
+  struct Slot {
+    std::byte* data = nullptr;
+    Place place = 0;
+    std::uint8_t size_class = 0;
+  };
+  /// Throws std::bad_alloc.
+  [[nodiscard]] Slot take(std::size_t bytes);
+  void give_back(const Slot& slot) noexcept;
+
+  void note_closed(const ClosedLanes& lanes) noexcept;
+
+ private:
+  static constexpr std::size_t classes = 13;  // 64 bytes, twice as much, …, part_bytes_max
+  [[nodiscard]] static std::uint8_t class_of(std::size_t bytes) noexcept;
+  [[nodiscard]] Slot carve(std::uint8_t size_class);
+
+  Fd file_;
+  BoardView view_;
+  std::uint64_t end_ = 0;   // of the file
+  std::uint64_t next_ = 0;  // the place of what is carved next, from the last chunk
+  std::array<std::vector<Slot>, classes> free_;
+  std::array<std::size_t, classes> carved_ = {};  // of each class, ever
+};
+
+}  // namespace hocket::shm
