@@ -29,12 +29,13 @@ bool read_number(std::string_view& text, T& number, int base = 10) {
 
 }  // namespace
 
+/// Ranks of several network namespaces are ranks of several hosts, as the user has set that up.
 Address Address::own() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
-  return {.place = fmt::format("{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
-                               ::geteuid()),
+  return {.place = fmt::format("{}/{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
+                               namespace_of("net"), ::geteuid()),
           .pid = ::getpid()};
 }
 
