@@ -208,7 +208,7 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
   } else if (!reached.ok()) {
     fail(channel, reached.status(), false);
   } else if (const auto reason = (*reached)->their_closed.find(lane)) {
-    end(channel, closed_by_peer(peer, *reason));
+    end(channel, described([&] { return closed_by_peer(peer, *reason); }));
   } else if (!(*reached)->lost.ok()) {
     end(channel, (*reached)->lost);
   }
@@ -466,12 +466,8 @@ bool ShmTransport::read(Peer& peer) noexcept {
     has_read = true;
     try {
       take(peer, *note);
-    } catch (...) {  // no memory for it
-      if (note->channel < peer.incoming.size()) {
-        Incoming& incoming = peer.incoming[note->channel];
-        if (incoming.channel != nullptr) fail(*incoming.channel, status_of_exception(), true);
-        if (note->kind == Note::Kind::part && incoming.reading != nullptr) be_done(peer, incoming);
-      }
+    } catch (...) {
+      if (!starve(peer, *note, status_of_exception())) break;
     }
     peer.drop();
   }
@@ -480,47 +476,39 @@ bool ShmTransport::read(Peer& peer) noexcept {
     mark(peer);
   }
   if (closed != peer.closed_seen) take_closed(peer);
-  if (has_left) lose(peer, described([&] { return peer_lost(peer.rank(), "has left"); }));
+  const bool is_empty = peer.front() == nullptr;
+  if (has_left && is_empty)
+    lose(peer, described([&] { return peer_lost(peer.rank(), "has left"); }));
   return peer.lost.ok();
 }
 
-Incoming& ShmTransport::incoming(Peer& peer, std::uint32_t number) {
-  if (number >= peer.incoming.size()) {
-    peer.incoming.resize(std::max<std::size_t>(number + 1, 2 * peer.incoming.size()));
+/// Without memory for a note its channel fails. False: there is none yet, so the note must wait.
+bool ShmTransport::starve(Peer& peer, const Note& note, const Status& why) noexcept {
+  if (note.kind == Note::Kind::open) {
+    Channel* const channel = find(peer.rank(), note.tag);
+    if (channel == nullptr) return false;
+    if (!channel->is_over()) fail(*channel, why, true);
+    return true;
   }
-  return peer.incoming[number];
+  Incoming& from = peer.incoming[note.channel];
+  if (from.channel != nullptr) fail(*from.channel, why, true);
+  be_done(peer, from);
+  return true;
 }
 
 void ShmTransport::take(Peer& peer, const Note& note) {
-  if (note.channel >= tcp::ChannelTable<Channel*>::places_max) return;
-  Incoming& from = incoming(peer, note.channel);
-  if (note.kind == Note::Kind::open) {
-    std::byte* const reading = peer.at(note.place, sizeof(Reading));
-    if (reading == nullptr) throw std::bad_alloc();
-    from.reading = reinterpret_cast<Reading*>(reading);
-    from.done = 0;
-    from.channel = nullptr;
-    const std::uint64_t lane = note.tag;
-    if (closed_.contains(lane) || left_[peer.rank()].contains(lane)) return;
-    Channel* channel = find(peer.rank(), lane);
-    if (channel == nullptr) channel = &make_channel(peer.rank(), lane);
-    if (channel->is_over()) return;
-    channel->their_number = note.channel;
-    channel->is_known = true;
-    from.channel = channel;
-    return;
-  }
+  if (note.kind == Note::Kind::open) return take_open(peer, note);
+  if (note.channel >= peer.incoming.size()) return;
+  Incoming& from = peer.incoming[note.channel];
   if (from.reading == nullptr) return;
-  if (from.channel == nullptr) {
-    if (note.kind == Note::Kind::part) be_done(peer, from);
-    return;
-  }
-  Channel& channel = *from.channel;
   if (note.kind == Note::Kind::close) {
-    from.channel = nullptr;
-    channel.is_known = false;
-    return end(channel, closed_by_peer(peer.rank(), note.tag));
+    Channel* const channel = std::exchange(from.channel, nullptr);
+    if (channel == nullptr) return;
+    channel->is_known = false;
+    return end(*channel, described([&] { return closed_by_peer(peer.rank(), note.tag); }));
   }
+  if (from.channel == nullptr) return be_done(peer, from);
+  Channel& channel = *from.channel;
   Arrived part = {.bytes = note.bytes, .is_last = note.is_last, .tag = note.tag};
   if (note.is_inline) {
     part.copy = note.data;
@@ -529,7 +517,28 @@ void ShmTransport::take(Peer& peer, const Note& note) {
     if (part.data == nullptr) throw std::bad_alloc();
   }
   channel.arrived.push(part);
-  deliver(channel);
+  guarded(channel, [&] { deliver(channel); });
+}
+
+void ShmTransport::take_open(Peer& peer, const Note& note) {
+  if (note.channel >= tcp::ChannelTable<Channel*>::places_max) return;
+  std::byte* const reading = peer.at(note.place, sizeof(Reading));
+  if (reading == nullptr) throw std::bad_alloc();
+  if (note.channel >= peer.incoming.size()) {
+    peer.incoming.resize(std::max<std::size_t>(note.channel + 1, 2 * peer.incoming.size()));
+  }
+  const std::uint64_t lane = note.tag;
+  const bool is_over = closed_.contains(lane) || left_[peer.rank()].contains(lane);
+  Channel* channel = is_over ? nullptr : find(peer.rank(), lane);
+  if (channel == nullptr && !is_over) channel = &make_channel(peer.rank(), lane);
+  Incoming& from = peer.incoming[note.channel];
+  from.reading = reinterpret_cast<Reading*>(reading);
+  from.done = 0;
+  from.channel = nullptr;
+  if (channel == nullptr || channel->is_over()) return;
+  channel->their_number = note.channel;
+  channel->is_known = true;
+  from.channel = channel;
 }
 
 void ShmTransport::be_done(Peer& peer, Incoming& incoming) noexcept {
@@ -591,7 +600,7 @@ void ShmTransport::take_closed(Peer& peer) noexcept {
     for (auto each = by_lane_.lower_bound({lanes.first, 0});
          each != by_lane_.end() && each->first.first <= lanes.last; ++each) {
       if (each->first.second != peer.rank()) continue;
-      end(*each->second, closed_by_peer(peer.rank(), lanes.reason));
+      end(*each->second, described([&] { return closed_by_peer(peer.rank(), lanes.reason); }));
     }
   }
   peer.closed_seen = count;

@@ -79,7 +79,8 @@ class ShmTransport final : public Transport {
   // What comes.
   bool read(Peer& peer) noexcept;
   void take(Peer& peer, const Note& note);
-  [[nodiscard]] Incoming& incoming(Peer& peer, std::uint32_t number);
+  void take_open(Peer& peer, const Note& note);
+  [[nodiscard]] bool starve(Peer& peer, const Note& note, const Status& why) noexcept;
   void deliver(Channel& channel);
   void be_done(Peer& peer, Incoming& incoming) noexcept;
   void take_closed(Peer& peer) noexcept;
