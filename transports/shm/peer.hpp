@@ -21,9 +21,10 @@ struct Channel;
 
 /// A channel as the peer's notes have it.
 struct Incoming {
-  Channel* channel = nullptr;         // null: nobody wants what comes
-  Reading* reading = nullptr;         // null: no such channel
-  std::uint32_t done = 0;             // as `reading` says
+  Channel* channel = nullptr;  // null: nobody wants what comes
+  Reading* reading = nullptr;  // null: no such channel
+  std::uint32_t done = 0;
+  std::uint32_t told = 0;             // of them, as `reading` says
   tcp::Ring<std::uint8_t> lent = {};  // notes that we are not done with, in order: still lent
 };
 
@@ -52,8 +53,13 @@ class Peer {
     return note.turn.load(std::memory_order_acquire) == read_ + 1 ? &note : nullptr;
   }
   void drop() noexcept { ++read_; }
+  /// Notes that were dropped, which it does not know yet.
+  [[nodiscard]] std::uint32_t untold() const noexcept { return read_ - told_; }
   /// It may write over what was dropped.
-  void tell_read() noexcept { theirs_->read.store(read_, std::memory_order_release); }
+  void tell_read() noexcept {
+    told_ = read_;
+    theirs_->read.store(read_, std::memory_order_release);
+  }
   [[nodiscard]] std::byte* at(Place place, std::size_t bytes) noexcept {
     return view_.at(file_.get(), place, bytes);
   }
@@ -96,6 +102,7 @@ class Peer {
   Pair* theirs_ = nullptr;  // on its board: to us
   Pair* ours_ = nullptr;    // on ours: to it
   std::uint32_t read_ = 0;
+  std::uint32_t told_ = 0;
   std::uint32_t written_ = 0;
   std::uint32_t their_read_ = 0;
 };

@@ -23,6 +23,10 @@ namespace {
 /// Of a channel, that nobody has received yet.
 constexpr std::uint64_t notes_on_the_way_max = 64;
 constexpr std::uint64_t bytes_on_the_way_max = 1 << 20;
+/// To say that a note is read costs as much as a note. So the writer is told of many at once,
+/// before it would have to wait.
+constexpr std::uint32_t notes_untold_max = notes_kept / 4;
+constexpr std::uint32_t parts_untold_max = notes_on_the_way_max / 4;
 /// By who polls and never sleeps: for processes that have ended, and channels that are over.
 constexpr unsigned polls_between_looks = 256;
 /// In the epoll, beside the ranks of processes.
@@ -293,8 +297,7 @@ void ShmTransport::give_back(const std::byte* lent) noexcept {
     incoming.lent.pop();
     ++incoming.done;
   }
-  incoming.reading->done.store(incoming.done, std::memory_order_release);
-  mark(peer);
+  tell_done(peer, incoming);
 }
 
 std::size_t ShmTransport::poll(std::span<TransportCompletion> completions) noexcept {
@@ -461,9 +464,7 @@ bool ShmTransport::read(Peer& peer) noexcept {
   // Before its notes: what it wrote before it left or closed something is there then.
   const bool has_left = header.has_left.load(std::memory_order_acquire) != 0;
   const std::uint32_t closed = header.closed_count.load(std::memory_order_acquire);
-  bool has_read = false;
   while (const Note* const note = peer.front()) {
-    has_read = true;
     try {
       take(peer, *note);
     } catch (...) {
@@ -471,10 +472,7 @@ bool ShmTransport::read(Peer& peer) noexcept {
     }
     peer.drop();
   }
-  if (has_read) {
-    peer.tell_read();
-    mark(peer);
-  }
+  if (peer.untold() >= notes_untold_max) tell_read(peer);
   if (closed != peer.closed_seen) take_closed(peer);
   const bool is_empty = peer.front() == nullptr;
   if (has_left && is_empty)
@@ -505,6 +503,7 @@ void ShmTransport::take(Peer& peer, const Note& note) {
     Channel* const channel = std::exchange(from.channel, nullptr);
     if (channel == nullptr) return;
     channel->is_known = false;
+    tell_done(peer, from);
     return end(*channel, described([&] { return closed_by_peer(peer.rank(), note.tag); }));
   }
   if (from.channel == nullptr) return be_done(peer, from);
@@ -533,7 +532,7 @@ void ShmTransport::take_open(Peer& peer, const Note& note) {
   if (channel == nullptr && !is_over) channel = &make_channel(peer.rank(), lane);
   Incoming& from = peer.incoming[note.channel];
   from.reading = reinterpret_cast<Reading*>(reading);
-  from.done = 0;
+  from.done = from.told = 0;
   from.channel = nullptr;
   if (channel == nullptr || channel->is_over()) return;
   channel->their_number = note.channel;
@@ -541,9 +540,16 @@ void ShmTransport::take_open(Peer& peer, const Note& note) {
   from.channel = channel;
 }
 
-void ShmTransport::be_done(Peer& peer, Incoming& incoming) noexcept {
-  if (!incoming.lent.empty()) return incoming.lent.push(0);
-  incoming.reading->done.store(++incoming.done, std::memory_order_release);
+void ShmTransport::be_done(Peer& peer, Incoming& from, bool may_wait) noexcept {
+  if (!from.lent.empty()) return from.lent.push(0);
+  ++from.done;
+  if (!may_wait || from.done - from.told >= parts_untold_max) tell_done(peer, from);
+}
+
+void ShmTransport::tell_done(Peer& peer, Incoming& from) noexcept {
+  if (from.reading == nullptr || from.told == from.done) return;
+  from.told = from.done;
+  from.reading->done.store(from.done, std::memory_order_release);
   mark(peer);
 }
 
@@ -563,8 +569,9 @@ void ShmTransport::deliver(Channel& channel) {
                                      channel.peer, op.bytes())),
                   true, tag);
     }
-    const std::byte* const data = part.data == nullptr ? part.copy.data() : part.data;
-    const bool lends = op.may_lend && part.data != nullptr && part.is_last && channel.received == 0;
+    const bool is_small = part.data == nullptr;
+    const std::byte* const data = is_small ? part.copy.data() : part.data;
+    const bool lends = op.may_lend && !is_small && part.is_last && channel.received == 0;
     if (lends) {
       from.lent.reserve(notes_on_the_way_max + 1);
       loans_.push_back({.data = data,
@@ -585,7 +592,7 @@ void ShmTransport::deliver(Channel& channel) {
       channel.received = 0;
     }
     channel.arrived.pop();
-    if (!lends) be_done(peer, from);
+    if (!lends) be_done(peer, from, is_small);
   }
   if (channel.arrived.empty() && !channel.end.ok()) fail(channel, channel.end, false);
 }
@@ -606,7 +613,15 @@ void ShmTransport::take_closed(Peer& peer) noexcept {
   peer.closed_seen = count;
 }
 
+void ShmTransport::tell_read(Peer& peer) noexcept {
+  peer.tell_read();
+  mark(peer);
+}
+
 void ShmTransport::look_for_ends() noexcept {
+  for (Peer* const peer : active_) {
+    if (peer->untold() > 0) tell_read(*peer);
+  }
   std::array<epoll_event, 16> events;
   const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 0);
   for (int i = 0; i < count; ++i) {
@@ -669,6 +684,7 @@ void ShmTransport::forget_incoming(Channel& channel) noexcept {
     be_done(*peer, peer->incoming[channel.their_number]);
   }
   if (!std::exchange(channel.is_known, false)) return;
+  tell_done(*peer, peer->incoming[channel.their_number]);
   peer->incoming[channel.their_number].channel = nullptr;
 }
 

@@ -82,7 +82,9 @@ class ShmTransport final : public Transport {
   void take_open(Peer& peer, const Note& note);
   [[nodiscard]] bool starve(Peer& peer, const Note& note, const Status& why) noexcept;
   void deliver(Channel& channel);
-  void be_done(Peer& peer, Incoming& incoming) noexcept;
+  void be_done(Peer& peer, Incoming& from, bool may_wait = false) noexcept;
+  void tell_done(Peer& peer, Incoming& from) noexcept;
+  void tell_read(Peer& peer) noexcept;
   void take_closed(Peer& peer) noexcept;
   void look_for_ends() noexcept;
   void lose(Peer& peer, const Status& why) noexcept;
