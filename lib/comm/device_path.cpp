@@ -109,7 +109,9 @@ DevicePath::DevicePath(GroupCore& core)
   core.context()->monitor->add(watched_);
 }
 
+/// Until nothing is under way, calls are compared and records belong to a communicator.
 DevicePath::~DevicePath() {
+  devices_.drain();
   const Context& context = *core_.context();
   if (context.monitor != nullptr) context.monitor->remove(watched_);
   if (record_id_ != 0) context.recorder->remove_group(record_id_);

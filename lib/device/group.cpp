@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/exception.hpp"
+
 namespace hocket::device {
 namespace {
 
@@ -32,10 +34,15 @@ constexpr std::size_t operations_max = 1024;
 Group::Group(const Runtime& runtime, HostSide& host, GroupOptions options)
     : runtime_(runtime), host_(host), options_(std::move(options)) {}
 
+void Group::drain() {
+  Lock lock(mutex_);
+  drive_until(lock, [&] { return is_idle(); });
+}
+
 Group::~Group() {
+  drain();
   {
-    Lock lock(mutex_);
-    drive_until(lock, [&] { return is_idle(); });
+    const Lock lock(mutex_);
     is_ending_ = true;
     background_bell_.notify_all();
   }
@@ -198,13 +205,15 @@ Status Group::launch(Operation& operation, Order order) {
   }
   offloaded_until_ = std::max(offloaded_until_, operation.deadline.at());
   const Instant now = monotonic_clock().now();
-  // What is over here the others have called.
+  // What is over here the others have most likely called; who has not does not answer.
   const Operation& oldest = offloaded_.empty() ? operation : *offloaded_.front();
   host_.compare_call(oldest.number - 1, now);
   operation.record = host_.begin_record(operation, now);
-  Status status = way_.offload->launch(operation.collective, stream,
-                                       {.deadline = operation.deadline, .side = &host_});
-  if (status.ok()) status = record(runtime_, operation.done, stream);
+  Status status = described([&] {
+    Status launched = way_.offload->launch(operation.collective, stream,
+                                           {.deadline = operation.deadline, .side = &host_});
+    return launched.ok() ? record(runtime_, operation.done, stream) : launched;
+  });
   if (!status.ok()) {
     host_.end_record(operation.record, false);
     return status;

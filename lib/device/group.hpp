@@ -43,8 +43,11 @@ class Group {
   Group(const Runtime& runtime, HostSide& host, GroupOptions options);
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
-  /// Waits for what is under way, until it is over or its deadline passes.
+  /// Waits as drain() does.
   ~Group();
+
+  /// Waits for what is under way, until it is over or its deadline passes.
+  void drain();
 
   /// Where the work is done: behind what the user's stream has, and beside it; or in it.
   enum class Order : std::uint8_t { beside, in_stream };

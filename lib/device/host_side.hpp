@@ -40,7 +40,8 @@ class HostSide {
   /// arrive; success while there is none. Looks at intervals, so that it can be asked all the time.
   [[nodiscard]] virtual Status loss(Instant now) = 0;
 
-  /// A call has its number. Gives it its tag (engine/tag.hpp).
+  /// A call has its number, one more than the last. Gives it its tag (engine/tag.hpp). If this
+  /// throws, the communicator must fail.
   virtual void note_call(Operation& operation) = 0;
   /// Asks another rank, at intervals, whether its call of that number is the same as here: kernels
   /// do not find out. If it is not, the communicator fails.

@@ -27,6 +27,15 @@ bool read_number(std::string_view& text, T& number, int base = 10) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
+/// What this process may do: one that may do more can't be looked at.
+std::string capabilities() {
+  std::ifstream file("/proc/self/status");
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("CapPrm:")) return std::string(trimmed(line.substr(7)));
+  }
+  return {};
+}
+
 }  // namespace
 
 /// Ranks of several network namespaces are ranks of several hosts, as the user has set that up.
@@ -34,9 +43,10 @@ Address Address::own() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string boot;
   std::getline(file, boot);
-  return {.place = fmt::format("{}/{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
-                               namespace_of("net"), ::geteuid()),
-          .pid = ::getpid()};
+  return {
+      .place = fmt::format("{}/{}/{}/{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
+                           namespace_of("net"), ::geteuid(), ::getegid(), capabilities()),
+      .pid = ::getpid()};
 }
 
 Result<Address> Address::parse(std::string_view text) {

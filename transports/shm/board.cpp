@@ -65,7 +65,7 @@ Pair& BoardView::pair(std::uint32_t reader) const noexcept {
 
 std::byte* BoardView::at(int file, Place place, std::size_t bytes) noexcept {
   const std::size_t base = base_bytes(size_);
-  if (place < base) return nullptr;
+  if (place < base || place % line_bytes != 0) return nullptr;
   const std::size_t chunk = (place - base) / chunk_bytes;
   const std::size_t offset = (place - base) % chunk_bytes;
   if (offset + bytes > chunk_bytes) return nullptr;
@@ -103,7 +103,7 @@ Result<Board> Board::make(const Options& options) {
   if (!view.ok()) return view.status();
   made.view_ = *std::move(view);
   Header& header = made.header();
-  header.magic = {'h', 'o', 'c', 'k', 's', 'h', 'm', '1'};
+  header.mark = board_mark;
   header.secret = options.secret;
   header.epoch = options.epoch;
   header.rank = options.rank;
@@ -132,7 +132,10 @@ Board::Slot Board::carve(std::uint8_t size_class) {
   next_ = rounded_up(next_, std::min(bytes, page_bytes));
   if (next_ + bytes > end_) {
     // Reserved, so that a full machine is an error here and no signal later.
-    const int error = ::posix_fallocate(file(), static_cast<off_t>(end_), chunk_bytes);
+    int error = EINTR;
+    while (error == EINTR) {
+      error = ::posix_fallocate(file(), static_cast<off_t>(end_), chunk_bytes);
+    }
     if (error != 0) throw std::bad_alloc();
     next_ = end_;
     end_ += chunk_bytes;

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,8 @@ inline constexpr std::size_t part_bytes_max = 256 << 10;
 inline constexpr std::size_t chunk_bytes = 1 << 20;
 /// The last ranges of lanes that the rank has closed.
 inline constexpr std::uint32_t closed_kept = 1024;
+
+inline constexpr std::array<char, 8> board_mark = {'h', 'o', 'c', 'k', 's', 'h', 'm', '1'};
 
 /// Where something is, in bytes from the board's beginning.
 using Place = std::uint64_t;
@@ -66,6 +69,30 @@ struct Pair {
   std::array<Note, notes_kept> notes = {};
 };
 
+/// A copy of a note, whose writer may change it while it is looked at.
+struct Heard {
+  explicit Heard(const Note& note) noexcept
+      : kind(note.kind),
+        is_last(note.is_last),
+        is_inline(note.is_inline),
+        channel(note.channel),
+        bytes(note.bytes),
+        tag(note.tag),
+        data(note.data) {
+    std::memcpy(&place, data.data(), sizeof place);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+
+  Note::Kind kind;
+  bool is_last;
+  bool is_inline;
+  std::uint32_t channel;
+  std::uint32_t bytes;
+  std::uint64_t tag;
+  Place place = 0;
+  std::array<std::byte, inline_bytes_max> data;
+};
+
 struct ClosedLanes {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -73,7 +100,7 @@ struct ClosedLanes {
 };
 
 struct Header {
-  std::array<char, 8> magic;
+  std::array<char, 8> mark;
   std::array<std::uint64_t, 2> secret;  // by which a reader knows that it is the board it looks for
   std::uint64_t epoch;
   std::uint32_t rank;
@@ -82,6 +109,7 @@ struct Header {
   alignas(line_bytes) std::atomic<std::uint32_t> is_asleep;
   alignas(line_bytes) std::atomic<std::uint32_t> closed_count;  // ranges of lanes, ever
   std::atomic<std::uint32_t> has_left;
+  alignas(line_bytes) std::atomic<std::uint32_t> readers;  // ranks that have begun to read
   alignas(line_bytes) std::array<ClosedLanes, closed_kept> closed;
 };
 

@@ -48,6 +48,8 @@ Result<Peer> Peer::reach(const Address& address, const Expected& expected, Pair&
   if (!made.file_) return not_there(expected.rank, errno);
   struct stat status = {};
   const auto bytes = BoardView::base_bytes(expected.size);
+  const int seals = ::fcntl(made.file_.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return not_there(expected.rank, ENOENT);
   if (::fstat(made.file_.get(), &status) != 0 ||
       static_cast<std::uint64_t>(status.st_size) < sizeof(Header)) {
     return not_there(expected.rank, ENOENT);
@@ -57,7 +59,8 @@ Result<Peer> Peer::reach(const Address& address, const Expected& expected, Pair&
   if (!view.ok()) return view.status();
   made.view_ = *std::move(view);
   const Header& header = made.header();
-  if (header.secret != address.secret || header.rank != expected.rank) {
+  if (header.mark != board_mark || header.secret != address.secret ||
+      header.rank != expected.rank) {
     return not_there(expected.rank, ENOENT);
   }
   if (header.epoch != expected.epoch || header.size != expected.size) {
@@ -73,6 +76,7 @@ Result<Peer> Peer::reach(const Address& address, const Expected& expected, Pair&
   made.theirs_ = &made.view_.pair(expected.reader);
   made.ours_ = &own;
   made.theirs_->has_reader.store(1, std::memory_order_release);
+  made.header().readers.fetch_add(1, std::memory_order_seq_cst);
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <span>
 
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -14,17 +15,21 @@
 namespace hocket::shm {
 namespace {
 
-/// By itself it is off: it is new.
+/// Off by default: it is new.
 Status available(std::span<const Setting> settings) {
   const Config config(settings);
   if (config.get(variables::transport).find("shm") == std::string::npos) {
-    return Status(StatusCode::unsupported, "it is new, and used only where it is asked for")
-        .with_hint("HOCKET_TRANSPORT=shm,tcp asks for it");
+    return Status(StatusCode::unsupported, "shm is off by default")
+        .with_hint("HOCKET_TRANSPORT=shm,tcp turns it on");
   }
   if (::access("/proc/self/fd", X_OK) != 0) {
     return Status(StatusCode::unsupported, "this system does not show a process its descriptors")
         .with_system_error(errno)
         .with_hint("mount /proc");
+  }
+  if (::prctl(PR_GET_DUMPABLE) != 1) {
+    return Status(StatusCode::unsupported, "no other process may look at this one")
+        .with_hint("a program that changes its user, or calls prctl(PR_SET_DUMPABLE), is so");
   }
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   if (process) return {};

@@ -32,7 +32,7 @@ constexpr unsigned polls_between_looks = 256;
 /// In the epoll, beside the ranks of processes.
 constexpr std::uint64_t bell_event = UINT64_MAX;
 
-/// What was written before is seen by others before what is read behind it was read.
+/// Others see what was written before, if they have not yet written what is read after it.
 void order_all() noexcept {
 #ifdef __SANITIZE_THREAD__  // g++ refuses fences there
   static std::atomic<int> any = 0;
@@ -83,6 +83,7 @@ ShmTransport::ShmTransport(const TransportOptions& options, Board board)
       address_(Address::own()) {}
 
 Result<std::unique_ptr<Transport>> ShmTransport::make(const TransportOptions& options) {
+  raise_open_files_max();
   std::array<std::uint64_t, 2> secret = {};
   random_bytes(std::as_writable_bytes(std::span(secret)));
   auto board = Board::make(
@@ -116,20 +117,23 @@ Status ShmTransport::set_up() {
   return {};
 }
 
-/// Those that we have nothing to say to may wait for us as well.
 ShmTransport::~ShmTransport() {
   board_.header().has_left.store(1, std::memory_order_release);
-  for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
-    if (!can_reach(rank).ok()) continue;
-    if (peers_[rank] == nullptr && board_.pair(rank).has_reader == 0) continue;
-    if (const auto peer = described([&] { return reach(rank); }); peer.ok()) mark(**peer);
-  }
+  meet_readers();
+  for (Peer* const peer : active_) mark(*peer);
   ring();
 }
 
 Status ShmTransport::connect(std::span<const std::string> addresses) {
-  addresses_.assign(addresses.begin(), addresses.end());
-  return {};
+  return described([&] {
+    addresses_.assign(addresses.begin(), addresses.end());
+    is_here_.resize(addresses_.size());
+    for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
+      const auto address = Address::parse(addresses_[rank]);
+      is_here_[rank] = rank != rank_ && address.ok() && address->place == address_.place;
+    }
+    return Status();
+  });
 }
 
 Status ShmTransport::can_reach(std::uint32_t peer) const {
@@ -139,10 +143,21 @@ Status ShmTransport::can_reach(std::uint32_t peer) const {
   };
   if (peer >= addresses_.size() || peer == rank_) return refused("is no other rank of this world");
   if (addresses_[peer].empty()) return refused("does not share memory");
-  const auto address = Address::parse(addresses_[peer]);
-  if (!address.ok()) return address.status();
-  if (address->place == address_.place) return {};
+  if (is_here_[peer]) return {};
   return refused("is on another host, in another container, or of another user");
+}
+
+/// Ranks that read our board may have sent something, and wait to be told of ends, though we have
+/// opened no channel to them yet.
+void ShmTransport::meet_readers() noexcept {
+  order_all();
+  const std::uint32_t readers = board_.header().readers.load(std::memory_order_acquire);
+  if (readers == readers_seen_) return;
+  readers_seen_ = readers;
+  for (std::uint32_t rank = 0; rank < is_here_.size(); ++rank) {
+    if (!is_here_[rank] || peers_[rank] != nullptr || board_.pair(rank).has_reader == 0) continue;
+    static_cast<void>(described([&] { return reach(rank); }));
+  }
 }
 
 Result<Peer*> ShmTransport::reach(std::uint32_t rank) {
@@ -159,7 +174,7 @@ Result<Peer*> ShmTransport::reach(std::uint32_t rank) {
   }
   active_.push_back(peer.get());
   peers_[rank] = std::move(peer);
-  take_closed(*peers_[rank]);
+  static_cast<void>(read(*peers_[rank]));  // what it sent comes before what it has closed
   return peers_[rank].get();
 }
 
@@ -189,9 +204,9 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
   left_[peer].make_room();
   closed_.make_room();
   const auto reached = described([&] { return reach(peer); });
-  const Board::Slot reading = board_.take(sizeof(Reading));
   if (found == nullptr) found = find(peer, lane);  // reaching the peer may have found it
   Channel& channel = found != nullptr ? *found : make_channel(peer, lane);
+  const Board::Slot reading = board_.take(sizeof(Reading));
   new (reading.data) Reading();
   channel.reading = reading;
   if (free_numbers_.empty()) {
@@ -209,6 +224,8 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
           .with_peer(static_cast<int>(peer));
     });
     forget_incoming(channel);
+  } else if (channel.is_over()) {  // it had failed before it was opened
+    owe_farewell(channel, pack_reason(channel.failure));
   } else if (!reached.ok()) {
     fail(channel, reached.status(), false);
   } else if (const auto reason = (*reached)->their_closed.find(lane)) {
@@ -220,6 +237,7 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
   if (!channel.is_over() && !channel.end.ok() && channel.arrived.empty()) {
     fail(channel, channel.end, false);
   }
+  ring();
   return channel.id;
 }
 
@@ -298,6 +316,7 @@ void ShmTransport::give_back(const std::byte* lent) noexcept {
     ++incoming.done;
   }
   tell_done(peer, incoming);
+  ring();
 }
 
 std::size_t ShmTransport::poll(std::span<TransportCompletion> completions) noexcept {
@@ -465,15 +484,16 @@ bool ShmTransport::read(Peer& peer) noexcept {
   const bool has_left = header.has_left.load(std::memory_order_acquire) != 0;
   const std::uint32_t closed = header.closed_count.load(std::memory_order_acquire);
   while (const Note* const note = peer.front()) {
+    const Heard heard(*note);
     try {
-      take(peer, *note);
+      take(peer, heard);
     } catch (...) {
-      if (!starve(peer, *note, status_of_exception())) break;
+      if (!starve(peer, heard, status_of_exception())) break;
     }
     peer.drop();
   }
   if (peer.untold() >= notes_untold_max) tell_read(peer);
-  if (closed != peer.closed_seen) take_closed(peer);
+  if (closed != peer.closed_seen) take_closed(peer, closed);
   const bool is_empty = peer.front() == nullptr;
   if (has_left && is_empty)
     lose(peer, described([&] { return peer_lost(peer.rank(), "has left"); }));
@@ -481,7 +501,7 @@ bool ShmTransport::read(Peer& peer) noexcept {
 }
 
 /// Without memory for a note its channel fails. False: there is none yet, so the note must wait.
-bool ShmTransport::starve(Peer& peer, const Note& note, const Status& why) noexcept {
+bool ShmTransport::starve(Peer& peer, const Heard& note, const Status& why) noexcept {
   if (note.kind == Note::Kind::open) {
     Channel* const channel = find(peer.rank(), note.tag);
     if (channel == nullptr) return false;
@@ -494,7 +514,7 @@ bool ShmTransport::starve(Peer& peer, const Note& note, const Status& why) noexc
   return true;
 }
 
-void ShmTransport::take(Peer& peer, const Note& note) {
+void ShmTransport::take(Peer& peer, const Heard& note) {
   if (note.kind == Note::Kind::open) return take_open(peer, note);
   if (note.channel >= peer.incoming.size()) return;
   Incoming& from = peer.incoming[note.channel];
@@ -510,6 +530,7 @@ void ShmTransport::take(Peer& peer, const Note& note) {
   Channel& channel = *from.channel;
   Arrived part = {.bytes = note.bytes, .is_last = note.is_last, .tag = note.tag};
   if (note.is_inline) {
+    part.bytes = std::min<std::uint32_t>(part.bytes, inline_bytes_max);
     part.copy = note.data;
   } else {
     part.data = peer.at(note.place, note.bytes);
@@ -519,7 +540,7 @@ void ShmTransport::take(Peer& peer, const Note& note) {
   guarded(channel, [&] { deliver(channel); });
 }
 
-void ShmTransport::take_open(Peer& peer, const Note& note) {
+void ShmTransport::take_open(Peer& peer, const Heard& note) {
   if (note.channel >= tcp::ChannelTable<Channel*>::places_max) return;
   std::byte* const reading = peer.at(note.place, sizeof(Reading));
   if (reading == nullptr) throw std::bad_alloc();
@@ -535,6 +556,7 @@ void ShmTransport::take_open(Peer& peer, const Note& note) {
   from.done = from.told = 0;
   from.channel = nullptr;
   if (channel == nullptr || channel->is_over()) return;
+  if (channel->is_known) peer.incoming[channel->their_number].channel = nullptr;
   channel->their_number = note.channel;
   channel->is_known = true;
   from.channel = channel;
@@ -592,17 +614,20 @@ void ShmTransport::deliver(Channel& channel) {
       channel.received = 0;
     }
     channel.arrived.pop();
-    if (!lends) be_done(peer, from, is_small);
+    if (!lends) be_done(peer, from, is_small && channel.is_known);
   }
   if (channel.arrived.empty() && !channel.end.ok()) fail(channel, channel.end, false);
 }
 
-void ShmTransport::take_closed(Peer& peer) noexcept {
+/// Up to so many that it has ever closed, of which its header has the last.
+void ShmTransport::take_closed(Peer& peer, std::uint32_t count) noexcept {
   const Header& header = peer.header();
-  const std::uint32_t count = header.closed_count.load(std::memory_order_acquire);
-  const std::uint32_t oldest = count > closed_kept ? count - closed_kept : 0;
-  for (std::uint32_t i = std::max(peer.closed_seen, oldest); i != count; ++i) {
+  const std::uint32_t news = std::min(count - peer.closed_seen, closed_kept);
+  for (std::uint32_t i = count - news; i != count; ++i) {
     const ClosedLanes lanes = header.closed.at(i % closed_kept);
+    order_all();
+    const std::uint32_t now = header.closed_count.load(std::memory_order_relaxed);
+    if (now - i >= closed_kept) continue;  // it is being written over
     peer.their_closed.add(lanes.first, lanes.last, lanes.reason);
     for (auto each = by_lane_.lower_bound({lanes.first, 0});
          each != by_lane_.end() && each->first.first <= lanes.last; ++each) {
@@ -619,6 +644,7 @@ void ShmTransport::tell_read(Peer& peer) noexcept {
 }
 
 void ShmTransport::look_for_ends() noexcept {
+  meet_readers();
   for (Peer* const peer : active_) {
     if (peer->untold() > 0) tell_read(*peer);
   }
@@ -671,6 +697,10 @@ void ShmTransport::fail(Channel& channel, Status why, bool has_farewell,
   channel.sent = channel.received = 0;
   forget_incoming(channel);
   if (!has_farewell || !channel.is_open) return;
+  owe_farewell(channel, reason);
+}
+
+void ShmTransport::owe_farewell(Channel& channel, std::uint64_t reason) noexcept {
   channel.owes_farewell = true;
   channel.reason = reason;
   if (!channel.is_blocked) say_farewell(channel);
@@ -716,12 +746,8 @@ void ShmTransport::close_lanes(std::uint64_t first, std::uint64_t last,
   }
   closed_.add(first, last, pack_reason(reason));
   board_.note_closed({.first = first, .last = last, .reason = pack_reason(reason)});
-  for (std::uint32_t rank = 0; rank < peers_.size(); ++rank) {
-    if (peers_[rank] == nullptr && can_reach(rank).ok() && board_.pair(rank).has_reader != 0) {
-      static_cast<void>(described([&] { return reach(rank); }));
-    }
-    if (peers_[rank] != nullptr && peers_[rank]->lost.ok()) mark(*peers_[rank]);
-  }
+  meet_readers();
+  for (Peer* const peer : active_) mark(*peer);
   ring();
 }
 

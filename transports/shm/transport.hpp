@@ -60,6 +60,7 @@ class ShmTransport final : public Transport {
   void guarded(Channel& channel, const Work& work) noexcept;
 
   [[nodiscard]] Result<Peer*> reach(std::uint32_t rank);
+  void meet_readers() noexcept;
   [[nodiscard]] Result<ChannelId> open_channel(std::uint32_t peer, std::uint64_t lane);
   [[nodiscard]] Channel& make_channel(std::uint32_t peer, std::uint64_t lane);
   [[nodiscard]] Channel* find(std::uint32_t peer, std::uint64_t lane) noexcept;
@@ -78,19 +79,20 @@ class ShmTransport final : public Transport {
 
   // What comes.
   bool read(Peer& peer) noexcept;
-  void take(Peer& peer, const Note& note);
-  void take_open(Peer& peer, const Note& note);
-  [[nodiscard]] bool starve(Peer& peer, const Note& note, const Status& why) noexcept;
+  void take(Peer& peer, const Heard& note);
+  void take_open(Peer& peer, const Heard& note);
+  [[nodiscard]] bool starve(Peer& peer, const Heard& note, const Status& why) noexcept;
   void deliver(Channel& channel);
   void be_done(Peer& peer, Incoming& from, bool may_wait = false) noexcept;
   void tell_done(Peer& peer, Incoming& from) noexcept;
   void tell_read(Peer& peer) noexcept;
-  void take_closed(Peer& peer) noexcept;
+  void take_closed(Peer& peer, std::uint32_t count) noexcept;
   void look_for_ends() noexcept;
   void lose(Peer& peer, const Status& why) noexcept;
   void end(Channel& channel, const Status& why) noexcept;
 
   void fail(Channel& channel, Status why, bool has_farewell, std::uint64_t tag = 0) noexcept;
+  void owe_farewell(Channel& channel, std::uint64_t reason) noexcept;
   void forget_incoming(Channel& channel) noexcept;
   void bury() noexcept;
   void complete(const TransportOp& op, Status status) noexcept {
@@ -107,6 +109,8 @@ class ShmTransport final : public Transport {
   Fd bell_pull_;  // the other end, so that it stays open
   Fd epoll_;
   std::vector<std::string> addresses_ = {};
+  std::vector<bool> is_here_ = {};  // ranks that share memory with this one
+  std::uint32_t readers_seen_ = 0;
   std::vector<std::unique_ptr<Peer>> peers_ = {};  // by rank
   std::vector<Peer*> active_ = {};                 // those that may have something to say
   std::vector<Peer*> dirty_ = {};
