@@ -29,6 +29,8 @@ constexpr std::uint32_t notes_untold_max = notes_kept / 4;
 constexpr std::uint32_t parts_untold_max = notes_on_the_way_max / 4;
 /// By who polls and never sleeps: for processes that have ended, and channels that are over.
 constexpr unsigned polls_between_looks = 256;
+/// So many channels that are over are worth a look.
+constexpr std::size_t buried_at_once = 16;
 /// In the epoll, beside the ranks of processes.
 constexpr std::uint64_t bell_event = UINT64_MAX;
 
@@ -333,6 +335,7 @@ std::size_t ShmTransport::poll(std::span<TransportCompletion> completions) noexc
     if (!read(peer)) --i;  // it is not active any more
   }
   if (looks) look_for_ends();
+  if (closing_.size() >= bury_at_) bury();
   if (!blocked_.empty()) retry_blocked();
   ring();
   std::size_t count = 0;
@@ -729,6 +732,10 @@ void ShmTransport::close(ChannelId id, const Status& reason) noexcept {
     }),
          true);
   }
+  // It may wait long to be buried.
+  found->sends = {};
+  found->receives = {};
+  found->arrived = {};
   ring();
 }
 
@@ -745,6 +752,10 @@ void ShmTransport::close_lanes(std::uint64_t first, std::uint64_t last,
     }
   }
   closed_.add(first, last, pack_reason(reason));
+  // Whole ranges merge with those beside them, as single lanes would not.
+  for (tcp::LaneSet& left : left_) {
+    if (!left.ranges().empty()) left.add(first, last);
+  }
   board_.note_closed({.first = first, .last = last, .reason = pack_reason(reason)});
   meet_readers();
   for (Peer* const peer : active_) mark(*peer);
@@ -772,6 +783,7 @@ void ShmTransport::bury() noexcept {
     by_lane_.erase({channel.lane, channel.peer});
     return true;
   });
+  bury_at_ = std::max(buried_at_once, 2 * closing_.size());
 }
 
 }  // namespace hocket::shm

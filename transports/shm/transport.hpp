@@ -121,6 +121,7 @@ class ShmTransport final : public Transport {
   std::vector<Channel*> blocked_ = {};  // waiting for room
   std::vector<Channel*> retried_ = {};
   std::vector<Channel*> closing_ = {};
+  std::size_t bury_at_ = 0;  // so many of them
   std::vector<Loan> loans_ = {};
   tcp::LaneSet closed_ = {};             // ranges, by close_lanes()
   std::vector<tcp::LaneSet> left_ = {};  // single ones, by peer
