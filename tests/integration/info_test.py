@@ -92,7 +92,7 @@ class Info(unittest.TestCase):
 
     def test_what_is_absent_says_why(self) -> None:
         transports = {each["name"]: each for each in self.document()["transports"]}
-        self.assertEqual(set(transports), {"tcp", "verbs"})  # and nothing that no build has
+        self.assertEqual(set(transports), {"shm", "tcp", "verbs"})  # and nothing that no build has
         for each in [*transports.values(), *self.document()["devices"]]:
             self.assertTrue(each["available"] or each["reason"])
 
