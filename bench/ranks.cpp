@@ -16,6 +16,7 @@
 
 #include "base/config.hpp"
 #include "base/environment.hpp"
+#include "base/machine.hpp"
 #include "comm/card.hpp"
 #include "world/entry.hpp"
 #include "world/launcher.hpp"
@@ -109,7 +110,7 @@ int count_hosts(Communicator& world) {
 }
 
 int count_machines(Communicator& world) {
-  const std::string machine = comm::own_machine();
+  const std::string machine = own_machine();
   return machine.empty() ? count_hosts(world) : count_different(world, machine);
 }
 

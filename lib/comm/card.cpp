@@ -4,7 +4,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -155,12 +154,6 @@ Status check_agreement(std::span<const Card> cards, std::uint32_t rank) {
     }
   }
   return {};
-}
-
-std::string own_machine() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string id;
-  return std::getline(file, id) ? id : std::string();
 }
 
 std::string own_processors() {

@@ -40,9 +40,6 @@ struct Card {
 /// both.
 [[nodiscard]] Status check_agreement(std::span<const Card> cards, std::uint32_t rank);
 
-/// What a card says of its machine. Containers and namespaces of one machine are hosts of their
-/// own, and share its processors.
-[[nodiscard]] std::string own_machine();
 /// What a card says of processors.
 [[nodiscard]] std::string own_processors();
 

@@ -14,6 +14,7 @@
 #include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "base/machine.hpp"
 #include "base/text.hpp"
 #include "bridge/program_store.hpp"
 #include "choose/parameters.hpp"

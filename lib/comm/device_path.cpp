@@ -11,6 +11,7 @@
 #include "base/config.hpp"
 #include "base/environment.hpp"
 #include "base/limits.hpp"
+#include "base/machine.hpp"
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
 #include "comm/kinds.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/machine.hpp"
 #include "store/hash_store.hpp"
 #include "support/catch.hpp"
 
@@ -109,7 +110,7 @@ TEST_CASE("ranks that are bound to processors of their own share none") {
 
 TEST_CASE("this process says where it runs") {
   CHECK_FALSE(own_processors().empty());
-  CHECK_FALSE(own_machine().empty());
+  CHECK_FALSE(hocket::own_machine().empty());
 }
 
 TEST_CASE("why a rank has no card is told to the others") {

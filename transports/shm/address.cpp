@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/machine.hpp"
 #include "base/text.hpp"
 
 namespace hocket::shm {
@@ -27,7 +28,8 @@ bool read_number(std::string_view& text, T& number, int base = 10) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
-/// What this process may do: one that may do more can't be looked at.
+/// The rights of this process. The kernel shows the descriptors of a process only to those with at
+/// least its rights.
 std::string capabilities() {
   std::ifstream file("/proc/self/status");
   for (std::string line; std::getline(file, line);) {
@@ -38,15 +40,13 @@ std::string capabilities() {
 
 }  // namespace
 
-/// Ranks of several network namespaces are ranks of several hosts, as the user has set that up.
+/// With the network's namespace, because whoever gives ranks networks of their own wants them to be
+/// hosts of their own.
 Address Address::own() {
-  std::ifstream file("/proc/sys/kernel/random/boot_id");
-  std::string boot;
-  std::getline(file, boot);
-  return {
-      .place = fmt::format("{}/{}/{}/{}/{}/{}/{}", boot, namespace_of("pid"), namespace_of("user"),
-                           namespace_of("net"), ::geteuid(), ::getegid(), capabilities()),
-      .pid = ::getpid()};
+  return {.place = fmt::format("{}/{}/{}/{}/{}/{}/{}", own_machine(), namespace_of("pid"),
+                               namespace_of("user"), namespace_of("net"), ::geteuid(), ::getegid(),
+                               capabilities()),
+          .pid = ::getpid()};
 }
 
 Result<Address> Address::parse(std::string_view text) {

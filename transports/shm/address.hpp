@@ -1,6 +1,6 @@
-// Where a rank's board is, and who may find it: processes of one user that see each other in /proc.
-// Then each can open the other's descriptors there, so that a board needs no name that could be
-// left behind, and nobody else can read it.
+// Where a rank's board is, and which ranks may open it: processes of one user that see each other
+// in /proc. There each can open the other's descriptors, so a board needs no name that could be
+// left behind, and no other user but root can read it.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ struct Address {
   std::int64_t pid = 0;
   int board = -1;  // its descriptors there
   int bell = -1;
-  std::array<std::uint64_t, 2> secret = {};  // which the board begins with
+  std::array<std::uint64_t, 2> secret = {};  // which the board's header contains
 
   /// Of this process; the descriptors and the secret are the caller's.
   [[nodiscard]] static Address own();

@@ -15,7 +15,7 @@ namespace hocket::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t smallest_slot = 64;
+constexpr std::size_t smallest_slot = line_bytes;
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;

@@ -1,9 +1,9 @@
-// A rank's board: memory of its own, a file without a name, that the other ranks of its host map,
-// too. On it the rank leaves what it has to say: for each other rank a ring of notes, and beside
-// them the data of messages that do not fit into a note. Nobody else writes there but how far it
-// has read.
+// A rank's board: memory in a file without a name, which the ranks of its host that it talks to map
+// as well. The rank writes its notes there, in a ring for each other rank, and the data of messages
+// that do not fit into a note in slots beside. The others write only how far they have read, that
+// they read, and that they wake the rank.
 //
-// A note is one line of the cache, so that a small message costs its reader one miss.
+// A note is one cache line, so that a small message costs its reader one miss.
 #pragma once
 
 #include <array>

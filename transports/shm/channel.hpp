@@ -14,13 +14,13 @@ namespace hocket::shm {
 
 /// A part of a message that was written, and that its reader may not be done with.
 struct OnTheWay {
-  Board::Slot slot = {};  // no data: it was in the note
+  Board::Slot slot = {};  // without data if that is in the note
   std::uint32_t bytes = 0;
 };
 
 /// A part of a message that has come and was not asked for yet.
 struct Arrived {
-  const std::byte* data = nullptr;  // null: it is here
+  const std::byte* data = nullptr;  // null: it is in `copy`
   std::uint32_t bytes = 0;
   bool is_last = false;
   std::uint64_t tag = 0;

@@ -1,4 +1,5 @@
-// Another rank of this host: its board, our ring on ours, its bell, and whether it lives.
+// Another rank of this host: its board, our ring of notes for it, the pipe that wakes it (its
+// bell), and whether its process lives.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,9 @@ struct Incoming {
   Channel* channel = nullptr;  // null: nobody wants what comes
   Reading* reading = nullptr;  // null: no such channel
   std::uint32_t done = 0;
-  std::uint32_t told = 0;             // of them, as `reading` says
-  tcp::Ring<std::uint8_t> lent = {};  // notes that we are not done with, in order: still lent
+  std::uint32_t told = 0;  // of them, as `reading` says
+  /// Of the oldest note that is lent, and of all behind it: 1 for lent, 0 for done.
+  tcp::Ring<std::uint8_t> lent = {};
 };
 
 class Peer {

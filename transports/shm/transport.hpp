@@ -116,7 +116,7 @@ class ShmTransport final : public Transport {
   std::vector<Peer*> dirty_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::unique_ptr<Channel>> by_lane_ = {};
   tcp::ChannelTable<Channel*> channels_ = {};
-  std::uint32_t numbers_ = 0;  // of channels, that were ever given
+  std::uint32_t numbers_ = 0;  // channel numbers that were handed out so far
   std::vector<std::uint32_t> free_numbers_ = {};
   std::vector<Channel*> blocked_ = {};  // waiting for room
   std::vector<Channel*> retried_ = {};
