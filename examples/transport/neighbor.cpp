@@ -166,6 +166,7 @@ class Neighbor final : public Transport {
   /// Ends the channel if the next thing to read is a farewell.
   void look_for_farewell(Channel& channel);
   void end(Channel& channel, const Status& why);
+  void end_out(Channel& channel, const Status& why);
   void finish(Flow& flow);
   void fail(Flow& flow, const Status& why);
   [[nodiscard]] Status lost(std::uint32_t peer) const;
@@ -392,7 +393,7 @@ void Neighbor::listen_to_out(ChannelId id) {
   std::uint64_t reason = 0;
   if (answer.size() == 1 + sizeof reason && answer.starts_with(no_more)) {
     std::memcpy(&reason, answer.data() + 1, sizeof reason);
-    return end(channel, closed_by_peer(channel.peer, reason));
+    return end_out(channel, closed_by_peer(channel.peer, reason));
   }
   if (came > 0) {
     return close(
@@ -400,11 +401,16 @@ void Neighbor::listen_to_out(ChannelId id) {
                 .with_peer(static_cast<int>(channel.peer)));
   }
   look_for_farewell(channel);
-  fail(channel.out, lost(channel.peer));
-  // What it sent before may be on its way; what it has not begun to send by now, it never will.
+  end_out(channel, lost(channel.peer));
+}
+
+/// The peer takes no more. What it sent before may be on its way; what it has not begun to send by
+/// now, it never will.
+void Neighbor::end_out(Channel& channel, const Status& why) {
+  fail(channel.out, why);
   accept_all();
   hear_strangers();
-  if (!channel.in.socket) fail(channel.in, lost(channel.peer));
+  if (!channel.in.socket) fail(channel.in, why);
 }
 
 void Neighbor::look_for_farewell(Channel& channel) {
