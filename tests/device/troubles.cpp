@@ -157,8 +157,8 @@ void error(Communicator& world, Device& device) {
   world.barrier();
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   if (world.rank() == 0) {
+    // Its text says that it came by NCCL's own report, and not by a time limit.
     expect_failure(failure, StatusCode::peer_lost, "remote process exited", soon);
-    expect(failure.after < at_once, "an asynchronous error takes too long");
   }
   expect(failure.code != StatusCode::ok, "an error on another rank");
   check_all_fails_now(world, device);

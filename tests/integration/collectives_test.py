@@ -70,11 +70,15 @@ def where_they_are(job: subprocess.Popen[str]) -> str:
 
 
 class Matrix(unittest.TestCase):
+    maxDiff = None  # what the ranks printed, whole
+
     def world(self, size: int, *arguments: str, through: tuple[str, ...] = (),
               **variables: str) -> None:
         command = [HOCKET, "run", "-n", str(size), "--", *through, PROGRAM, *arguments]
-        with subprocess.Popen(command, env=environment(**variables), stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True) as job:
+        # No rank dies here, but a busy machine may stall them all for seconds.
+        patient = environment(HOCKET_FAILURE_TIMEOUT="20s", **variables)
+        with subprocess.Popen(command, env=patient, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as job:
             self.ended_well(job, f"{variables} {' '.join(command)}")
 
     def ended_well(self, job: subprocess.Popen[str], what: str) -> None:
