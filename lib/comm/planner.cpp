@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/limits.hpp"
+#include "comm/kinds.hpp"
 #include "plan/catalog.hpp"
 
 namespace hocket::comm {

@@ -39,6 +39,7 @@ struct Channel {
   std::uint32_t number = 0;  // ours, in notes
   Board::Slot reading = {};
   bool is_announced = false;
+  bool withholds_farewell = false;
   bool owes_farewell = false;
   bool has_said_farewell = false;
   std::uint64_t reason = 0;         // of the farewell

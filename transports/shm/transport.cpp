@@ -226,8 +226,6 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
           .with_peer(static_cast<int>(peer));
     });
     forget_incoming(channel);
-  } else if (channel.is_over()) {  // it had failed before it was opened
-    owe_farewell(channel, pack_reason(channel.failure));
   } else if (!reached.ok()) {
     fail(channel, reached.status(), false);
   } else if (const auto reason = (*reached)->their_closed.find(lane)) {
@@ -293,14 +291,18 @@ void ShmTransport::take_op(const TransportOp& op) noexcept {
                     }));
   }
   Channel& channel = *found;
-  if (channel.is_over()) return complete(op, channel.failure);
+  if (channel.is_over()) {
+    complete(op, channel.failure);
+    return release_farewell(channel);
+  }
   const bool is_send = op.kind == TransportOp::Kind::send;
   if (is_send && !channel.end.ok()) return complete(op, channel.end);
   try {
     (is_send ? channel.sends : channel.receives).push(op);
   } catch (const std::bad_alloc&) {
     fail(channel, Status::out_of_memory(), true);
-    return complete(op, channel.failure);
+    complete(op, channel.failure);
+    return release_farewell(channel);
   }
   guarded(channel, [&] { is_send ? send(channel) : deliver(channel); });
 }
@@ -688,7 +690,8 @@ void ShmTransport::end(Channel& channel, const Status& why) noexcept {
 
 void ShmTransport::fail(Channel& channel, Status why, bool has_farewell,
                         std::uint64_t tag) noexcept {
-  const std::uint64_t reason = pack_reason(why);
+  const bool is_told = channel.is_closed || !channel.sends.empty() || !channel.receives.empty();
+  channel.reason = pack_reason(why);
   if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.peer));
   channel.failure = std::move(why);
   while (!channel.sends.empty()) complete(channel.sends.pop(), channel.failure);
@@ -699,13 +702,15 @@ void ShmTransport::fail(Channel& channel, Status why, bool has_farewell,
   }
   channel.sent = channel.received = 0;
   forget_incoming(channel);
-  if (!has_farewell || !channel.is_open) return;
-  owe_farewell(channel, reason);
+  channel.withholds_farewell = has_farewell;
+  if (is_told) release_farewell(channel);
 }
 
-void ShmTransport::owe_farewell(Channel& channel, std::uint64_t reason) noexcept {
+/// The peer is told only once an op or a close() here has been: else what the peer does about it
+/// may come back as the failure of other channels, before anybody here knows the cause.
+void ShmTransport::release_farewell(Channel& channel) noexcept {
+  if (!std::exchange(channel.withholds_farewell, false)) return;
   channel.owes_farewell = true;
-  channel.reason = reason;
   if (!channel.is_blocked) say_farewell(channel);
 }
 
@@ -732,6 +737,7 @@ void ShmTransport::close(ChannelId id, const Status& reason) noexcept {
     }),
          true);
   }
+  release_farewell(*found);
   // It may wait long to be buried.
   found->sends = {};
   found->receives = {};

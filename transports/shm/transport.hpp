@@ -92,7 +92,7 @@ class ShmTransport final : public Transport {
   void end(Channel& channel, const Status& why) noexcept;
 
   void fail(Channel& channel, Status why, bool has_farewell, std::uint64_t tag = 0) noexcept;
-  void owe_farewell(Channel& channel, std::uint64_t reason) noexcept;
+  void release_farewell(Channel& channel) noexcept;
   void forget_incoming(Channel& channel) noexcept;
   void bury() noexcept;
   void complete(const TransportOp& op, Status status) noexcept {
