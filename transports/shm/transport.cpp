@@ -270,7 +270,11 @@ std::size_t ShmTransport::post(std::span<const TransportOp> ops) noexcept {
     try {
       done_.reserve(outstanding_ + 1);
     } catch (const std::bad_alloc&) {
-      close(ops[count].channel, Status::out_of_memory());
+      // The op learns of it once there is memory for its completion.
+      Channel* const channel = channels_.find(ops[count].channel);
+      if (channel != nullptr && !channel->is_over()) {
+        fail(*channel, Status::out_of_memory(), true);
+      }
       break;
     }
     ++outstanding_;
