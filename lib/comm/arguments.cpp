@@ -29,11 +29,11 @@ struct Elements {
   std::uint64_t out = 0;
 };
 
-Elements elements_of(const Collective& c, const Place& place) noexcept {
-  const bool is_root = place.rank == static_cast<std::uint32_t>(c.root);
-  const std::uint64_t part = c.counts.empty() ? c.count : c.counts[place.rank];
+Elements elements_of(const Collective& c, const Position& position) noexcept {
+  const bool is_root = position.rank == static_cast<std::uint32_t>(c.root);
+  const std::uint64_t part = c.counts.empty() ? c.count : c.counts[position.rank];
   const std::uint64_t all =
-      c.counts.empty() ? c.count * place.size
+      c.counts.empty() ? c.count * position.size
                        : std::accumulate(c.counts.begin(), c.counts.end(), std::uint64_t{});
   switch (c.kind) {
     case CollectiveKind::all_reduce:
@@ -56,17 +56,17 @@ Elements elements_of(const Collective& c, const Place& place) noexcept {
                                     : std::accumulate(c.counts_from.begin(), c.counts_from.end(),
                                                       std::uint64_t{})};
     case CollectiveKind::exscan:
-      return {c.count, place.rank > 0 ? c.count : 0};
+      return {c.count, position.rank > 0 ? c.count : 0};
     case CollectiveKind::barrier:
       break;
   }
   return {};
 }
 
-Status check_counts(const Collective& c, const Place& place) {
+Status check_counts(const Collective& c, const Position& position) {
   if (!c.counts.empty() && !has_parts(c.kind)) return wrong("it has no parts that may differ");
-  if (!c.counts.empty() && c.counts.size() != place.size) {
-    return wrong(fmt::format("{} counts for {} ranks", c.counts.size(), place.size));
+  if (!c.counts.empty() && c.counts.size() != position.size) {
+    return wrong(fmt::format("{} counts for {} ranks", c.counts.size(), position.size));
   }
   const std::size_t from = c.kind == CollectiveKind::all_to_all ? c.counts.size() : 0;
   if (c.counts_from.size() != from) {
@@ -76,7 +76,7 @@ Status check_counts(const Collective& c, const Place& place) {
   for (const auto& counts : {c.counts, c.counts_from}) {
     for (const std::size_t count : counts) most = std::max<std::uint64_t>(most, count);
   }
-  if (most > INT64_MAX / size_of(c.type) / place.size) {
+  if (most > INT64_MAX / size_of(c.type) / position.size) {
     return wrong(fmt::format("{} elements do not fit in memory", most));
   }
   return {};
@@ -105,8 +105,8 @@ Status check_pieces(const Collective& c) {
 }
 
 /// In place, the smaller buffer is the part of the larger one that it is a copy of.
-Status check_memory(const Collective& c, const Place& place) {
-  const Elements elements = elements_of(c, place);
+Status check_memory(const Collective& c, const Position& position) {
+  const Elements elements = elements_of(c, position);
   for (const auto& [memory, pieces, count] :
        {std::tuple(c.in, c.in_pieces, elements.in),
         std::tuple(static_cast<const void*>(c.out), c.out_pieces, elements.out)}) {
@@ -128,8 +128,8 @@ Status check_memory(const Collective& c, const Place& place) {
     return wrong("it can't be in place: in and out overlap");
   const bool is_larger_in = elements.in > elements.out;
   std::uint64_t before = 0;  // elements of the parts of lower ranks
-  if (elements.in != elements.out || (has_parts(c.kind) && place.size > 1)) {
-    for (std::uint32_t i = 0; i < place.rank; ++i) {
+  if (elements.in != elements.out || (has_parts(c.kind) && position.size > 1)) {
+    for (std::uint32_t i = 0; i < position.rank; ++i) {
       before += c.counts.empty() ? c.count : c.counts[i];
     }
   }
@@ -152,11 +152,11 @@ bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
   return a < b + other_bytes && b < a + one_bytes;
 }
 
-std::uint64_t in_bytes(const Collective& c, const Place& place) noexcept {
-  return elements_of(c, place).in * size_of(c.type);
+std::uint64_t in_bytes(const Collective& c, const Position& position) noexcept {
+  return elements_of(c, position).in * size_of(c.type);
 }
 
-std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& place) {
+std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Position& position) {
   std::vector<RegisteredMemory> memory;
   if (!c.pieces.empty()) return memory;  // not one range of memory
   const auto add = [&](const void* data, std::uint64_t elements, bool may_receive) {
@@ -164,7 +164,7 @@ std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& p
     if (bytes < limits::registered_bytes_min) return;
     memory.push_back({static_cast<const std::byte*>(data), bytes, may_receive});
   };
-  const Elements elements = elements_of(c, place);
+  const Elements elements = elements_of(c, position);
   if (c.out != nullptr) add(c.out, elements.out, true);
   if (c.in != nullptr && (c.in != c.out || elements.in > elements.out)) {
     add(c.in, elements.in, false);
@@ -172,15 +172,15 @@ std::vector<RegisteredMemory> lasting_memory(const Collective& c, const Place& p
   return memory;
 }
 
-Status check(const Collective& c, const Place& place) {
+Status check(const Collective& c, const Position& position) {
   if (!is_known(c.kind)) return wrong("unknown kind");
   if (size_of(c.type) == 0) return wrong("unknown data type");
-  if (c.root < 0 || static_cast<std::uint32_t>(c.root) >= place.size) {
-    return wrong(fmt::format("root {} is none of {} ranks", c.root, place.size));
+  if (c.root < 0 || static_cast<std::uint32_t>(c.root) >= position.size) {
+    return wrong(fmt::format("root {} is none of {} ranks", c.root, position.size));
   }
   if (Status status = check(c.options); !status.ok()) return status;
-  if (Status status = check_counts(c, place); !status.ok()) return status;
-  return c.pieces.empty() ? check_memory(c, place) : check_pieces(c);
+  if (Status status = check_counts(c, position); !status.ok()) return status;
+  return c.pieces.empty() ? check_memory(c, position) : check_pieces(c);
 }
 
 Status check(const OperationOptions& options) {
@@ -195,12 +195,12 @@ Status check(const OperationOptions& options) {
   return {};
 }
 
-Status check_ranks(std::span<const int> ranks, const Place& place) {
-  std::vector<bool> is_named(place.size);
+Status check_ranks(std::span<const int> ranks, const Position& position) {
+  std::vector<bool> is_named(position.size);
   for (const int each : ranks) {
     const auto rank = static_cast<std::uint32_t>(each);
-    if (rank >= place.size) {
-      return wrong(fmt::format("rank {} is none of {} ranks", each, place.size));
+    if (rank >= position.size) {
+      return wrong(fmt::format("rank {} is none of {} ranks", each, position.size));
     }
     if (is_named[rank]) return wrong(fmt::format("rank {} is named twice", each));
     is_named[rank] = true;

@@ -12,6 +12,7 @@
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
+#include "base/position.hpp"
 #include "plan/problem.hpp"
 #include "reduce/reduction.hpp"
 
@@ -31,29 +32,24 @@ struct Signature {
   friend bool operator==(const Signature&, const Signature&) = default;
 };
 
-/// A rank's place in its communicator.
-struct Place {
-  std::uint32_t rank = 0;
-  std::uint32_t size = 1;
-};
-
 /// Fails with what is wrong and what it should be; says nothing of other ranks.
-[[nodiscard]] Status check(const Collective& collective, const Place& place);
+[[nodiscard]] Status check(const Collective& collective, const Position& position);
 /// Likewise, of any operation's.
 [[nodiscard]] Status check(const OperationOptions& options);
 /// Each is a rank of that communicator, and none is named twice.
-[[nodiscard]] Status check_ranks(std::span<const int> ranks, const Place& place);
+[[nodiscard]] Status check_ranks(std::span<const int> ranks, const Position& position);
 [[nodiscard]] Status check(const JoinOptions& options);
 
 [[nodiscard]] bool ranges_overlap(const void* one, std::uint64_t one_bytes, const void* other,
                                   std::uint64_t other_bytes) noexcept;
 
 /// What this rank gives to a collective that passed check().
-[[nodiscard]] std::uint64_t in_bytes(const Collective& collective, const Place& place) noexcept;
+[[nodiscard]] std::uint64_t in_bytes(const Collective& collective,
+                                     const Position& position) noexcept;
 
 /// What a collective that passed check() sends from and receives into, where that is much.
 [[nodiscard]] std::vector<RegisteredMemory> lasting_memory(const Collective& collective,
-                                                           const Place& place);
+                                                           const Position& position);
 
 /// Of a collective that passed check(). Writes into `to`, whose memory it uses again.
 void write_signature(const Collective& collective, Signature& to);

@@ -48,10 +48,10 @@ Status Batch::check(const AnyOperation& operation) {
                        "start_many takes memory of the host only, and no stream");
   if (options.stream || is_of_device(options.memory)) return device_memory;
   const auto* const collective = std::get_if<Collective>(&operation);
-  if (collective == nullptr) return comm::check(std::get<Message>(operation), group_.place());
-  if (Status status = comm::check(*collective, group_.place()); !status.ok()) return status;
+  if (collective == nullptr) return comm::check(std::get<Message>(operation), group_.position());
+  if (Status status = comm::check(*collective, group_.position()); !status.ok()) return status;
   if (plan::reduces(operation_of(collective->kind))) {
-    const auto reduction = make_reduction(*collective, group_.place().size);
+    const auto reduction = make_reduction(*collective, group_.position().size);
     if (!reduction.ok()) return reduction.status();
   }
   const auto route = group_.route_of(*collective);

@@ -25,8 +25,8 @@ Communicator& Communicator::operator=(const Communicator&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
 
-int Communicator::rank() const { return static_cast<int>(group_->place().rank); }
-int Communicator::size() const { return static_cast<int>(group_->place().size); }
+int Communicator::rank() const { return static_cast<int>(group_->position().rank); }
+int Communicator::size() const { return static_cast<int>(group_->position().size); }
 
 std::string_view Communicator::transport() const { return group_->context().transport; }
 
@@ -34,8 +34,8 @@ std::string_view Communicator::host(int rank) const {
   return as_errors([&] { return std::string_view(group_->host_of(rank)); });
 }
 
-int Communicator::local_rank() const { return static_cast<int>(group_->local_place().rank); }
-int Communicator::local_size() const { return static_cast<int>(group_->local_place().size); }
+int Communicator::local_rank() const { return static_cast<int>(group_->local_position().rank); }
+int Communicator::local_size() const { return static_cast<int>(group_->local_position().size); }
 
 int Communicator::rank_in(const Communicator& other, int rank) const {
   return as_errors([&] { return group_->rank_in(*other.group_, rank); });

@@ -35,15 +35,15 @@ std::string host_of_devices() {
 }
 
 /// Of the staged way: room for a few elements of each rank.
-std::size_t slot_bytes_of(const Place& place) noexcept {
-  return std::max<std::size_t>(limits::staging_slot_bytes, std::size_t{place.size} * 64);
+std::size_t slot_bytes_of(const Position& position) noexcept {
+  return std::max<std::size_t>(limits::staging_slot_bytes, std::size_t{position.size} * 64);
 }
 
-device::GroupOptions options_of(const Place& place, const Config& config) {
-  return {.seat = {.rank = place.rank, .size = place.size},
+device::DeviceSideOptions options_of(const Position& position, const Config& config) {
+  return {.position = {.rank = position.rank, .size = position.size},
           .host = host_of_devices(),
           .offload = config.get(variables::nccl) ? device::built_in_offload() : nullptr,
-          .slot_bytes = slot_bytes_of(place),
+          .slot_bytes = slot_bytes_of(position),
           .allows_gpudirect = config.get(variables::gpudirect)};
 }
 
@@ -52,12 +52,12 @@ device::GroupOptions options_of(const Place& place, const Config& config) {
 class PreparedOnDevice final : public PreparedCollective {
  public:
   PreparedOnDevice(DevicePath& path, std::shared_ptr<Group> group, const Collective& collective,
-                   const Place& place, int device)
+                   const Position& position, int device)
       : PreparedCollective(std::move(group), path, collective), path_(path), device_(device) {
     const bool is_for_root = collective.kind == CollectiveKind::reduce ||
                              collective.kind == CollectiveKind::gather ||
                              collective.kind == CollectiveKind::scatter;
-    if (!is_for_root && collective.counts.empty()) memory_ = lasting_memory(collective, place);
+    if (!is_for_root && collective.counts.empty()) memory_ = lasting_memory(collective, position);
     announced_.reserve(memory_.size());  // so that it takes no memory once an operation has begun
   }
   PreparedOnDevice(const PreparedOnDevice&) = delete;
@@ -98,7 +98,8 @@ DevicePath::DevicePath(GroupCore& core)
       core_(core),
       window_core_(core.context(), core.members().twin(), core.timeout(), 1),
       host_(window_core_),
-      devices_(*core.context()->runtime, *this, options_of(core.place(), core.context()->config)) {
+      devices_(*core.context()->runtime, *this,
+               options_of(core.position(), core.context()->config)) {
   if (core.context()->monitor == nullptr) return;
   watched_ = {.id = core.members().device_calls_id(),
               .members = core.members().members(),
@@ -128,31 +129,32 @@ void DevicePath::note_call(device::Operation& operation) {
 /// Each asks the next one: where two ranks differ, so do two that are next to each other. One that
 /// has not called it yet does not answer, and is asked again.
 void DevicePath::compare_call(std::uint64_t number, Instant now) noexcept {
-  const Place& place = core_.place();
-  if (number == 0 || place.size == 1 || now < next_question_) return;
+  const Position& position = core_.position();
+  if (number == 0 || position.size == 1 || now < next_question_) return;
   next_question_ = now + question_interval;
   const auto tag = calls_.at(number - 1);
   if (!tag) return;
-  core_.context()->monitor->ask({.to = core_.members().in_world((place.rank + 1) % place.size),
-                                 .communicator = watched_.id,
-                                 .index = number - 1,
-                                 .tag = *tag});
+  core_.context()->monitor->ask(
+      {.to = core_.members().in_world((position.rank + 1) % position.size),
+       .communicator = watched_.id,
+       .index = number - 1,
+       .tag = *tag});
 }
 
 std::uint64_t DevicePath::begin_record(const device::Operation& operation, Instant now) noexcept {
   record::Recorder* const recorder = core_.context()->recorder.get();
   if (recorder == nullptr) return 0;
-  const Place& place = core_.place();
+  const Position& position = core_.position();
   if (record_id_ == 0) {
     record_id_ = core_.members().record_id() | record::offload_bit;
-    recorder->add_group(record_id_, place.rank, place.size);
+    recorder->add_group(record_id_, position.rank, position.size);
   }
   const Collective& collective = operation.collective;
   return engine().begin_record({.kind = static_cast<std::uint8_t>(operation_of(collective.kind)),
                                 .communicator = record_id_,
                                 .number = operation.number,
                                 .tag = operation.tag.bits(),
-                                .bytes = in_bytes(collective, place),
+                                .bytes = in_bytes(collective, position),
                                 .begun = now});
 }
 
@@ -173,14 +175,15 @@ void DevicePath::fail(const Status& why) {
 }
 
 Result<device::Operation*> DevicePath::begin(const Collective& collective, int device,
-                                             device::Group::Order order, Operation* operation) {
+                                             device::DeviceSide::Order order,
+                                             Operation* operation) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
   return core_.guarded(collective.kind, [&]() -> Result<device::Operation*> {
-    const Place& place = core_.place();
-    if (Status status = check(collective, place); !status.ok()) return refused(status);
-    if (size_of(collective.type) * 4 * place.size > slot_bytes_of(place)) {
+    const Position& position = core_.position();
+    if (Status status = check(collective, position); !status.ok()) return refused(status);
+    if (size_of(collective.type) * 4 * position.size > slot_bytes_of(position)) {
       return refused(
           {StatusCode::unsupported, "elements so large, of so many ranks, in memory of a device"});
     }
@@ -189,7 +192,7 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
                       "pieces of device memory: only all_reduce and broadcast in place take them"});
     }
     if (plan::reduces(operation_of(collective.kind))) {
-      const auto reduction = make_reduction(collective, place.size);
+      const auto reduction = make_reduction(collective, position.size);
       if (!reduction.ok()) return refused(reduction.status());
     }
     if (Status status = engine().failure_of(core_.group()); !status.ok()) {
@@ -220,7 +223,7 @@ Result<device::Operation*> DevicePath::begin(const Collective& collective, int d
 
 Status DevicePath::run(const Collective& collective, int device) {
   const std::optional<Stream>& stream = collective.options.stream;
-  const auto started = begin(collective, device, device::Group::Order::in_stream, nullptr);
+  const auto started = begin(collective, device, device::DeviceSide::Order::in_stream, nullptr);
   if (!started.ok()) return started.status();
   device::Operation& operation = **started;
   Status status;
@@ -239,7 +242,7 @@ Status DevicePath::run(const Collective& collective, int device) {
 }
 
 Status DevicePath::start(const Collective& collective, int device, Operation& operation) {
-  const auto started = begin(collective, device, device::Group::Order::beside, &operation);
+  const auto started = begin(collective, device, device::DeviceSide::Order::beside, &operation);
   if (!started.ok()) return started.status();
   operation.device = *started;
   operation.work = &operation.device->work;
@@ -249,9 +252,9 @@ Status DevicePath::start(const Collective& collective, int device, Operation& op
 Result<std::unique_ptr<PreparedCollective>> DevicePath::prepare(std::shared_ptr<Group> group,
                                                                 const Collective& collective,
                                                                 int device) {
-  if (Status status = check(collective, core_.place()); !status.ok()) return status;
+  if (Status status = check(collective, core_.position()); !status.ok()) return status;
   return std::unique_ptr<PreparedCollective>(std::make_unique<PreparedOnDevice>(
-      *this, std::move(group), collective, core_.place(), device));
+      *this, std::move(group), collective, core_.position(), device));
 }
 
 Status DevicePath::make_wait(Operation& operation, Stream stream) {

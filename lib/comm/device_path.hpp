@@ -12,7 +12,7 @@
 #include "comm/group_core.hpp"
 #include "comm/host_path.hpp"
 #include "comm/path.hpp"
-#include "device/group.hpp"
+#include "device/device_side.hpp"
 #include "device/host_side.hpp"
 
 namespace hocket::comm {
@@ -46,11 +46,12 @@ class DevicePath final : public CollectivePath, private device::HostSide {
 
   /// Splits the offloaded part of the communicator. `part` is this rank's new path, or null.
   [[nodiscard]] Status split(int color, int key, DevicePath* part);
-  [[nodiscard]] device::Group& devices() noexcept { return devices_; }
+  [[nodiscard]] device::DeviceSide& devices() noexcept { return devices_; }
 
  private:
   [[nodiscard]] Result<device::Operation*> begin(const Collective& collective, int device,
-                                                 device::Group::Order order, Operation* operation);
+                                                 device::DeviceSide::Order order,
+                                                 Operation* operation);
   [[nodiscard]] Status explain(const device::Operation& operation,
                                const Status& why) const noexcept;
 
@@ -88,7 +89,7 @@ class DevicePath final : public CollectivePath, private device::HostSide {
   Instant next_question_ = {};
   Instant next_look_ = {};  // when loss() asks the engine again
   Instant lost_since_ = Instant::max();
-  device::Group devices_;
+  device::DeviceSide devices_;
 };
 
 }  // namespace hocket::comm

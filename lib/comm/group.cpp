@@ -26,22 +26,22 @@ Group::~Group() = default;
 
 Status Group::inherited() { return inherited_status("a communicator"); }
 
-Place Group::local_place() const noexcept {
+Position Group::local_position() const noexcept {
   const std::span<const std::uint32_t> members = core_.members().members();
   const auto is_here = [&, hosts = std::span(context().hosts)](std::uint32_t each) {
-    return hosts[each] == hosts[members[place().rank]];
+    return hosts[each] == hosts[members[position().rank]];
   };
   const auto count = [&](std::span<const std::uint32_t> of) {
     return static_cast<std::uint32_t>(std::ranges::count_if(of, is_here));
   };
-  return {.rank = count(members.first(place().rank)), .size = count(members)};
+  return {.rank = count(members.first(position().rank)), .size = count(members)};
 }
 
 namespace {
 
 std::uint32_t in_world(const Membership& members, int rank) {
   const int ranks[] = {rank};
-  Status status = check_ranks(ranks, members.place());
+  Status status = check_ranks(ranks, members.position());
   if (!status.ok()) throw_error(std::move(status));
   return members.in_world(static_cast<std::uint32_t>(rank));
 }
@@ -81,7 +81,7 @@ Result<Route> Group::route_of(const Collective& collective) {
     if (*device < 0) return Route{.path = host_path_};
     const auto lock = core_.lock();
     if (device_path_ == nullptr) {  // which costs lanes and memory
-      if (Status status = check(collective, place()); !status.ok()) return refused(status);
+      if (Status status = check(collective, position()); !status.ok()) return refused(status);
       if (Status status = engine().failure_of(core_.group()); !status.ok()) {
         return core_.failure_before(name(collective.kind), status);
       }
@@ -122,8 +122,8 @@ Status Group::meet(std::uint64_t number, Duration timeout) {
   return world::call_roll({.store = *context().world.store,
                            .keys = fmt::format("roll/{:x}/{:x}/{}/", core_.members().id(),
                                                core_.members().in_world(0), number),
-                           .rank = place().rank,
-                           .size = place().size,
+                           .rank = position().rank,
+                           .size = position().size,
                            .timeout = timeout,
                            .list =
                                [&](std::span<const int> ranks) {
@@ -145,14 +145,14 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   };
   Wish ours{color, key, 0};
   Status no_id(StatusCode::system_error, "rank 0 got no number for it from the store");
-  if (place().rank == 0) {
+  if (position().rank == 0) {
     const auto id = context().world.store->add("communicators", 1);
     no_id = id.status();
     ours.id = id.ok() ? *id : -1;
   }
-  std::vector<Wish> wishes(place().size);
+  std::vector<Wish> wishes(position().size);
   std::vector<std::uint32_t> chosen;  // ranks of this communicator
-  chosen.reserve(place().size);       // now, because others wait for this rank from then on
+  chosen.reserve(position().size);    // now, because others wait for this rank from then on
   Status status = host_path_.run({.kind = CollectiveKind::all_gather,
                                   .in = &ours,
                                   .out = wishes.data(),
@@ -167,7 +167,7 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
     if (!status.ok()) return status;
     return std::shared_ptr<Group>();
   }
-  for (std::uint32_t i = 0; i < place().size; ++i) {
+  for (std::uint32_t i = 0; i < position().size; ++i) {
     if (wishes[i].color == color) chosen.push_back(i);
   }
   std::ranges::stable_sort(chosen, {}, [&](std::uint32_t i) { return wishes[i].key; });
@@ -190,10 +190,10 @@ Result<std::shared_ptr<Group>> Group::group(std::span<const int> ranks, std::str
   constexpr std::string_view operation = "group";
   Status status = comm::check(OperationOptions{.timeout = timeout});
   if (status.ok()) status = world::check_name(name, "communicator");
-  if (status.ok()) status = check_ranks(ranks, place());
+  if (status.ok()) status = check_ranks(ranks, position());
   if (!status.ok()) return std::move(status).with_operation(std::string(operation));
   const std::vector<std::uint32_t> members(ranks.begin(), ranks.end());
-  if (std::ranges::find(members, place().rank) == members.end()) return std::shared_ptr<Group>();
+  if (std::ranges::find(members, position().rank) == members.end()) return std::shared_ptr<Group>();
   const auto id = number_new_group({.context = *core_.context(),
                                     .parent = core_.members(),
                                     .ranks = members,

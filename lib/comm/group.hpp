@@ -49,7 +49,7 @@ class Group {
   [[nodiscard]] bool is_inherited() const noexcept { return origin_.is_inherited(); }
   [[nodiscard]] static Status inherited();
 
-  [[nodiscard]] const Place& place() const noexcept { return core_.place(); }
+  [[nodiscard]] const Position& position() const noexcept { return core_.position(); }
   [[nodiscard]] const Context& context() const noexcept { return *core_.context(); }
   [[nodiscard]] engine::Engine& engine() const noexcept { return core_.engine(); }
   [[nodiscard]] GroupCore& core() noexcept { return core_; }
@@ -58,7 +58,7 @@ class Group {
   [[nodiscard]] Batch& batch() noexcept { return batch_; }
 
   /// The ranks of this communicator on this host, and which of them this one is.
-  [[nodiscard]] Place local_place() const noexcept;
+  [[nodiscard]] Position local_position() const noexcept;
   // These throw InvalidArgument for a rank that does not exist.
   [[nodiscard]] const std::string& host_of(int rank) const;
   /// -1 if it is no rank of the other, which must be of the same world.

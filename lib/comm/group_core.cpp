@@ -27,7 +27,7 @@ GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Durat
   group_.record_id = members_.record_id();
   group_.members = members_.members();
   if (context_->recorder != nullptr)
-    context_->recorder->add_group(group_.record_id, place().rank, place().size);
+    context_->recorder->add_group(group_.record_id, position().rank, position().size);
   if (context_->monitor == nullptr) return;
   group_.observer = this;
   watched_ = std::make_unique<health::WatchedGroup>();
@@ -51,7 +51,7 @@ Status GroupCore::fail_by_exception(std::string_view operation) noexcept {
   engine().fail(group_, why);
   try {
     return Status(why)
-        .with_rank(static_cast<int>(place().rank))
+        .with_rank(static_cast<int>(position().rank))
         .with_operation(std::string(operation));
   } catch (...) {
     return why;
@@ -61,8 +61,8 @@ Status GroupCore::fail_by_exception(std::string_view operation) noexcept {
 Status GroupCore::failure(const Status& why, std::string_view what,
                           std::string_view operation) const {
   return Status(why.code(),
-                fmt::format("{} failed on rank {} of {}", what, place().rank, place().size))
-      .with_rank(static_cast<int>(place().rank))
+                fmt::format("{} failed on rank {} of {}", what, position().rank, position().size))
+      .with_rank(static_cast<int>(position().rank))
       .with_peer(why.peer())
       .with_step(why.step())
       .with_operation(std::string(operation))
@@ -85,7 +85,7 @@ Result<ChannelId> GroupCore::open(const engine::Port& port, std::uint32_t bank) 
 
 Status GroupCore::open_mail(std::uint32_t peer) {
   if (mailbox_ == nullptr) {
-    auto mailbox = std::make_unique<engine::Mailbox>(place().rank, place().size);
+    auto mailbox = std::make_unique<engine::Mailbox>(position().rank, position().size);
     engine().attach(group_, *mailbox);
     mailbox_ = std::move(mailbox);
   }
@@ -98,12 +98,12 @@ Status GroupCore::open_watch() {
   constexpr std::uint32_t few = 64;
   return guarded("watch", [&]() -> Status {
     const auto held = lock();
-    for (std::uint32_t distance = 1; distance < place().size;) {
-      for (const std::uint32_t each : {distance, place().size - distance}) {
-        Status status = open_mail((place().rank + each) % place().size);
+    for (std::uint32_t distance = 1; distance < position().size;) {
+      for (const std::uint32_t each : {distance, position().size - distance}) {
+        Status status = open_mail((position().rank + each) % position().size);
         if (!status.ok()) return status;
       }
-      distance = place().size <= few ? distance + 1 : distance * 2;
+      distance = position().size <= few ? distance + 1 : distance * 2;
     }
     return {};
   });
@@ -137,7 +137,7 @@ Status GroupCore::in_world(const engine::Failure& failure) const {
                                                         why.code() == StatusCode::timeout);
   if (!is_of_engine || members_.is_of_world()) return why;
   return Status(why.code(),
-                fmt::format("{} (ranks of a communicator of {})", why.what(), place().size))
+                fmt::format("{} (ranks of a communicator of {})", why.what(), position().size))
       .with_peer(why.peer())
       .with_step(why.step())
       .with_hint(std::string(why.hint()));
@@ -170,7 +170,7 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
 void GroupCore::compare(std::optional<std::uint64_t> ours, const health::Question& question) {
   const auto peer = members_.rank_of(question.from);
   if (!ours || *ours == question.tag || !peer) return;
-  engine().abort(group_, engine::disagreement(*ours, question.tag, place().rank, *peer));
+  engine().abort(group_, engine::disagreement(*ours, question.tag, position().rank, *peer));
 }
 
 Status GroupCore::cause_of(const Status& why, bool expects_failure) const noexcept {
@@ -196,7 +196,7 @@ void GroupCore::abort(std::string_view reason) noexcept {
     return Status(StatusCode::aborted,
                   reason.empty() ? "the communicator was aborted"
                                  : fmt::format("the communicator was aborted: {}", reason))
-        .with_rank(static_cast<int>(place().rank));
+        .with_rank(static_cast<int>(position().rank));
   });
   // First, so that those who wait here need not find out what happened.
   if (watched_ != nullptr) context_->monitor->conclude(*watched_, why);

@@ -40,7 +40,7 @@ class GroupCore final : private engine::GroupObserver {
   ~GroupCore() override;
 
   [[nodiscard]] const Membership& members() const noexcept { return members_; }
-  [[nodiscard]] const Place& place() const noexcept { return members_.place(); }
+  [[nodiscard]] const Position& position() const noexcept { return members_.position(); }
   [[nodiscard]] const std::shared_ptr<Context>& context() const noexcept { return context_; }
   [[nodiscard]] engine::Engine& engine() const noexcept { return *context_->engine; }
   [[nodiscard]] engine::Group& group() noexcept { return group_; }

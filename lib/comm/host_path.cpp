@@ -107,9 +107,9 @@ class PreparedOnHost final : public PreparedCollective {
     for (const RegisteredMemory& each : memory_) engine_.deregister_memory(each);
   }
 
-  [[nodiscard]] Status set_up(const Place& place) {
+  [[nodiscard]] Status set_up(const Position& position) {
     if (Status status = path_.prepare(collective(), call_); !status.ok()) return status;
-    memory_ = lasting_memory(collective(), place);
+    memory_ = lasting_memory(collective(), position);
     for (const RegisteredMemory& each : memory_) engine_.register_memory(each);
     return {};
   }
@@ -132,8 +132,8 @@ HostPath::HostPath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
       planner_(
-          core.place(), ranks_per_host(*core.context(), core.members()), core.context()->selector,
-          core.overlap(),
+          core.position(), ranks_per_host(*core.context(), core.members()),
+          core.context()->selector, core.overlap(),
           [&core](const engine::Port& port, std::uint32_t bank) { return core.open(port, bank); }) {
 }
 
@@ -145,8 +145,8 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   const auto refused = [&](Status why) {
     return std::move(why).with_operation(std::string(name(collective.kind)));
   };
-  const Place& place = core_.place();
-  if (Status status = check(collective, place); !status.ok()) return refused(status);
+  const Position& position = core_.position();
+  if (Status status = check(collective, position); !status.ok()) return refused(status);
   auto plan = planner_.find(collective);
   if (!plan.ok()) {
     const bool is_refusal = plan.status().code() == StatusCode::unsupported;
@@ -166,7 +166,7 @@ Status HostPath::plan(const Collective& collective, HostCall& call) {
   if (!is_barrier && !plan::reduces(call.plan->signature.operation)) return {};
   auto reduction = is_barrier
                        ? reduce::Reduction::make({.type = DataType::u8, .op = ReduceOp::bit_or})
-                       : make_reduction(collective, place.size);
+                       : make_reduction(collective, position.size);
   if (!reduction.ok()) return refused(reduction.status());
   call.task.reduction = *reduction;
   return {};
@@ -259,7 +259,7 @@ Result<std::unique_ptr<PreparedCollective>> HostPath::prepare(std::shared_ptr<Gr
                                                               const Collective& collective,
                                                               int /*device*/) {
   auto prepared = std::make_unique<PreparedOnHost>(*this, core_, std::move(group), collective);
-  if (Status status = prepared->set_up(core_.place()); !status.ok()) return status;
+  if (Status status = prepared->set_up(core_.position()); !status.ok()) return status;
   return std::unique_ptr<PreparedCollective>(std::move(prepared));
 }
 

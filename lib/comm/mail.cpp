@@ -26,7 +26,7 @@ std::string describe(const engine::Parcel& parcel) {
               .tag = parcel.tag == engine::any_tag ? any_tag : static_cast<int>(parcel.tag)});
 }
 
-Status check(const Message& message, const Place& place) {
+Status check(const Message& message, const Position& position) {
   const auto wrong = [&](std::string what) {
     return Status(StatusCode::invalid_argument, std::move(what)).with_operation(describe(message));
   };
@@ -43,8 +43,8 @@ Status check(const Message& message, const Place& place) {
   }
   const bool may_be_any = !is_send(message);
   if ((message.peer != any_rank || !may_be_any) &&
-      static_cast<std::uint32_t>(message.peer) >= place.size) {
-    return wrong(fmt::format("rank {} is none of {} ranks", message.peer, place.size));
+      static_cast<std::uint32_t>(message.peer) >= position.size) {
+    return wrong(fmt::format("rank {} is none of {} ranks", message.peer, position.size));
   }
   if (message.tag < 0 && !(message.tag == any_tag && may_be_any)) return wrong("a tag below zero");
   const OperationOptions& options = message.options;
@@ -64,10 +64,10 @@ Result<engine::Parcel> Mail::parcel_of(const Message& message) {
 }
 
 Result<engine::Parcel> Mail::make_parcel(const Message& message) {
-  if (Status status = check(message, core_.place()); !status.ok()) return status;
+  if (Status status = check(message, core_.position()); !status.ok()) return status;
   const bool is_any = message.peer == any_rank;
   const auto peer = static_cast<std::uint32_t>(message.peer);
-  for (std::uint32_t each = 0; each < core_.place().size; ++each) {
+  for (std::uint32_t each = 0; each < core_.position().size; ++each) {
     if (!is_any && each != peer) continue;
     if (Status status = core_.open_mail(each); !status.ok()) return explain(message, status);
   }

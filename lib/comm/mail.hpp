@@ -22,7 +22,7 @@ namespace hocket::comm {
                                    const engine::Received& received) noexcept;
 
 /// Fails with what is wrong with it; says nothing of other ranks.
-[[nodiscard]] Status check(const Message& message, const Place& place);
+[[nodiscard]] Status check(const Message& message, const Position& position);
 
 class Mail final : public Path {
  public:

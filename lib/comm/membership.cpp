@@ -18,11 +18,11 @@ Membership Membership::part(std::uint64_t id, std::span<const std::uint32_t> ran
   std::vector<std::uint32_t> members;
   members.reserve(ranks.size());
   for (const std::uint32_t each : ranks) members.push_back(members_[each]);
-  const auto own = std::ranges::find(ranks, place_.rank);
+  const auto own = std::ranges::find(ranks, position_.rank);
   return {id, std::move(members), static_cast<std::uint32_t>(own - ranks.begin())};
 }
 
-Membership Membership::twin() const { return {id_ | twin_bit, members_, place_.rank}; }
+Membership Membership::twin() const { return {id_ | twin_bit, members_, position_.rank}; }
 
 std::uint64_t Membership::record_id() const noexcept {
   const std::uint64_t number = (id_ & ~twin_bit) << 32 | members_.front();
@@ -31,7 +31,7 @@ std::uint64_t Membership::record_id() const noexcept {
 
 std::vector<std::uint32_t> Membership::others() const {
   std::vector<std::uint32_t> others = members_;
-  others.erase(others.begin() + place_.rank);
+  others.erase(others.begin() + position_.rank);
   return others;
 }
 

@@ -30,7 +30,7 @@ class Membership {
   [[nodiscard]] std::uint64_t device_calls_id() const noexcept { return id_ | device_calls_bit; }
   /// For records: parts of one split have the same id, but not this number.
   [[nodiscard]] std::uint64_t record_id() const noexcept;
-  [[nodiscard]] const Place& place() const noexcept { return place_; }
+  [[nodiscard]] const Position& position() const noexcept { return position_; }
 
   /// As ranks of the world, by rank.
   [[nodiscard]] std::span<const std::uint32_t> members() const noexcept { return members_; }
@@ -60,11 +60,11 @@ class Membership {
   Membership(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t rank)
       : id_(id),
         members_(std::move(members)),
-        place_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())} {}
+        position_{.rank = rank, .size = static_cast<std::uint32_t>(members_.size())} {}
 
   std::uint64_t id_;
   std::vector<std::uint32_t> members_;
-  Place place_;
+  Position position_;
 };
 
 }  // namespace hocket::comm

@@ -41,9 +41,9 @@ engine::Tag tag_of(const Collective& collective, Signature& signature) {
   return tag_of(collective, {*algorithm, signature.root, common_count(signature)});
 }
 
-Planner::Planner(const Place& place, std::uint32_t ranks_per_host, const choose::Selector& selector,
-                 std::uint32_t overlap, OpenChannel open)
-    : place_(place),
+Planner::Planner(const Position& position, std::uint32_t ranks_per_host,
+                 const choose::Selector& selector, std::uint32_t overlap, OpenChannel open)
+    : position_(position),
       ranks_per_host_(ranks_per_host),
       selector_(selector.with_ranks_per_host(ranks_per_host)),
       overlap_(overlap),
@@ -66,12 +66,12 @@ Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collect
 
 Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   plan::Problem problem{.operation = wanted_.operation,
-                        .size = place_.size,
+                        .size = position_.size,
                         .root = wanted_.root,
                         .ranks_per_host = ranks_per_host_};
   auto result = std::make_shared<BoundPlan>();
   result->signature = wanted_;
-  result->choice = selector_.choose(problem, vector_bytes(wanted_, place_.size),
+  result->choice = selector_.choose(problem, vector_bytes(wanted_, position_.size),
                                     {.is_uneven = !wanted_.counts.empty(),
                                      .only_moves = wanted_.is_of_device,
                                      .keeps_order = wanted_.keeps_order});
@@ -85,7 +85,7 @@ Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   });
   result->program = same != plans_.end() ? (*same)->program
                                          : std::make_shared<const engine::Program>(plan::build(
-                                               *result->choice.algorithm, problem, place_.rank));
+                                               *result->choice.algorithm, problem, position_.rank));
   for (std::uint32_t bank = 0; bank < overlap_; ++bank) {
     auto channels = channels_of(*result->program, bank);
     if (!channels.ok()) return channels.status();
@@ -108,15 +108,15 @@ Result<std::vector<ChannelId>> Planner::channels_of(const engine::Program& progr
 }
 
 std::vector<std::uint64_t> Planner::chunk_sizes() const {
-  const plan::Problem problem{.operation = wanted_.operation, .size = place_.size};
+  const plan::Problem problem{.operation = wanted_.operation, .size = position_.size};
   if (wanted_.counts.empty()) return plan::even_sizes(problem, wanted_.count);
   if (wanted_.operation != plan::Operation::all_to_all) return wanted_.counts;
   // By rank and rank, of which only what this one has and gets is known and looked at.
-  const std::size_t size = place_.size;
+  const std::size_t size = position_.size;
   std::vector<std::uint64_t> sizes(size * size);
   for (std::size_t i = 0; i < size; ++i) {
-    sizes[place_.rank * size + i] = wanted_.counts[i];
-    sizes[i * size + place_.rank] = wanted_.counts[size + i];
+    sizes[position_.rank * size + i] = wanted_.counts[i];
+    sizes[i * size + position_.rank] = wanted_.counts[size + i];
   }
   return sizes;
 }

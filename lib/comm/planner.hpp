@@ -38,7 +38,7 @@ using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port, st
 class Planner {
  public:
   /// For so many operations under way together as `overlap` says.
-  Planner(const Place& place, std::uint32_t ranks_per_host, const choose::Selector& selector,
+  Planner(const Position& position, std::uint32_t ranks_per_host, const choose::Selector& selector,
           std::uint32_t overlap, OpenChannel open);
 
   /// The plan for a collective that passed check(): the one used last time if it fits, which takes
@@ -51,7 +51,7 @@ class Planner {
                                                            std::uint32_t bank) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
-  Place place_;
+  Position position_;
   std::uint32_t ranks_per_host_;
   choose::Selector selector_;
   std::uint32_t overlap_;

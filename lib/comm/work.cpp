@@ -269,7 +269,7 @@ Received Communicator::sendrecv(const Message& sent, const Message& received) {
   refuse_queue(sent.options);
   as_errors([&] {
     for (const Message* const each : {&sent, &received}) {
-      Status status = comm::check(*each, group_->place());
+      Status status = comm::check(*each, group_->position());
       if (!status.ok()) throw_error(std::move(status));
     }
   });

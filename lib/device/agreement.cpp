@@ -81,9 +81,9 @@ Status run(const Collective& collective, HostSide& side, Deadline deadline) {
 
 /// Those of all ranks, in their order.
 template <class Words>
-Result<std::vector<Words>> exchange(const Words& ours, const Seat& seat, HostSide& side,
+Result<std::vector<Words>> exchange(const Words& ours, const Position& position, HostSide& side,
                                     Deadline deadline) {
-  std::vector<Words> all(seat.size);
+  std::vector<Words> all(position.size);
   Status status = run({.kind = CollectiveKind::all_gather,
                        .in = &ours,
                        .out = all.data(),
@@ -95,9 +95,10 @@ Result<std::vector<Words>> exchange(const Words& ours, const Seat& seat, HostSid
 }
 
 /// Rank 0 makes it once all are known to have use for it: it may keep a thread until they come.
-Result<Id> share_id(const OffloadKind& kind, const Seat& seat, HostSide& side, Deadline deadline) {
+Result<Id> share_id(const OffloadKind& kind, const Position& position, HostSide& side,
+                    Deadline deadline) {
   Id id = {};
-  if (seat.rank == 0) {
+  if (position.rank == 0) {
     const auto made = kind.make_id();
     if (!made.ok()) return made.status();
     std::memcpy(id.data(), made->data(), std::min(made->size(), id.size()));
@@ -113,14 +114,15 @@ Result<Id> share_id(const OffloadKind& kind, const Seat& seat, HostSide& side, D
 }
 
 /// The same on all ranks: whether all are well. The log says of the first that is not.
-Result<bool> are_all_well(const Status& ours, const Seat& seat, HostSide& side, Deadline deadline) {
+Result<bool> are_all_well(const Status& ours, const Position& position, HostSide& side,
+                          Deadline deadline) {
   struct Health {
     bool is_well = true;
     std::array<char, 239> why_not = {};
   };
   Health own = {.is_well = ours.ok()};
   if (!ours.ok()) write(own.why_not, ours.what());
-  const auto all = exchange(own, seat, side, deadline);
+  const auto all = exchange(own, position, side, deadline);
   if (!all.ok()) return all.status();
   const auto ill = std::ranges::find(*all, false, &Health::is_well);
   if (ill == all->end()) return true;
@@ -132,9 +134,10 @@ Result<bool> are_all_well(const Status& ours, const Seat& seat, HostSide& side, 
 }  // namespace
 
 Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int device,
-                         const std::string& host, const Seat& seat, HostSide& side,
+                         const std::string& host, const Position& position, HostSide& side,
                          const Limit& limit) {
-  const auto cards = exchange(own_card(kind, runtime, device, host), seat, side, limit.deadline);
+  const auto cards =
+      exchange(own_card(kind, runtime, device, host), position, side, limit.deadline);
   if (!cards.ok()) return cards.status();
   Way way = {.why_not = find_obstacle(*cards)};
   if (!way.why_not.empty()) {
@@ -142,10 +145,10 @@ Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int de
     return way;
   }
   if (Status status = side.watch(); !status.ok()) return status;
-  const auto id = share_id(*kind, seat, side, limit.deadline);
+  const auto id = share_id(*kind, position, side, limit.deadline);
   if (!id.ok()) return id.status();
-  auto offload =
-      kind->make({.seat = seat, .runtime = runtime, .limit = limit}, {id->data(), id->size()});
+  auto offload = kind->make({.position = position, .runtime = runtime, .limit = limit},
+                            {id->data(), id->size()});
   if (!offload.ok()) return offload.status();
   way.offload = std::move(*offload);
   return way;
@@ -154,17 +157,17 @@ Result<Way> agree_on_way(const OffloadKind* kind, const Runtime& runtime, int de
 /// Nothing is allocated where somebody has no adapter: to free it would wait for the device.
 Result<std::unique_ptr<DeviceSlots>> agree_on_device_slots(const Runtime& runtime,
                                                            std::size_t bytes, bool is_wanted,
-                                                           const Seat& seat, HostSide& side,
+                                                           const Position& position, HostSide& side,
                                                            Deadline deadline) {
   std::unique_ptr<DeviceSlots> none;
-  if (seat.size == 1) return none;
+  if (position.size == 1) return none;
   const Status ours = is_wanted ? side.register_device_memory({}, -1)
                                 : Status(StatusCode::unsupported, "it has no HOCKET_GPUDIRECT=1");
-  auto can = are_all_well(ours, seat, side, deadline);
+  auto can = are_all_well(ours, position, side, deadline);
   if (!can.ok()) return can.status();
   if (!*can) return none;
   auto slots = DeviceSlots::make(runtime, side, bytes);
-  can = are_all_well(slots.status(), seat, side, deadline);
+  can = are_all_well(slots.status(), position, side, deadline);
   if (!can.ok()) return can.status();
   if (!*can) return none;
   log::line(log::Level::info, "device memory by GPUDirect, where it only moves");

@@ -24,13 +24,13 @@ struct Limit {
 };
 
 /// A communicator's presence in the library, on one device. One thread at a time, but abort().
-class OffloadGroup {
+class OffloadCommunicator {
  public:
-  OffloadGroup() = default;
-  OffloadGroup(const OffloadGroup&) = delete;
-  OffloadGroup& operator=(const OffloadGroup&) = delete;
+  OffloadCommunicator() = default;
+  OffloadCommunicator(const OffloadCommunicator&) = delete;
+  OffloadCommunicator& operator=(const OffloadCommunicator&) = delete;
   /// Its operations are over, or it was aborted.
-  virtual ~OffloadGroup() = default;
+  virtual ~OffloadCommunicator() = default;
 
   /// Whether it can do it; the same on all ranks.
   [[nodiscard]] virtual bool can(const Collective& collective) const = 0;
@@ -48,9 +48,9 @@ class OffloadGroup {
 
   /// As Communicator::split: all ranks call it, when no operation is being launched. Null for a
   /// color below zero.
-  [[nodiscard]] virtual Result<std::unique_ptr<OffloadGroup>> split(int color, int key,
-                                                                    const Seat& seat,
-                                                                    const Limit& limit) = 0;
+  [[nodiscard]] virtual Result<std::unique_ptr<OffloadCommunicator>> split(int color, int key,
+                                                                           const Position& position,
+                                                                           const Limit& limit) = 0;
 
   /// Tells it of memory that is used again and again, which may make that faster. Null where it
   /// has no use for it. An operation has announced memory on all ranks, or on none.
@@ -60,7 +60,7 @@ class OffloadGroup {
 };
 
 struct OffloadOptions {
-  Seat seat = {};
+  Position position = {};
   Runtime runtime;
   Limit limit = {};
 };
@@ -74,7 +74,8 @@ struct OffloadKind {
   /// What one rank makes and all must have for make().
   Result<std::string> (*make_id)();
   /// All ranks call it, and wait for each other.
-  Result<std::unique_ptr<OffloadGroup>> (*make)(const OffloadOptions& options, std::string_view id);
+  Result<std::unique_ptr<OffloadCommunicator>> (*make)(const OffloadOptions& options,
+                                                       std::string_view id);
 };
 
 /// Of this build; null for none.

@@ -15,7 +15,7 @@
 
 namespace hocket::device {
 
-/// Belongs to the communicator's device::Group, which uses it again and again.
+/// Belongs to the communicator's DeviceSide, which uses it again and again.
 struct Operation {
   /// Borrows from the three lists below, and the memory that it is for.
   Collective collective = {};

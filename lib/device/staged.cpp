@@ -31,14 +31,15 @@ Status copy(const Runtime& runtime, const Block& block, std::byte* slot, bool is
 }  // namespace
 
 Result<std::unique_ptr<Staged>> Staged::make(const Runtime& runtime, HostSide& host,
-                                             const Seat& seat, std::size_t slot_bytes) {
-  std::unique_ptr<Staged> made(new Staged(runtime, host, seat, slot_bytes));
+                                             const Position& position, std::size_t slot_bytes) {
+  std::unique_ptr<Staged> made(new Staged(runtime, host, position, slot_bytes));
   if (Status status = made->prepare(); !status.ok()) return status;
   return made;
 }
 
-Staged::Staged(const Runtime& runtime, HostSide& host, const Seat& seat, std::size_t slot_bytes)
-    : runtime_(runtime), host_(host), seat_(seat), slot_bytes_(slot_bytes) {}
+Staged::Staged(const Runtime& runtime, HostSide& host, const Position& position,
+               std::size_t slot_bytes)
+    : runtime_(runtime), host_(host), position_(position), slot_bytes_(slot_bytes) {}
 
 Status Staged::prepare() {
   for (OwnStream* const each : {&down_stream_, &up_stream_}) {
@@ -150,7 +151,7 @@ void Staged::plan(Operation& operation, std::size_t largest) {
   const bool is_barrier = operation.collective.kind == CollectiveKind::barrier;
   elements_ = largest;
   next_element_ = 0;
-  window_ = window_elements(operation.collective, seat_, slot_bytes_);
+  window_ = window_elements(operation.collective, position_, slot_bytes_);
   windows_left_ = is_barrier ? 1 : (elements_ + window_ - 1) / window_;
   running_.back().windows_left = windows_left_;
 }
@@ -164,7 +165,7 @@ bool Staged::send_down() {
   const bool is_of_device = to.place == SlotPlace::device;
   to.memory =
       (is_of_device ? device_slots_->data() : memory_.data()) + down_ % slots_max * slot_bytes_;
-  write_window(collective, seat_, next_element_, window_, {slot_bytes_, to.place}, to.window);
+  write_window(collective, position_, next_element_, window_, {slot_bytes_, to.place}, to.window);
   next_element_ += window_;
   --windows_left_;
   ++down_;

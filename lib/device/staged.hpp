@@ -31,7 +31,7 @@ class Staged {
   /// Borrows the host side. Allocates all that it ever needs of the device's runtime, of this
   /// thread's device.
   [[nodiscard]] static Result<std::unique_ptr<Staged>> make(const Runtime& runtime, HostSide& host,
-                                                            const Seat& seat,
+                                                            const Position& position,
                                                             std::size_t slot_bytes);
   Staged(const Staged&) = delete;
   Staged& operator=(const Staged&) = delete;
@@ -88,7 +88,7 @@ class Staged {
     std::size_t windows_left = SIZE_MAX;  // that are not back, once it is known
   };
 
-  Staged(const Runtime& runtime, HostSide& host, const Seat& seat, std::size_t slot_bytes);
+  Staged(const Runtime& runtime, HostSide& host, const Position& position, std::size_t slot_bytes);
   [[nodiscard]] Status prepare();
 
   [[nodiscard]] Slot& slot(std::uint64_t number) noexcept { return slots_.at(number % slots_max); }
@@ -114,7 +114,7 @@ class Staged {
 
   const Runtime runtime_;
   HostSide& host_;
-  const Seat seat_;
+  const Position position_;
   const std::size_t slot_bytes_;
   OwnStream down_stream_;
   OwnStream up_stream_;

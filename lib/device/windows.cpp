@@ -19,9 +19,9 @@ bool has_parts(CollectiveKind kind) noexcept {
 /// Writes one window.
 class Cutter {
  public:
-  Cutter(const Collective& whole, const Seat& seat, std::size_t begin, std::size_t elements,
+  Cutter(const Collective& whole, const Position& position, std::size_t begin, std::size_t elements,
          Window& window)
-      : whole_(whole), seat_(seat), begin_(begin), elements_(elements), window_(window) {}
+      : whole_(whole), position_(position), begin_(begin), elements_(elements), window_(window) {}
 
   void cut(const SlotShape& slot) {
     Window& to = window_;
@@ -49,7 +49,7 @@ class Cutter {
 
  private:
   [[nodiscard]] bool is_root() const noexcept {
-    return seat_.rank == static_cast<std::uint32_t>(whole_.root);
+    return position_.rank == static_cast<std::uint32_t>(whole_.root);
   }
   [[nodiscard]] std::size_t element_bytes() const noexcept { return size_of(whole_.type); }
   /// Of a part of so many elements, how many the window has.
@@ -61,7 +61,7 @@ class Cutter {
     const CollectiveKind kind = whole_.kind;
     const bool gives = kind != CollectiveKind::broadcast || is_root();
     const bool gets = (kind != CollectiveKind::reduce || is_root()) &&
-                      (kind != CollectiveKind::exscan || seat_.rank > 0);
+                      (kind != CollectiveKind::exscan || position_.rank > 0);
     if (!whole_.pieces.empty()) return cut_pieces(gives);
     const Block block = {.slot_offset = 0, .row_bytes = length(whole_.count) * element_bytes()};
     if (block.row_bytes == 0) return;
@@ -97,8 +97,8 @@ class Cutter {
     const bool gathers = kind == CollectiveKind::all_gather || kind == CollectiveKind::gather;
     if (kind == CollectiveKind::all_to_all) return cut_exchange(slot);
     const bool has_all = !is_rooted || is_root();
-    const std::size_t own_offset = has_all ? offset_in_slot(seat_.rank) : 0;
-    const std::size_t own = whole_.counts.empty() ? whole_.count : whole_.counts[seat_.rank];
+    const std::size_t own_offset = has_all ? offset_in_slot(position_.rank) : 0;
+    const std::size_t own = whole_.counts.empty() ? whole_.count : whole_.counts[position_.rank];
     const Block part = {.slot_offset = own_offset, .row_bytes = length(own) * element_bytes()};
     std::vector<Block>& parts = gathers ? window_.up : window_.down;
     std::vector<Block>& single = gathers ? window_.down : window_.up;
@@ -121,8 +121,8 @@ class Cutter {
   /// The exchange has parts for others only. Where the own one goes instead: behind those.
   std::size_t leave_own_part() {
     const auto leave = [&](std::vector<std::size_t>& counts) {
-      if (counts.empty()) counts.assign(seat_.size, length(whole_.count));
-      counts[seat_.rank] = 0;
+      if (counts.empty()) counts.assign(position_.size, length(whole_.count));
+      counts[position_.rank] = 0;
     };
     leave(window_.counts);
     leave(window_.counts_from);
@@ -142,15 +142,15 @@ class Cutter {
   /// Of every rank, behind each other; the own one may have a place apart.
   void add_parts(std::vector<Block>& to, const void* user, std::span<const std::size_t> counts,
                  std::size_t slot_offset, std::size_t own_offset = in_line) {
-    const std::uint32_t own = seat_.rank;
+    const std::uint32_t own = position_.rank;
     if (counts.empty() && own_offset == in_line) {
-      return add_rows(to, user, 0, seat_.size, slot_offset);
+      return add_rows(to, user, 0, position_.size, slot_offset);
     }
     if (counts.empty()) {
       const std::size_t before = own * length(whole_.count) * element_bytes();
       add_rows(to, user, 0, own, slot_offset);
       add_rows(to, user, own, 1, own_offset);
-      return add_rows(to, user, own + 1, seat_.size - own - 1, slot_offset + before);
+      return add_rows(to, user, own + 1, position_.size - own - 1, slot_offset + before);
     }
     std::byte* from = bytes_of(user) + begin_ * element_bytes();
     for (std::uint32_t i = 0; i < counts.size(); ++i) {
@@ -185,7 +185,7 @@ class Cutter {
   }
 
   const Collective& whole_;
-  const Seat seat_;
+  const Position position_;
   const std::size_t begin_;
   const std::size_t elements_;
   Window& window_;
@@ -199,10 +199,10 @@ bool only_moves(CollectiveKind kind) noexcept {
          kind == CollectiveKind::all_to_all;
 }
 
-std::size_t window_elements(const Collective& whole, const Seat& seat,
+std::size_t window_elements(const Collective& whole, const Position& position,
                             std::size_t slot_bytes) noexcept {
   std::size_t bytes = slot_bytes / size_of(whole.type);
-  if (has_parts(whole.kind)) bytes /= seat.size;
+  if (has_parts(whole.kind)) bytes /= position.size;
   if (whole.kind == CollectiveKind::all_to_all) bytes /= 2;
   return std::max<std::size_t>(bytes, 1);
 }
@@ -218,9 +218,9 @@ bool is_largest_part_private(const Collective& whole) noexcept {
   return whole.kind == CollectiveKind::all_to_all && !whole.counts.empty();
 }
 
-void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
+void write_window(const Collective& whole, const Position& position, std::size_t begin,
                   std::size_t elements, const SlotShape& slot, Window& to) {
-  Cutter(whole, seat, begin, elements, to).cut(slot);
+  Cutter(whole, position, begin, elements, to).cut(slot);
 }
 
 }  // namespace hocket::device

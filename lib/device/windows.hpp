@@ -7,13 +7,9 @@
 
 #include "hocket/collective.hpp"
 
-namespace hocket::device {
+#include "base/position.hpp"
 
-/// A rank's place in its communicator.
-struct Seat {
-  std::uint32_t rank = 0;
-  std::uint32_t size = 1;
-};
+namespace hocket::device {
 
 /// Rows of the user's memory that go to a slot, or come from it, where they lie behind each other.
 struct Block {
@@ -50,7 +46,7 @@ struct Window {
 [[nodiscard]] bool only_moves(CollectiveKind kind) noexcept;
 
 /// Elements of one part that a window has room for; the same on all ranks.
-[[nodiscard]] std::size_t window_elements(const Collective& whole, const Seat& seat,
+[[nodiscard]] std::size_t window_elements(const Collective& whole, const Position& position,
                                           std::size_t slot_bytes) noexcept;
 
 /// Elements of the largest part, as far as this rank knows.
@@ -63,7 +59,7 @@ struct Window {
 /// The window borrows from `whole`. In and out are in place in the slot, but those of an
 /// all-to-all: in slots of the device it has nothing for the rank itself, whose part only goes down
 /// and up.
-void write_window(const Collective& whole, const Seat& seat, std::size_t begin,
+void write_window(const Collective& whole, const Position& position, std::size_t begin,
                   std::size_t elements, const SlotShape& slot, Window& to);
 
 }  // namespace hocket::device

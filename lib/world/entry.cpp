@@ -78,7 +78,7 @@ class Porch {
  public:
   Porch(store::Store& store, const Entry& who) : store_(store), who_(who) {}
 
-  Result<Seat> enter(Deadline deadline);
+  Result<LocalRank> enter(Deadline deadline);
 
  private:
   [[nodiscard]] std::string key(std::string_view name) const { return key_of(who_, name); }
@@ -87,14 +87,14 @@ class Porch {
   Status claim_rank();
   Status take_seat();
   /// The last to arrive knows the outcome at once, the others nothing.
-  Result<std::optional<Seat>> announce_arrival();
+  Result<std::optional<LocalRank>> announce_arrival();
   /// What all ranks are told: the first verdict that anybody has.
   Result<std::string> propose(const std::string& verdict);
   Status blame(const Status& fault);
-  Result<Seat> wait_for_verdict(Deadline deadline);
-  Result<Seat> give_up(Deadline deadline);
-  Result<Seat> find_seat();
-  [[nodiscard]] Seat seat_in(std::string_view list) const;
+  Result<LocalRank> wait_for_verdict(Deadline deadline);
+  Result<LocalRank> give_up(Deadline deadline);
+  Result<LocalRank> find_local_rank();
+  [[nodiscard]] LocalRank local_rank_in(std::string_view list) const;
 
   store::Store& store_;
   const Entry& who_;
@@ -135,14 +135,14 @@ Status Porch::take_seat() {
   return store_.append(key("host/" + who_.host), fmt::format("{} ", who_.rank));
 }
 
-Result<std::optional<Seat>> Porch::announce_arrival() {
+Result<std::optional<LocalRank>> Porch::announce_arrival() {
   Result<std::int64_t> arrived = store_.add(key("arrived"), 1);
   if (!arrived.ok()) return arrived.status();
-  if (*arrived != who_.size) return std::optional<Seat>();
+  if (*arrived != who_.size) return std::optional<LocalRank>();
   // The last one sees what all have written.
-  Result<Seat> seat = find_seat();
-  if (!seat.ok()) return seat.status();
-  if (seat->local_size < who_.size) {
+  Result<LocalRank> local = find_local_rank();
+  if (!local.ok()) return local.status();
+  if (local->local_size < who_.size) {
     Result<bool> is_lonely = store_.check({key("loopback")});
     if (!is_lonely.ok()) return is_lonely.status();
     if (*is_lonely) {
@@ -154,7 +154,7 @@ Result<std::optional<Seat>> Porch::announce_arrival() {
   if (!verdict.ok()) return verdict.status();
   // Not another word: the others may go on, and rank 0 may end and take the store with it.
   if (*verdict != go) return wire::decode_fault(*verdict);
-  return std::optional(*seat);
+  return std::optional(*local);
 }
 
 Result<std::string> Porch::propose(const std::string& verdict) {
@@ -170,7 +170,7 @@ Status Porch::blame(const Status& fault) {
   return wire::decode_fault(*verdict);
 }
 
-Result<Seat> Porch::give_up(Deadline deadline) {
+Result<LocalRank> Porch::give_up(Deadline deadline) {
   const std::string who = fmt::format("rank {} ({}) waits no longer", who_.rank, who_.process);
   store_.set_timeout(deadline.remaining(monotonic_clock().now()));
   const Result<std::vector<int>> ranks = missing_ranks(store_, who_);
@@ -198,11 +198,11 @@ Result<Seat> Porch::give_up(Deadline deadline) {
                           "longer");
   Result<std::string> verdict = propose(wire::encode_fault(fault));
   if (!verdict.ok()) return fault;
-  if (*verdict == go) return find_seat();
+  if (*verdict == go) return find_local_rank();
   return wire::decode_fault(*verdict);
 }
 
-Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
+Result<LocalRank> Porch::wait_for_verdict(Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   // The rest is for finding out who is missing, and for telling the others.
   const Duration rest = std::min<Duration>(left / 8, limits::entry_farewell);
@@ -211,37 +211,37 @@ Result<Seat> Porch::wait_for_verdict(Deadline deadline) {
   if (!both.ok())
     return both.status().code() == StatusCode::timeout ? give_up(deadline) : both.status();
   if (both->front() != go) return wire::decode_fault(both->front());
-  return seat_in(both->back());
+  return local_rank_in(both->back());
 }
 
-Result<Seat> Porch::find_seat() {
+Result<LocalRank> Porch::find_local_rank() {
   Result<std::string> list = store_.get(key("host/" + who_.host));
   if (!list.ok()) return list.status();
-  return seat_in(*list);
+  return local_rank_in(*list);
 }
 
-Seat Porch::seat_in(std::string_view list) const {
-  Seat seat = {.local_rank = 0, .local_size = 0};
+LocalRank Porch::local_rank_in(std::string_view list) const {
+  LocalRank local = {.local_rank = 0, .local_size = 0};
   while (!list.empty()) {
     const std::string_view number = list.substr(0, list.find(' '));
     list.remove_prefix(std::min(list.size(), number.size() + 1));
-    seat.local_rank += parse_integer(number).value_or(who_.size) < who_.rank ? 1 : 0;
-    ++seat.local_size;
+    local.local_rank += parse_integer(number).value_or(who_.size) < who_.rank ? 1 : 0;
+    ++local.local_size;
   }
-  return seat;
+  return local;
 }
 
-Result<Seat> Porch::enter(Deadline deadline) {
+Result<LocalRank> Porch::enter(Deadline deadline) {
   Status status = leave_will();
   if (status.ok()) status = claim_rank();
   if (status.ok()) status = take_seat();
   if (!status.ok()) return std::move(status).with_rank(who_.rank);
-  Result<std::optional<Seat>> last = announce_arrival();
+  Result<std::optional<LocalRank>> last = announce_arrival();
   if (!last.ok()) return last.status().with_rank(who_.rank);
   if (*last) return **last;
-  Result<Seat> seat = wait_for_verdict(deadline);
-  if (!seat.ok()) return seat.status().with_rank(who_.rank);
-  return seat;
+  Result<LocalRank> local = wait_for_verdict(deadline);
+  if (!local.ok()) return local.status().with_rank(who_.rank);
+  return local;
 }
 
 /// Finds the missing ranks in [first, end), for stores that can't list keys. It halves the range,
@@ -309,7 +309,7 @@ Status why_no_card(std::string_view card) {
   return card.starts_with(no_card) ? wire::decode_fault(card.substr(no_card.size())) : Status();
 }
 
-Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline) {
+Result<LocalRank> enter(store::Store& store, const Entry& who, Deadline deadline) {
   const Duration left = deadline.remaining(monotonic_clock().now());
   const TimeoutScope scope(store, std::min(left, store.timeout()));
   return Porch(store, who).enter(deadline);

@@ -41,7 +41,7 @@ struct Entry {
 [[nodiscard]] Status why_no_card(std::string_view card);
 
 /// Where a rank stands among those of its host, in the order of their ranks.
-struct Seat {
+struct LocalRank {
   int local_rank = 0;
   int local_size = 1;
 };
@@ -55,7 +55,7 @@ struct Seat {
 ///
 /// Returns by the deadline, as far as the store answers by then. Uses keys that begin with
 /// "entry/".
-[[nodiscard]] Result<Seat> enter(store::Store& store, const Entry& who, Deadline deadline);
+[[nodiscard]] Result<LocalRank> enter(store::Store& store, const Entry& who, Deadline deadline);
 
 /// Ends the worlds of this attempt that still wait for the rank; all others go on. `what` is what
 /// the ranks of such a world are told: a whole sentence that names this one.

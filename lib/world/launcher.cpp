@@ -51,12 +51,12 @@ std::optional<net::Endpoint> read_master(const Environment& environment, Numbers
                        .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
 }
 
-Result<Place> read_ranks(const Environment& environment, Numbers& numbers) {
+Result<Launch> read_ranks(const Environment& environment, Numbers& numbers) {
   if (!environment.has("RANK") || !environment.has("WORLD_SIZE")) {
     return Status(StatusCode::not_found, "env:// needs RANK and WORLD_SIZE, and not both are set")
         .with_hint("set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or start with hocket run");
   }
-  return Place{
+  return Launch{
       .rank = numbers.take("RANK"),
       .size = numbers.take("WORLD_SIZE", 1),
       .local_rank = numbers.take("LOCAL_RANK"),
@@ -64,9 +64,9 @@ Result<Place> read_ranks(const Environment& environment, Numbers& numbers) {
   };
 }
 
-Result<Place> read_hocket_run(const Environment& environment, Numbers& numbers) {
-  Result<Place> place = read_ranks(environment, numbers);
-  if (!place.ok()) {
+Result<Launch> read_hocket_run(const Environment& environment, Numbers& numbers) {
+  Result<Launch> launch = read_ranks(environment, numbers);
+  if (!launch.ok()) {
     return Status(StatusCode::invalid_argument,
                   "HOCKET_STORE is set, but not both RANK and WORLD_SIZE")
         .with_hint("hocket run sets all three; set the others too, or unset HOCKET_STORE");
@@ -75,25 +75,25 @@ Result<Place> read_hocket_run(const Environment& environment, Numbers& numbers) 
   if (!master.ok()) {
     return Status(StatusCode::invalid_argument, "HOCKET_STORE is wrong").caused_by(master.status());
   }
-  place->master = *std::move(master);
-  place->master_is_served = true;
-  return place;
+  launch->master = *std::move(master);
+  launch->master_is_served = true;
+  return launch;
 }
 
-Result<Place> read_torchrun(const Environment& environment, Numbers& numbers) {
-  Result<Place> place = read_ranks(environment, numbers);
-  if (!place.ok()) return place;
-  place->master = read_master(environment, numbers);
-  place->attempt = std::max(0, numbers.take("TORCHELASTIC_RESTART_COUNT"));
-  if (const auto run = environment.get("TORCHELASTIC_RUN_ID"); run != "none") place->job = run;
+Result<Launch> read_torchrun(const Environment& environment, Numbers& numbers) {
+  Result<Launch> launch = read_ranks(environment, numbers);
+  if (!launch.ok()) return launch;
+  launch->master = read_master(environment, numbers);
+  launch->attempt = std::max(0, numbers.take("TORCHELASTIC_RESTART_COUNT"));
+  if (const auto run = environment.get("TORCHELASTIC_RUN_ID"); run != "none") launch->job = run;
   // On MASTER_PORT then listens a store of torchrun's own, which does not speak our protocol.
   const bool is_taken = environment.get("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  if (is_taken && place->master) place->master->port ^= 1;
-  return place;
+  if (is_taken && launch->master) launch->master->port ^= 1;
+  return launch;
 }
 
-Result<Place> read_open_mpi(const Environment& environment, Numbers& numbers) {
-  Place place = {
+Result<Launch> read_open_mpi(const Environment& environment, Numbers& numbers) {
+  Launch launch = {
       .rank = numbers.take("OMPI_COMM_WORLD_RANK"),
       .size = numbers.take("OMPI_COMM_WORLD_SIZE", 1),
       .local_rank = numbers.take("OMPI_COMM_WORLD_LOCAL_RANK"),
@@ -101,15 +101,16 @@ Result<Place> read_open_mpi(const Environment& environment, Numbers& numbers) {
       .master = read_master(environment, numbers),
       .job = std::string(environment.get("PMIX_NAMESPACE")),
   };
-  if (place.job.empty()) place.job = environment.get("OMPI_MCA_ess_base_jobid");
+  if (launch.job.empty()) launch.job = environment.get("OMPI_MCA_ess_base_jobid");
   // Numbers of jobs come again; this key of one job is random.
   const std::string_view key = environment.get("OMPI_MCA_orte_precondition_transports");
-  if (!place.job.empty()) place.family = fmt::format("openmpi-{}-{}", place.job, key.substr(0, 16));
-  return place;
+  if (!launch.job.empty())
+    launch.family = fmt::format("openmpi-{}-{}", launch.job, key.substr(0, 16));
+  return launch;
 }
 
-Result<Place> read_mpich(const Environment& environment, Numbers& numbers) {
-  return Place{
+Result<Launch> read_mpich(const Environment& environment, Numbers& numbers) {
+  return Launch{
       .rank = numbers.take("PMI_RANK"),
       .size = numbers.take("PMI_SIZE", 1),
       .local_rank = numbers.take("MPI_LOCALRANKID"),
@@ -144,13 +145,13 @@ std::uint16_t slurm_port(std::int64_t job, std::int64_t step) {
   return static_cast<std::uint16_t>(20000 + (job * 16 + step % 16) % 12000);
 }
 
-Result<Place> read_slurm(const Environment& environment, Numbers& numbers) {
+Result<Launch> read_slurm(const Environment& environment, Numbers& numbers) {
   const std::string_view job = environment.get("SLURM_JOB_ID");
   const std::string_view step = environment.get("SLURM_STEP_ID");
   const std::uint16_t port = slurm_port(std::max<std::int64_t>(0, parse_integer(job).value_or(0)),
                                         std::max<std::int64_t>(0, parse_integer(step).value_or(0)));
   const bool knows_step = environment.has("SLURM_STEP_NUM_TASKS");
-  Place place = {
+  Launch launch = {
       .rank = numbers.take("SLURM_PROCID"),
       .size = numbers.take(knows_step ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS", 1),
       .local_rank = numbers.take("SLURM_LOCALID"),
@@ -159,15 +160,15 @@ Result<Place> read_slurm(const Environment& environment, Numbers& numbers) {
       .job = fmt::format("slurm-{}.{}", job, step),
   };
   for (const std::string_view list : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
-    if (place.master || !environment.has(list)) continue;
+    if (launch.master || !environment.has(list)) continue;
     const int told = numbers.take("MASTER_PORT", 0, UINT16_MAX);
-    place.master = net::Endpoint{.host = first_host(environment.get(list)),
-                                 .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
+    launch.master = net::Endpoint{.host = first_host(environment.get(list)),
+                                  .port = told >= 0 ? static_cast<std::uint16_t>(told) : port};
   }
-  return place;
+  return launch;
 }
 
-Result<Place> read_kubernetes(const Environment& environment, Numbers& numbers) {
+Result<Launch> read_kubernetes(const Environment& environment, Numbers& numbers) {
   constexpr std::string_view hint =
       "set WORLD_SIZE to the job's completions, and MASTER_ADDR to the name of the pod of index 0, "
       "which a headless service gives it";
@@ -177,7 +178,7 @@ Result<Place> read_kubernetes(const Environment& environment, Numbers& numbers) 
                   fmt::format("JOB_COMPLETION_INDEX is set, but {} is not", needed))
         .with_hint(std::string(hint));
   }
-  return Place{
+  return Launch{
       .rank = numbers.take("JOB_COMPLETION_INDEX"),
       .size = numbers.take("WORLD_SIZE", 1),
       .local_rank = 0,
@@ -199,7 +200,7 @@ bool is_slurm_step(const Environment& environment) {
 struct Launcher {
   std::string_view name;
   bool (*started)(const Environment& environment);
-  Result<Place> (*read)(const Environment& environment, Numbers& numbers);
+  Result<Launch> (*read)(const Environment& environment, Numbers& numbers);
 };
 
 constexpr Launcher launchers[] = {
@@ -222,32 +223,34 @@ constexpr Launcher launchers[] = {
      read_kubernetes},
 };
 
-Status check_place(const Place& place) {
-  if (place.rank >= 0 && place.size >= 1 && place.rank < place.size &&
-      place.local_rank < std::max(place.local_size, place.size) && place.local_size <= place.size) {
+Status check_launch(const Launch& launch) {
+  if (launch.rank >= 0 && launch.size >= 1 && launch.rank < launch.size &&
+      launch.local_rank < std::max(launch.local_size, launch.size) &&
+      launch.local_size <= launch.size) {
     return {};
   }
-  return {StatusCode::invalid_argument,
-          fmt::format("{} says rank {} of {} and local rank {} of {}, which is impossible",
-                      place.launcher, place.rank, place.size, place.local_rank, place.local_size)};
+  return {
+      StatusCode::invalid_argument,
+      fmt::format("{} says rank {} of {} and local rank {} of {}, which is impossible",
+                  launch.launcher, launch.rank, launch.size, launch.local_rank, launch.local_size)};
 }
 
-Result<Place> read_place(const Launcher& launcher, const Environment& environment) {
+Result<Launch> read_launch(const Launcher& launcher, const Environment& environment) {
   Numbers numbers(environment);
-  Result<Place> place = launcher.read(environment, numbers);
-  if (!place.ok()) return place;
-  place->launcher = launcher.name;
-  if (environment.has("HOCKET_JOB")) place->job = environment.get("HOCKET_JOB");
+  Result<Launch> launch = launcher.read(environment, numbers);
+  if (!launch.ok()) return launch;
+  launch->launcher = launcher.name;
+  if (environment.has("HOCKET_JOB")) launch->job = environment.get("HOCKET_JOB");
   const int attempt = numbers.take("HOCKET_ATTEMPT", 0, INT32_MAX);
-  if (attempt >= 0) place->attempt = attempt;
+  if (attempt >= 0) launch->attempt = attempt;
   if (!numbers.fault().ok()) {
     return Status(StatusCode::invalid_argument,
                   fmt::format("{} started this process, but one of its variables is wrong",
                               launcher.name))
         .caused_by(numbers.fault());
   }
-  Status status = check_place(*place);
-  return status.ok() ? std::move(place) : std::move(status);
+  Status status = check_launch(*launch);
+  return status.ok() ? std::move(launch) : std::move(status);
 }
 
 Status nobody(const Environment& environment) {
@@ -271,24 +274,24 @@ Result<Detection> detect_launcher(const Environment& environment) {
   std::optional<Detection> found;
   for (const Launcher& launcher : launchers) {
     if (!launcher.started(environment)) continue;
-    Result<Place> place = read_place(launcher, environment);
+    Result<Launch> launch = read_launch(launcher, environment);
     if (!found) {
-      if (!place.ok()) return place.status();
-      found = Detection{.place = *std::move(place), .disagreements = {}};
+      if (!launch.ok()) return launch.status();
+      found = Detection{.launch = *std::move(launch), .disagreements = {}};
       continue;
     }
-    const Place& used = found->place;
-    if (!place.ok() || (place->rank == used.rank && place->size == used.size)) continue;
+    const Launch& used = found->launch;
+    if (!launch.ok() || (launch->rank == used.rank && launch->size == used.size)) continue;
     found->disagreements.push_back(fmt::format(
         "{} says rank {} of {}, but {} says rank {} of {}; the first is believed", used.launcher,
-        used.rank, used.size, place->launcher, place->rank, place->size));
+        used.rank, used.size, launch->launcher, launch->rank, launch->size));
   }
   if (!found) return nobody(environment);
   return *std::move(found);
 }
 
-Result<Place> read_env(const Environment& environment) {
-  return read_place(launchers[environment.has("HOCKET_STORE") ? 0 : 1], environment);
+Result<Launch> read_env(const Environment& environment) {
+  return read_launch(launchers[environment.has("HOCKET_STORE") ? 0 : 1], environment);
 }
 
 std::string first_host(std::string_view list) {

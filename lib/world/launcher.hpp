@@ -15,7 +15,7 @@
 namespace hocket::world {
 
 /// -1 and empty stand for what the launcher did not say.
-struct Place {
+struct Launch {
   std::string_view launcher = {};  // "hocket run", "torchrun or env", "Open MPI", …
   int rank = -1;
   int size = -1;
@@ -33,7 +33,7 @@ struct Place {
 };
 
 struct Detection {
-  Place place;
+  Launch launch;
   /// One sentence for each launcher that says otherwise and was not believed.
   std::vector<std::string> disagreements;
 };
@@ -45,7 +45,7 @@ struct Detection {
 [[nodiscard]] Result<Detection> detect_launcher(const Environment& environment);
 
 /// Only what env:// reads: RANK, WORLD_SIZE and the like.
-[[nodiscard]] Result<Place> read_env(const Environment& environment);
+[[nodiscard]] Result<Launch> read_env(const Environment& environment);
 
 /// The first host of a list as Slurm writes it: "node01" of "node[01-03,7],login".
 [[nodiscard]] std::string first_host(std::string_view list);

@@ -35,17 +35,17 @@ constexpr std::string_view own_loopback = "127.0.0.1";
 
 // --- where we stand ---
 
-Result<Place> ask_launcher(const Environment& environment) {
+Result<Launch> ask_launcher(const Environment& environment) {
   Result<Detection> detection = detect_launcher(environment);
   if (!detection.ok()) return detection.status();
   for (const std::string& each : detection->disagreements) {
     log::line(log::Level::warning, "{}", each);
   }
-  return std::move(detection->place);
+  return std::move(detection->launch);
 }
 
 /// The place of a rank that the program or the URL gives, without a launcher.
-Place place_of(std::string_view who, int rank, int size, const Config& config) {
+Launch launch_of(std::string_view who, int rank, int size, const Config& config) {
   const auto attempt = std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX);
   return {.launcher = who,
           .rank = rank,
@@ -54,23 +54,24 @@ Place place_of(std::string_view who, int rank, int size, const Config& config) {
           .attempt = static_cast<int>(attempt)};
 }
 
-Result<Place> read_place(const RendezvousOptions& options, const std::optional<RendezvousUrl>& url,
-                         const Environment& environment, const Config& config) {
+Result<Launch> read_launch(const RendezvousOptions& options,
+                           const std::optional<RendezvousUrl>& url, const Environment& environment,
+                           const Config& config) {
   if (options.rank >= 0) {
     const bool has_place =
         options.store != nullptr || (url && url->scheme != RendezvousUrl::Scheme::env);
-    if (has_place) return place_of("the program", options.rank, options.size, config);
+    if (has_place) return launch_of("the program", options.rank, options.size, config);
     return Status(StatusCode::invalid_argument,
                   "the program gave a rank and a size, but not where the ranks meet")
         .with_hint("give a store, or a tcp:// or file:// URL");
   }
   if (url && url->scheme == RendezvousUrl::Scheme::env) return read_env(environment);
   if (!url || url->rank < 0) return ask_launcher(environment);
-  return place_of("the URL", url->rank, url->size, config);
+  return launch_of("the URL", url->rank, url->size, config);
 }
 
-Result<Place> find_place(const RendezvousOptions& options, std::optional<RendezvousUrl>& url,
-                         const Environment& environment, const Config& config) {
+Result<Launch> find_launch(const RendezvousOptions& options, std::optional<RendezvousUrl>& url,
+                           const Environment& environment, const Config& config) {
   const std::string text = options.url.empty() ? config.get(variables::rendezvous) : options.url;
   if (!text.empty() && options.store == nullptr) {
     Result<RendezvousUrl> parsed = parse_rendezvous_url(text);
@@ -82,16 +83,17 @@ Result<Place> find_place(const RendezvousOptions& options, std::optional<Rendezv
           .with_hint("open the store (open_store), and give it to join with a rank and a size");
     }
   }
-  Result<Place> place = read_place(options, url, environment, config);
-  if (!place.ok()) return place;
+  Result<Launch> launch = read_launch(options, url, environment, config);
+  if (!launch.ok()) return launch;
   if (url && url->scheme == RendezvousUrl::Scheme::tcp) {
-    place->master = url->endpoint;
-    place->master_is_served = url->is_served;
+    launch->master = url->endpoint;
+    launch->master_is_served = url->is_served;
   }
-  if (url && !url->job.empty()) place->job = url->job;
-  if (!options.credentials.job.empty()) place->job = options.credentials.job;
-  log::line(log::Level::info, "{} says rank {} of {}", place->launcher, place->rank, place->size);
-  return place;
+  if (url && !url->job.empty()) launch->job = url->job;
+  if (!options.credentials.job.empty()) launch->job = options.credentials.job;
+  log::line(log::Level::info, "{} says rank {} of {}", launch->launcher, launch->rank,
+            launch->size);
+  return launch;
 }
 
 // --- the meeting of ranks on one host, when nobody named a place ---
@@ -123,12 +125,13 @@ std::string family_of_ancestor(std::string_view name) {
 }
 
 /// The file in which rank 0 says where its store is, and a secret for this one world.
-Result<std::string> meeting_path(const Place& place, const Environment& environment) {
-  std::string family = place.family.empty() ? family_of_ancestor("hydra_pmi_proxy") : place.family;
-  if (!place.is_on_one_host() || family.empty()) {
+Result<std::string> meeting_path(const Launch& launch, const Environment& environment) {
+  std::string family =
+      launch.family.empty() ? family_of_ancestor("hydra_pmi_proxy") : launch.family;
+  if (!launch.is_on_one_host() || family.empty()) {
     return Status(
                StatusCode::invalid_argument,
-               fmt::format("{} says which rank this is, but not where rank 0 is", place.launcher))
+               fmt::format("{} says which rank this is, but not where rank 0 is", launch.launcher))
         .with_hint(
             "set MASTER_ADDR to the host of rank 0 for all ranks, and MASTER_PORT to a free "
             "port there: mpirun -x MASTER_ADDR=… -x MASTER_PORT=… (MPICH: -genv)");
@@ -136,7 +139,7 @@ Result<std::string> meeting_path(const Place& place, const Environment& environm
   std::ranges::replace(family, '/', '_');
   Result<std::string> directory = private_directory(environment.get("XDG_RUNTIME_DIR"));
   if (!directory.ok()) return directory;
-  return fmt::format("{}/{}-{}", *directory, family, place.attempt);
+  return fmt::format("{}/{}-{}", *directory, family, launch.attempt);
 }
 
 Result<std::string> await_file(const std::string& path, Deadline deadline) {
@@ -159,7 +162,7 @@ Result<std::string> await_file(const std::string& path, Deadline deadline) {
 
 /// What is known before the ranks meet.
 struct Terms {
-  Place place = {};
+  Launch launch = {};
   std::string name = {};                     // of the world
   std::string file = {};                     // that holds the store; empty where one is served
   std::unique_ptr<store::Store> store = {};  // that is there already
@@ -173,7 +176,7 @@ class Meeting {
  public:
   Meeting(Terms terms, const Environment& environment, const Config& config)
       : terms_(std::move(terms)),
-        place_(terms_.place),
+        launch_(terms_.launch),
         credentials_(terms_.credentials),
         deadline_(Deadline::after(monotonic_clock(), terms_.timeout)),
         environment_(environment),
@@ -204,7 +207,7 @@ class Meeting {
   void linger(const Entry& who, int absent);
 
   Terms terms_;
-  Place& place_;
+  Launch& launch_;
   wire::Credentials& credentials_;
   const Deadline deadline_;
   const Environment& environment_;
@@ -216,9 +219,9 @@ class Meeting {
 };
 
 Status Meeting::serve(const net::Endpoint& at, LeaseOptions lease) {
-  if (Status status = allow_open_files(static_cast<std::uint64_t>(place_.size)); !status.ok()) {
+  if (Status status = allow_open_files(static_cast<std::uint64_t>(launch_.size)); !status.ok()) {
     const StatusCode code = status.code();
-    return Status(code, fmt::format("rank 0 can't serve a store to {} ranks", place_.size))
+    return Status(code, fmt::format("rank 0 can't serve a store to {} ranks", launch_.size))
         .caused_by(std::move(status));
   }
   const bool is_local = net::is_loopback(at.host);
@@ -247,7 +250,7 @@ Status Meeting::connect(const net::Endpoint& to, Duration patience) {
   auto store = store::TcpStore::connect({.server = to,
                                          .credentials = credentials_,
                                          .tls = terms_.tls,
-                                         .rank = place_.rank,
+                                         .rank = launch_.rank,
                                          .timeout = patience});
   if (store.ok()) {
     (*store)->set_timeout(terms_.timeout);
@@ -257,18 +260,18 @@ Status Meeting::connect(const net::Endpoint& to, Duration patience) {
   }
   Status status(
       store.status().code(),
-      fmt::format("rank {} of {} can't join the store of {} at {}", place_.rank, place_.size,
-                  place_.master_is_served ? "the launcher" : "rank 0", to.to_string()));
+      fmt::format("rank {} of {} can't join the store of {} at {}", launch_.rank, launch_.size,
+                  launch_.master_is_served ? "the launcher" : "rank 0", to.to_string()));
   return std::move(status).caused_by(store.status());
 }
 
 /// The address by which the others came to the store that we serve; empty when it is not ours.
 std::string Meeting::own_route(std::string loopback) {
-  if (!place_.master || net::is_loopback(place_.master->host)) return loopback;
+  if (!launch_.master || net::is_loopback(launch_.master->host)) return loopback;
   const auto interfaces = net::list_interfaces();
   const Deadline soon =
       Deadline::after(monotonic_clock(), limits::handshake_timeout).or_sooner(deadline_);
-  const auto addresses = net::resolve(*place_.master, soon);
+  const auto addresses = net::resolve(*launch_.master, soon);
   if (!interfaces.ok() || !addresses.ok()) return {};
   for (const net::Address& address : *addresses) {
     if (address.is_loopback()) return {};  // the host's own name, as some systems set it up
@@ -279,7 +282,7 @@ std::string Meeting::own_route(std::string loopback) {
   log::line(log::Level::warning,
             "rank 0 serves the store, but {} is no address of this host; if others can't reach it, "
             "set MASTER_ADDR to the host of rank 0",
-            place_.master->host);
+            launch_.master->host);
   return {};
 }
 
@@ -287,10 +290,10 @@ std::string Meeting::own_route(std::string loopback) {
 /// it.
 Status Meeting::open_meeting() {
   const net::Endpoint anywhere = {.host = std::string(own_loopback), .port = 0};
-  if (place_.size == 1) return serve(anywhere, {});
-  Result<std::string> path = meeting_path(place_, environment_);
+  if (launch_.size == 1) return serve(anywhere, {});
+  Result<std::string> path = meeting_path(launch_, environment_);
   if (!path.ok()) return path.status();
-  if (place_.rank == 0) {
+  if (launch_.rank == 0) {
     const bool is_any_secret = credentials_.secret.empty();
     if (is_any_secret) credentials_.secret = random_hex(32);
     Status status = serve(anywhere, {.place = *path, .takes_any_secret = is_any_secret});
@@ -332,7 +335,7 @@ Status Meeting::open_file() {
     return credentials_.secret.empty() && *is_private ? share_secret() : Status();
   }
   Status status(store.status().code(), fmt::format("rank {} of {} can't use the store in {}",
-                                                   place_.rank, place_.size, terms_.file));
+                                                   launch_.rank, launch_.size, terms_.file));
   return std::move(status).caused_by(store.status());
 }
 
@@ -345,7 +348,7 @@ Status Meeting::use_store() {
 
 /// Without a secret, the ranks agree on one in the store. Whoever can read the store can join.
 Status Meeting::share_secret() {
-  const std::string key = fmt::format("secret/{}", place_.attempt);
+  const std::string key = fmt::format("secret/{}", launch_.attempt);
   Result<Swap> swap = store_->compare_set(key, "", random_hex(32));
   if (!swap.ok()) return swap.status();
   credentials_.secret = swap->value.value_or("");
@@ -355,17 +358,17 @@ Status Meeting::share_secret() {
 Status Meeting::open_store() {
   if (terms_.store != nullptr) return use_store();
   if (!terms_.file.empty()) return open_file();
-  if (!place_.master) return open_meeting();
-  if (place_.master_is_served) return connect(*place_.master, left());
+  if (!launch_.master) return open_meeting();
+  if (launch_.master_is_served) return connect(*launch_.master, left());
   // Ranks that share a host need no network, and no secret.
-  if (place_.is_on_one_host() && !net::is_loopback(place_.master->host)) {
-    place_.master->host = own_loopback;
+  if (launch_.is_on_one_host() && !net::is_loopback(launch_.master->host)) {
+    launch_.master->host = own_loopback;
   }
-  if (place_.rank == 0) return serve(*place_.master, {});
-  if (place_.master->port != 0) return connect(*place_.master, left());
+  if (launch_.rank == 0) return serve(*launch_.master, {});
+  if (launch_.master->port != 0) return connect(*launch_.master, left());
   return Status(StatusCode::invalid_argument,
                 fmt::format("rank {} can't join at port 0: rank 0 alone may pick a free port",
-                            place_.rank))
+                            launch_.rank))
       .with_hint("give the other ranks the port that rank 0 logs (HOCKET_LOG_LEVEL=info)");
 }
 
@@ -375,7 +378,7 @@ Result<net::Interface> Meeting::choose_address() {
   const std::string pattern = config_.get(variables::interface);
   // A host's own name often leads to its loopback: for those on other hosts that is no address.
   const bool is_local =
-      place_.is_on_one_host() || !place_.master || net::is_loopback(place_.master->host);
+      launch_.is_on_one_host() || !launch_.master || net::is_loopback(launch_.master->host);
   if (net::is_loopback(route_) && !is_local) route_.clear();
   auto chosen = net::choose_interface(*interfaces, {.pattern = pattern, .route = route_});
   if (chosen.ok()) {
@@ -402,9 +405,9 @@ void Meeting::linger(const Entry& who, int absent) {
 Result<World> Meeting::hold() {
   if (Status status = open_store(); !status.ok()) return status;
   Entry entry = describe_process();
-  entry.rank = place_.rank;
-  entry.size = place_.size;
-  entry.world = {.attempt = place_.attempt, .name = terms_.name};
+  entry.rank = launch_.rank;
+  entry.size = launch_.size;
+  entry.world = {.attempt = launch_.attempt, .name = terms_.name};
   const Result<int> number = next_number(*store_, entry.world, entry.rank);
   if (!number.ok()) return number.status();
   entry.world.number = *number;
@@ -414,22 +417,22 @@ Result<World> Meeting::hold() {
     entry.address = chosen->address;
     entry.is_loopback = chosen->is_loopback;
   }
-  const Result<Seat> seat = enter(*store_, entry, deadline_);
-  if (!seat.ok()) {
-    linger(entry, seat.status().peer());
-    return seat.status();
+  const Result<LocalRank> local = enter(*store_, entry, deadline_);
+  if (!local.ok()) {
+    linger(entry, local.status().peer());
+    return local.status();
   }
   return World{
       .server = std::move(server_),
       .store = std::make_unique<store::PrefixStore>(std::move(store_), keys_of(entry.world)),
-      .rank = place_.rank,
-      .size = place_.size,
-      .local_rank = place_.local_rank >= 0 ? place_.local_rank : seat->local_rank,
-      .local_size = place_.local_size >= 0 ? place_.local_size : seat->local_size,
+      .rank = launch_.rank,
+      .size = launch_.size,
+      .local_rank = launch_.local_rank >= 0 ? launch_.local_rank : local->local_rank,
+      .local_size = launch_.local_size >= 0 ? launch_.local_size : local->local_size,
       .id = entry.world,
       .job = credentials_.job,
       .address = entry.address,
-      .launcher = place_.launcher,
+      .launcher = launch_.launcher,
       .credentials = credentials_,
   };
 }
@@ -442,10 +445,10 @@ Result<World> rendezvous(RendezvousOptions options, const Environment& environme
     return std::move(status).with_operation("rendezvous");
   }
   std::optional<RendezvousUrl> url;
-  Result<Place> place = find_place(options, url, environment, config);
-  if (!place.ok()) return place.status();
+  Result<Launch> launch = find_launch(options, url, environment, config);
+  if (!launch.ok()) return launch.status();
   wire::Credentials credentials = options.credentials;
-  credentials.job = place->job;
+  credentials.job = launch->job;
   if (credentials.secret.empty()) {
     Result<std::string> secret = read_secret(config);
     if (!secret.ok()) return secret.status();
@@ -455,7 +458,7 @@ Result<World> rendezvous(RendezvousOptions options, const Environment& environme
   if (!tls.ok()) return tls.status();
   const Duration configured = config.get(variables::store_timeout);
   Terms terms = {
-      .place = *std::move(place),
+      .launch = *std::move(launch),
       .name = options.name,
       .file = url ? url->path : "",
       .store = std::move(options.store),
@@ -463,7 +466,7 @@ Result<World> rendezvous(RendezvousOptions options, const Environment& environme
       .tls = *std::move(tls),
       .timeout = options.timeout.value_or(url ? url->timeout.value_or(configured) : configured),
   };
-  const int rank = terms.place.rank;
+  const int rank = terms.launch.rank;
   Result<World> world = Meeting(std::move(terms), environment, config).hold();
   if (world.ok()) return world;
   return world.status().with_rank(rank).with_operation("rendezvous");

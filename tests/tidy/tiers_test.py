@@ -133,7 +133,7 @@ class Tables(unittest.TestCase):
             "tools/proof/verify.cpp": ("gcc", "proof"),
             "transports/verbs/port.cpp": ("gcc", "rdma"),
             "transports/tcp/link.cpp": ("gcc", "rdma"),
-            "lib/device/group.cpp": ("gcc", "device"),
+            "lib/device/device_side.cpp": ("gcc", "device"),
             "transports/nccl/nccl.cpp": ("gcc", "device"),
             "tools/lab/plan.py": ("gcc", "netlab rates"),
             "meson.build": ("gcc", "subproject"),

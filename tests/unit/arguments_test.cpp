@@ -14,9 +14,9 @@ namespace {
 constexpr std::size_t many = limits::registered_bytes_min;  // bytes
 
 std::vector<RegisteredMemory> lasting(const Collective& collective, std::uint32_t rank) {
-  const comm::Place place = {.rank = rank, .size = 3};
-  require(comm::check(collective, place));
-  return comm::lasting_memory(collective, place);
+  const Position position = {.rank = rank, .size = 3};
+  require(comm::check(collective, position));
+  return comm::lasting_memory(collective, position);
 }
 
 }  // namespace

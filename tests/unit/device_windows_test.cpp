@@ -46,16 +46,16 @@ void count(const std::vector<Block>& blocks, std::byte* memory, std::vector<int>
   }
 }
 
-Touched touch(Collective whole, const Seat& seat, const Shape& shape, SlotPlace place) {
+Touched touch(Collective whole, const Position& position, const Shape& shape, SlotPlace place) {
   std::vector<std::byte> in(shape.in * 4 + 4);
   std::vector<std::byte> out(shape.out * 4 + 4);
   whole.in = shape.in == 0 ? nullptr : in.data();
   whole.out = shape.out == 0 ? nullptr : out.data();
   Touched touched = {std::vector<int>(shape.in), std::vector<int>(shape.out)};
-  const std::size_t elements = window_elements(whole, seat, slot_bytes);
+  const std::size_t elements = window_elements(whole, position, slot_bytes);
   Window window;
   for (std::size_t begin = 0; begin < largest_part(whole); begin += elements) {
-    write_window(whole, seat, begin, elements, {slot_bytes, place}, window);
+    write_window(whole, position, begin, elements, {slot_bytes, place}, window);
     count(window.down, in.data(), touched.in);
     count(window.up, out.data(), touched.out);
   }
@@ -66,9 +66,9 @@ bool is_once(const std::vector<int>& touched) {
   return std::ranges::all_of(touched, [](int times) { return times == 1; });
 }
 
-void check(const Collective& whole, const Seat& seat, const Shape& shape) {
+void check(const Collective& whole, const Position& position, const Shape& shape) {
   for (const SlotPlace place : {SlotPlace::host, SlotPlace::device}) {
-    const Touched touched = touch(whole, seat, shape, place);
+    const Touched touched = touch(whole, position, shape, place);
     CHECK(is_once(touched.in));
     CHECK(is_once(touched.out));
   }
@@ -82,12 +82,12 @@ TEST_CASE("windows of vectors hold each element once", "[device]") {
   for (const std::size_t count : {0U, 1U, 63U, 64U, 65U, 1000U}) {
     for (const std::uint32_t rank : {0U, 1U, 2U}) {
       const bool is_root = rank == 1;
-      const Seat seat = {.rank = rank, .size = 3};
-      check(of(CollectiveKind::all_reduce, count), seat, {count, count});
-      check(of(CollectiveKind::scan, count), seat, {count, count});
-      check(of(CollectiveKind::exscan, count), seat, {count, rank > 0 ? count : 0});
-      check(of(CollectiveKind::reduce, count), seat, {count, is_root ? count : 0});
-      check(of(CollectiveKind::broadcast, count), seat, {is_root ? count : 0, count});
+      const Position position = {.rank = rank, .size = 3};
+      check(of(CollectiveKind::all_reduce, count), position, {count, count});
+      check(of(CollectiveKind::scan, count), position, {count, count});
+      check(of(CollectiveKind::exscan, count), position, {count, rank > 0 ? count : 0});
+      check(of(CollectiveKind::reduce, count), position, {count, is_root ? count : 0});
+      check(of(CollectiveKind::broadcast, count), position, {is_root ? count : 0, count});
     }
   }
 }
@@ -96,13 +96,13 @@ TEST_CASE("windows of parts hold each element once", "[device]") {
   for (const std::size_t count : {0U, 1U, 21U, 22U, 500U}) {
     for (const std::uint32_t rank : {0U, 1U, 2U}) {
       const bool is_root = rank == 1;
-      const Seat seat = {.rank = rank, .size = 3};
+      const Position position = {.rank = rank, .size = 3};
       const std::size_t all = count * 3;
-      check(of(CollectiveKind::all_gather, count), seat, {count, all});
-      check(of(CollectiveKind::reduce_scatter, count), seat, {all, count});
-      check(of(CollectiveKind::gather, count), seat, {count, is_root ? all : 0});
-      check(of(CollectiveKind::scatter, count), seat, {is_root ? all : 0, count});
-      check(of(CollectiveKind::all_to_all, count), seat, {all, all});
+      check(of(CollectiveKind::all_gather, count), position, {count, all});
+      check(of(CollectiveKind::reduce_scatter, count), position, {all, count});
+      check(of(CollectiveKind::gather, count), position, {count, is_root ? all : 0});
+      check(of(CollectiveKind::scatter, count), position, {is_root ? all : 0, count});
+      check(of(CollectiveKind::all_to_all, count), position, {all, all});
     }
   }
 }
@@ -111,16 +111,16 @@ TEST_CASE("windows of uneven parts hold each element once", "[device]") {
   const std::vector<std::size_t> counts = {70, 0, 5};
   const std::vector<std::size_t> from = {1, 90, 0};
   for (const std::uint32_t rank : {0U, 1U, 2U}) {
-    const Seat seat = {.rank = rank, .size = 3};
+    const Position position = {.rank = rank, .size = 3};
     Collective it = of(CollectiveKind::all_gather, 0);
     it.counts = counts;
-    check(it, seat, {counts[rank], 75});
+    check(it, position, {counts[rank], 75});
     it.kind = CollectiveKind::reduce_scatter;
-    check(it, seat, {75, counts[rank]});
+    check(it, position, {75, counts[rank]});
     it.kind = CollectiveKind::all_to_all;
     it.counts_from = from;
     CHECK(is_largest_part_private(it));
-    check(it, seat, {75, 91});
+    check(it, position, {75, 91});
   }
 }
 
@@ -134,13 +134,13 @@ TEST_CASE("windows of a batch hold each piece once", "[device]") {
   }
   Collective it = of(CollectiveKind::all_reduce, at);
   it.pieces = pieces;
-  const Seat seat = {.rank = 0, .size = 2};
+  const Position position = {.rank = 0, .size = 2};
   std::vector<int> down(at);
   std::vector<int> up(at);
   Window window;
-  const std::size_t elements = window_elements(it, seat, slot_bytes);
+  const std::size_t elements = window_elements(it, position, slot_bytes);
   for (std::size_t begin = 0; begin < at; begin += elements) {
-    write_window(it, seat, begin, elements, {slot_bytes}, window);
+    write_window(it, position, begin, elements, {slot_bytes}, window);
     count(window.down, memory.data(), down);
     count(window.up, memory.data(), up);
   }
@@ -150,14 +150,14 @@ TEST_CASE("windows of a batch hold each piece once", "[device]") {
 
 TEST_CASE("windows fill the slot, on every rank alike", "[device]") {
   for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) {
-    const Seat seat = {.rank = rank, .size = 4};
+    const Position position = {.rank = rank, .size = 4};
     Collective it = of(CollectiveKind::all_to_all, 7);
-    CHECK(window_elements(it, seat, slot_bytes) == 8);
+    CHECK(window_elements(it, position, slot_bytes) == 8);
     it.kind = CollectiveKind::all_gather;
-    CHECK(window_elements(it, seat, slot_bytes) == 16);
+    CHECK(window_elements(it, position, slot_bytes) == 16);
     it.kind = CollectiveKind::all_reduce;
-    CHECK(window_elements(it, seat, slot_bytes) == 64);
-    CHECK(window_elements(it, seat, 1) == 1);
+    CHECK(window_elements(it, position, slot_bytes) == 64);
+    CHECK(window_elements(it, position, 1) == 1);
   }
 }
 
@@ -167,10 +167,10 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
   std::vector<std::byte> memory(12 * part_bytes);
   Window window;
   for (const std::uint32_t rank : {0U, 1U, 2U}) {
-    const Seat seat = {.rank = rank, .size = 3};
+    const Position position = {.rank = rank, .size = 3};
     Collective it = of(CollectiveKind::all_gather, 9);
     it.in = it.out = memory.data();
-    write_window(it, seat, 4, 5, {slot_bytes}, window);
+    write_window(it, position, 4, 5, {slot_bytes}, window);
     CHECK(window.collective.count == 5);
     CHECK(window.out_offset == 0);
     CHECK(window.in_offset == rank * part_bytes);
@@ -182,7 +182,7 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
 
     const std::vector<std::size_t> counts = {5, 1, 7};
     it.counts = counts;
-    write_window(it, seat, 0, 5, {slot_bytes}, window);
+    write_window(it, position, 0, 5, {slot_bytes}, window);
     REQUIRE(window.up.size() == 3);
     for (std::size_t i = 0; i < 3; ++i) {
       CHECK(window.up[i].slot_offset == std::array<std::size_t, 3>{0, 20, 24}.at(i));
@@ -191,7 +191,7 @@ TEST_CASE("parts lie in the slot in the order of ranks", "[device]") {
 
     it.kind = CollectiveKind::all_to_all;
     it.counts_from = counts;
-    write_window(it, seat, 0, 5, {slot_bytes}, window);
+    write_window(it, position, 0, 5, {slot_bytes}, window);
     CHECK(window.out_offset == slot_bytes / 2);
     CHECK(window.up.front().slot_offset == window.out_offset);
     CHECK(window.down.back().slot_offset + window.down.back().row_bytes <= window.out_offset);

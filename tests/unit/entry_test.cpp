@@ -27,7 +27,7 @@ using hocket::store::HashStore;
 using hocket::world::enter;
 using hocket::world::Entry;
 using hocket::world::list_ranks;
-using hocket::world::Seat;
+using hocket::world::LocalRank;
 
 namespace {
 
@@ -38,7 +38,7 @@ struct Comer {
 };
 
 struct Outcome {
-  Result<Seat> seat;
+  Result<LocalRank> local;
   Duration took;
 };
 
@@ -68,7 +68,7 @@ std::vector<Outcome> gather(HashStore& store, const std::vector<Comer>& all) {
         [&outcome = outcomes[i], &who = all[i], own = store.clone().value()]() mutable {
           std::this_thread::sleep_for(who.delay);
           const auto start = monotonic_clock().now();
-          outcome.seat = enter(*own, who.entry, Deadline::after(monotonic_clock(), who.patience));
+          outcome.local = enter(*own, who.entry, Deadline::after(monotonic_clock(), who.patience));
           outcome.took = monotonic_clock().now() - start;
         });
   }
@@ -83,7 +83,7 @@ bool has(std::string_view text, std::string_view part) {
 void require_all_told(const std::vector<Outcome>& outcomes, StatusCode code,
                       std::string_view what) {
   for (const Outcome& outcome : outcomes) {
-    const Status status = outcome.seat.status();
+    const Status status = outcome.local.status();
     CAPTURE(status.to_string());
     REQUIRE(status.code() == code);
     REQUIRE(has(status.what(), what));
@@ -97,8 +97,8 @@ void require_all_told(const std::vector<Outcome>& outcomes, StatusCode code,
 TEST_CASE("a world of one is there at once") {
   HashStore store;
   const auto outcomes = gather(store, comers(1));
-  REQUIRE(outcomes[0].seat.ok());
-  REQUIRE(outcomes[0].seat->local_size == 1);
+  REQUIRE(outcomes[0].local.ok());
+  REQUIRE(outcomes[0].local->local_size == 1);
 }
 
 TEST_CASE("ranks may come in any order, and some late") {
@@ -109,9 +109,9 @@ TEST_CASE("ranks may come in any order, and some late") {
   }
   const auto outcomes = gather(store, all);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    REQUIRE(outcomes[i].seat.ok());
-    REQUIRE(outcomes[i].seat->local_rank == all[i].entry.rank);
-    REQUIRE(outcomes[i].seat->local_size == 8);
+    REQUIRE(outcomes[i].local.ok());
+    REQUIRE(outcomes[i].local->local_rank == all[i].entry.rank);
+    REQUIRE(outcomes[i].local->local_size == 8);
   }
 }
 
@@ -122,8 +122,8 @@ TEST_CASE("each host counts its own ranks") {
   const auto outcomes = gather(store, all);
   const std::vector<std::pair<int, int>> expected = {{0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    REQUIRE(outcomes[i].seat.ok());
-    REQUIRE(std::pair(outcomes[i].seat->local_rank, outcomes[i].seat->local_size) == expected[i]);
+    REQUIRE(outcomes[i].local.ok());
+    REQUIRE(std::pair(outcomes[i].local->local_rank, outcomes[i].local->local_size) == expected[i]);
   }
 }
 
@@ -142,8 +142,8 @@ TEST_CASE("two processes of one rank are told of each other, and so is everybody
   const auto outcomes = gather(store, all);
   require_all_told(outcomes, StatusCode::already_exists,
                    "two processes are rank 1: pid 101 on node and pid 999 on elsewhere");
-  REQUIRE(outcomes[0].seat.status().peer() == 1);
-  REQUIRE(outcomes[2].seat.status().rank() == 2);
+  REQUIRE(outcomes[0].local.status().peer() == 1);
+  REQUIRE(outcomes[2].local.status().rank() == 2);
 }
 
 TEST_CASE("two opinions of the size are told to everybody") {
@@ -189,7 +189,7 @@ TEST_CASE("who comes too late hears what went wrong before") {
 
 TEST_CASE("who comes to a complete world is refused alone") {
   HashStore store;
-  for (const auto& outcome : gather(store, comers(3))) REQUIRE(outcome.seat.ok());
+  for (const auto& outcome : gather(store, comers(3))) REQUIRE(outcome.local.ok());
   require_all_told(gather(store, {comer(2, 3)}), StatusCode::already_exists,
                    "two processes are rank 2");
   require_all_told(gather(store, {comer(3, 4)}), StatusCode::mismatch, "but 4 for rank 3");
@@ -200,7 +200,7 @@ TEST_CASE("another attempt is another world") {
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::vector<Comer> all = comers(3);
     for (Comer& each : all) each.entry.world.attempt = attempt;
-    for (const auto& outcome : gather(store, all)) REQUIRE(outcome.seat.ok());
+    for (const auto& outcome : gather(store, all)) REQUIRE(outcome.local.ok());
   }
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("worlds of other numbers and names are apart, and messages name them")
     for (int number = 0; number < 2; ++number) {
       std::vector<Comer> all = comers(3);
       for (Comer& each : all) each.entry.world = {.name = name, .number = number};
-      for (const auto& outcome : gather(store, all)) REQUIRE(outcome.seat.ok());
+      for (const auto& outcome : gather(store, all)) REQUIRE(outcome.local.ok());
     }
   }
   Comer late = comer(2, 3);
@@ -238,14 +238,14 @@ TEST_CASE("a loopback address is none where there are several hosts") {
       require_all_told(outcomes, StatusCode::invalid_argument,
                        "rank 1 (pid 101 on node, 127.0.0.1) has only a loopback address");
     } else {
-      for (const auto& outcome : outcomes) REQUIRE(outcome.seat.ok());
+      for (const auto& outcome : outcomes) REQUIRE(outcome.local.ok());
     }
   }
 }
 
 TEST_CASE("many come at once") {
   HashStore store;
-  for (const auto& outcome : gather(store, comers(64))) REQUIRE(outcome.seat.ok());
+  for (const auto& outcome : gather(store, comers(64))) REQUIRE(outcome.local.ok());
 }
 
 TEST_CASE("no time at all is a timeout, at once") {

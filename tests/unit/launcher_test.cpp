@@ -28,20 +28,20 @@ auto with(Variables variables, Read read) {
 
 Result<Detection> detect(const Variables& variables) { return with(variables, detect_launcher); }
 
-hocket::world::Place place_of(const Variables& variables) {
+hocket::world::Launch launch_of(const Variables& variables) {
   const Result<Detection> detection = detect(variables);
   INFO(detection.status().to_string());
   REQUIRE(detection.ok());
   REQUIRE(detection->disagreements.empty());
-  return detection->place;
+  return detection->launch;
 }
 
-std::string master_of(const hocket::world::Place& place) {
-  return place.master ? place.master->to_string() : "none";
+std::string master_of(const hocket::world::Launch& launch) {
+  return launch.master ? launch.master->to_string() : "none";
 }
 
-std::vector<int> numbers(const hocket::world::Place& place) {
-  return {place.rank, place.size, place.local_rank, place.local_size};
+std::vector<int> numbers(const hocket::world::Launch& launch) {
+  return {launch.rank, launch.size, launch.local_rank, launch.local_size};
 }
 
 Variables operator+(Variables a, const Variables& b) {
@@ -89,82 +89,82 @@ const Variables kubernetes = {"JOB_COMPLETION_INDEX=2", "WORLD_SIZE=3", "MASTER_
 }  // namespace
 
 TEST_CASE("hocket run names a store that it serves") {
-  const hocket::world::Place place = place_of(from_hocket_run);
-  REQUIRE(place.launcher == "hocket run");
-  REQUIRE(numbers(place) == std::vector{5, 8, 1, 4});
-  REQUIRE(master_of(place) == "10.0.0.1:4000");
-  REQUIRE(place.master_is_served);
-  REQUIRE(place.job == "j9");
-  REQUIRE(place.attempt == 2);
-  REQUIRE_FALSE(place.is_on_one_host());
+  const hocket::world::Launch launch = launch_of(from_hocket_run);
+  REQUIRE(launch.launcher == "hocket run");
+  REQUIRE(numbers(launch) == std::vector{5, 8, 1, 4});
+  REQUIRE(master_of(launch) == "10.0.0.1:4000");
+  REQUIRE(launch.master_is_served);
+  REQUIRE(launch.job == "j9");
+  REQUIRE(launch.attempt == 2);
+  REQUIRE_FALSE(launch.is_on_one_host());
 }
 
 TEST_CASE("torchrun names rank 0 as the master") {
-  const hocket::world::Place place = place_of(torchrun);
-  REQUIRE(place.launcher == "torchrun or env://");
-  REQUIRE(numbers(place) == std::vector{2, 4, 0, 2});
-  REQUIRE(master_of(place) == "node0:29400");
-  REQUIRE_FALSE(place.master_is_served);
-  REQUIRE(place.job == "run7");
-  REQUIRE(place.attempt == 3);
+  const hocket::world::Launch launch = launch_of(torchrun);
+  REQUIRE(launch.launcher == "torchrun or env://");
+  REQUIRE(numbers(launch) == std::vector{2, 4, 0, 2});
+  REQUIRE(master_of(launch) == "node0:29400");
+  REQUIRE_FALSE(launch.master_is_served);
+  REQUIRE(launch.job == "run7");
+  REQUIRE(launch.attempt == 3);
 }
 
 TEST_CASE("where torchrun's own store has the port, ours is beside it") {
-  const hocket::world::Place place =
-      place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
-  REQUIRE(master_of(place) == "node0:29401");
-  REQUIRE(master_of(place_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=False"})) ==
+  const hocket::world::Launch launch =
+      launch_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=True"});
+  REQUIRE(master_of(launch) == "node0:29401");
+  REQUIRE(master_of(launch_of(torchrun + Variables{"TORCHELASTIC_USE_AGENT_STORE=False"})) ==
           "node0:29400");
 }
 
 TEST_CASE("the plain variables of env:// are enough") {
-  const hocket::world::Place place = place_of({"RANK=0", "WORLD_SIZE=1"});
-  REQUIRE(numbers(place) == std::vector{0, 1, -1, -1});
-  REQUIRE(master_of(place) == "none");
-  REQUIRE(master_of(place_of({"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=[fd00::1]"})) ==
+  const hocket::world::Launch launch = launch_of({"RANK=0", "WORLD_SIZE=1"});
+  REQUIRE(numbers(launch) == std::vector{0, 1, -1, -1});
+  REQUIRE(master_of(launch) == "none");
+  REQUIRE(master_of(launch_of({"RANK=0", "WORLD_SIZE=2", "MASTER_ADDR=[fd00::1]"})) ==
           "[fd00::1]:29500");
 }
 
 TEST_CASE("Open MPI names no master, but the launch") {
-  const hocket::world::Place place = place_of(open_mpi);
-  REQUIRE(place.launcher == "Open MPI");
-  REQUIRE(numbers(place) == std::vector{1, 2, 1, 2});
-  REQUIRE(place.is_on_one_host());
-  REQUIRE(master_of(place) == "none");
-  REQUIRE(place.job == "2115895297");
-  REQUIRE(place.family == "openmpi-2115895297-5927b6bba6e30749");
+  const hocket::world::Launch launch = launch_of(open_mpi);
+  REQUIRE(launch.launcher == "Open MPI");
+  REQUIRE(numbers(launch) == std::vector{1, 2, 1, 2});
+  REQUIRE(launch.is_on_one_host());
+  REQUIRE(master_of(launch) == "none");
+  REQUIRE(launch.job == "2115895297");
+  REQUIRE(launch.family == "openmpi-2115895297-5927b6bba6e30749");
 }
 
 TEST_CASE("MPICH names neither") {
-  const hocket::world::Place place = place_of(mpich);
-  REQUIRE(place.launcher == "MPICH or Intel MPI");
-  REQUIRE(numbers(place) == std::vector{1, 2, 1, 2});
-  REQUIRE(master_of(place) == "none");
-  REQUIRE(place.family.empty());
+  const hocket::world::Launch launch = launch_of(mpich);
+  REQUIRE(launch.launcher == "MPICH or Intel MPI");
+  REQUIRE(numbers(launch) == std::vector{1, 2, 1, 2});
+  REQUIRE(master_of(launch) == "none");
+  REQUIRE(launch.family.empty());
 }
 
 TEST_CASE("MASTER_ADDR and MASTER_PORT name the master under any launcher") {
   const Variables named = {"MASTER_ADDR=node3", "MASTER_PORT=777"};
   for (const Variables& launcher : {open_mpi, mpich, slurm}) {
-    REQUIRE(master_of(place_of(launcher + named)) == "node3:777");
+    REQUIRE(master_of(launch_of(launcher + named)) == "node3:777");
   }
-  REQUIRE(master_of(place_of(mpich + Variables{"MASTER_ADDR=node3"})) == "node3:29500");
-  REQUIRE(master_of(place_of(from_hocket_run + named)) == "10.0.0.1:4000");
+  REQUIRE(master_of(launch_of(mpich + Variables{"MASTER_ADDR=node3"})) == "node3:29500");
+  REQUIRE(master_of(launch_of(from_hocket_run + named)) == "10.0.0.1:4000");
 }
 
 TEST_CASE("Slurm's first node is the master, at a port that follows from the step") {
-  const hocket::world::Place place = place_of(slurm);
-  REQUIRE(place.launcher == "Slurm");
-  REQUIRE(numbers(place) == std::vector{5, 11, 1, 4});
-  REQUIRE(master_of(place) == "node07:27744");
-  REQUIRE(place.job == "slurm-1234.0");
-  REQUIRE(master_of(place_of(slurm + Variables{"SLURM_STEP_ID=1"})) == "node07:27745");
-  REQUIRE(master_of(place_of(slurm + Variables{"MASTER_PORT=777"})) == "node07:777");
+  const hocket::world::Launch launch = launch_of(slurm);
+  REQUIRE(launch.launcher == "Slurm");
+  REQUIRE(numbers(launch) == std::vector{5, 11, 1, 4});
+  REQUIRE(master_of(launch) == "node07:27744");
+  REQUIRE(launch.job == "slurm-1234.0");
+  REQUIRE(master_of(launch_of(slurm + Variables{"SLURM_STEP_ID=1"})) == "node07:27745");
+  REQUIRE(master_of(launch_of(slurm + Variables{"MASTER_PORT=777"})) == "node07:777");
 }
 
 TEST_CASE("Slurm's tasks on each node are counted") {
   const auto local_size = [](const char* node, const char* tasks = "") {
-    return place_of(slurm + Variables{node, tasks}).local_size;
+    return launch_of(slurm + Variables{node, tasks}).local_size;
   };
   REQUIRE(local_size("SLURM_NODEID=0") == 4);
   REQUIRE(local_size("SLURM_NODEID=2") == 3);
@@ -183,10 +183,10 @@ TEST_CASE("the script of a Slurm job is no rank") {
 }
 
 TEST_CASE("a pod of an indexed job is told the size and the master") {
-  const hocket::world::Place place = place_of(kubernetes);
-  REQUIRE(place.launcher == "Kubernetes");
-  REQUIRE(numbers(place) == std::vector{2, 3, 0, 1});
-  REQUIRE(master_of(place) == "job-0.svc:29500");
+  const hocket::world::Launch launch = launch_of(kubernetes);
+  REQUIRE(launch.launcher == "Kubernetes");
+  REQUIRE(numbers(launch) == std::vector{2, 3, 0, 1});
+  REQUIRE(master_of(launch) == "job-0.svc:29500");
 
   for (const auto& [variable, missing] :
        {std::pair("WORLD_SIZE=3", "MASTER_ADDR"), std::pair("MASTER_ADDR=x", "WORLD_SIZE")}) {
@@ -205,7 +205,7 @@ TEST_CASE("of several launchers the first in our order is believed, and the othe
     together = *launcher + together;
     const Result<Detection> detection = detect(together);
     REQUIRE(detection.ok());
-    REQUIRE(detection->place.launcher == place_of(*launcher).launcher);
+    REQUIRE(detection->launch.launcher == launch_of(*launcher).launcher);
   }
   const Result<Detection> detection = detect(together);
   REQUIRE(detection->disagreements.size() == 3);
@@ -214,17 +214,17 @@ TEST_CASE("of several launchers the first in our order is believed, and the othe
 }
 
 TEST_CASE("launchers that agree are not warned of") {
-  REQUIRE(place_of(open_mpi + Variables{"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=x"}).launcher ==
+  REQUIRE(launch_of(open_mpi + Variables{"RANK=1", "WORLD_SIZE=2", "MASTER_ADDR=x"}).launcher ==
           "torchrun or env://");
 }
 
 TEST_CASE("a job and an attempt that are set by name hold under any launcher") {
   for (const Variables& launcher :
        {from_hocket_run, torchrun, open_mpi, mpich, slurm, kubernetes}) {
-    const hocket::world::Place place =
-        place_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
-    REQUIRE(place.job == "mine");
-    REQUIRE(place.attempt == 7);
+    const hocket::world::Launch launch =
+        launch_of(launcher + Variables{"HOCKET_JOB=mine", "HOCKET_ATTEMPT=7"});
+    REQUIRE(launch.job == "mine");
+    REQUIRE(launch.attempt == 7);
   }
 }
 
@@ -261,9 +261,9 @@ TEST_CASE("nonsense is refused with the variable's name") {
 }
 
 TEST_CASE("env:// reads its own variables, whatever launcher there is") {
-  const Result<hocket::world::Place> place = with(slurm + torchrun, read_env);
-  REQUIRE(place.ok());
-  REQUIRE(place->rank == 2);
+  const Result<hocket::world::Launch> launch = with(slurm + torchrun, read_env);
+  REQUIRE(launch.ok());
+  REQUIRE(launch->rank == 2);
   const auto status = with(slurm, read_env).status();
   REQUIRE(status.what().find("RANK") != std::string::npos);
   REQUIRE_FALSE(status.hint().empty());

@@ -152,15 +152,15 @@ TEST_CASE("numbers of messages go on where their low bits begin anew") {
 
 TEST_CASE("of a message in two parts, a stretch is what lies in one of them") {
   std::array<std::byte, 100> memory = {};
-  const verbs::Place place = {.first = {memory.data(), 30}, .rest = {memory.data() + 50, 40}};
+  const verbs::OpMemory parts = {.first = {memory.data(), 30}, .rest = {memory.data() + 50, 40}};
   const auto is_at = [&](MemoryPart part, std::size_t at, std::uint64_t bytes) {
     return part.data == memory.data() + at && part.bytes == bytes;
   };
-  REQUIRE(is_at(place.stretch(0, 70), 0, 30));
-  REQUIRE(is_at(place.stretch(10, 5), 10, 5));
-  REQUIRE(is_at(place.stretch(29, 5), 29, 1));
-  REQUIRE(is_at(place.stretch(30, 5), 50, 5));
-  REQUIRE(is_at(place.stretch(60, 99), 80, 10));
+  REQUIRE(is_at(parts.stretch(0, 70), 0, 30));
+  REQUIRE(is_at(parts.stretch(10, 5), 10, 5));
+  REQUIRE(is_at(parts.stretch(29, 5), 29, 1));
+  REQUIRE(is_at(parts.stretch(30, 5), 50, 5));
+  REQUIRE(is_at(parts.stretch(60, 99), 80, 10));
 }
 
 TEST_CASE("a failed completion says peer, adapter, status and what to try") {

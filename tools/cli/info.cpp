@@ -176,7 +176,7 @@ std::vector<std::vector<std::string>> launcher_rows() {
     const bool is_none = found.status().code() == StatusCode::not_found;
     return {{"name", is_none ? "none" : fmt::format("none: {}", found.status().what())}};
   }
-  const world::Place& place = found->place;
+  const world::Launch& place = found->launch;
   std::vector<std::vector<std::string>> rows = {{"name", std::string(place.launcher)}};
   if (place.rank >= 0) rows.push_back({"rank", fmt::format("{} of {}", place.rank, place.size)});
   if (place.master) rows.push_back({"store", place.master->to_string()});

@@ -21,7 +21,7 @@ Status Fleet::gather() {
   const Deadline deadline = Deadline::after(loop_.clock(), needs_.options.timeout);
   if (!conductor_.wait_for(is_decided, deadline) || has_failed()) return missing();
   const RemoteNode& first = *nodes_.front();
-  const std::string& host = needs_.plan.store.host;
+  const std::string& host = needs_.layout.store.host;
   const net::Endpoint store = {.host = host, .port = first.store_port()};
   conductor_.set_meeting_point(store.to_string(), host, first.master_port());
   return {};
@@ -35,8 +35,8 @@ Status Fleet::start_agents() {
         .with_system_error(error.value())
         .with_hint("ranks start in it on every host; is it still there?");
   }
-  for (std::size_t i = 0; i < needs_.plan.hosts.size(); ++i) {
-    const Host& host = needs_.plan.hosts[i];
+  for (std::size_t i = 0; i < needs_.layout.hosts.size(); ++i) {
+    const Host& host = needs_.layout.hosts[i];
     auto node = RemoteNode::start(loop_, conductor_, output_,
                                   {.node = static_cast<int>(i),
                                    .host = host.name,
@@ -50,7 +50,7 @@ Status Fleet::start_agents() {
                        .folder = folder,
                        .environment = exported_variables(needs_.options),
                        .credentials = needs_.credentials};
-    if (i == 0) joining.serve = needs_.plan.listen;
+    if (i == 0) joining.serve = needs_.layout.listen;
     nodes_.back()->join(joining);
   }
   return {};
@@ -63,7 +63,7 @@ bool Fleet::has_failed() const {
 Status Fleet::missing() const {
   std::string text = "nothing was started:";
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const std::string& host = needs_.plan.hosts[i].name;
+    const std::string& host = needs_.layout.hosts[i].name;
     if (const auto& why = nodes_[i]->failure()) {
       text += fmt::format("\n  {}: {}", host, *why);
     } else if (!nodes_[i]->is_ready()) {

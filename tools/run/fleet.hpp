@@ -7,8 +7,8 @@
 #include "hocket/status.hpp"
 
 #include "run/conductor.hpp"
+#include "run/layout.hpp"
 #include "run/options.hpp"
-#include "run/plan.hpp"
 #include "run/remote_node.hpp"
 
 namespace hocket::run {
@@ -18,7 +18,7 @@ class Fleet {
   /// Borrowed until it is gone.
   struct Needs {
     const Options& options;
-    const Plan& plan;
+    const Layout& layout;
     const wire::Credentials& credentials;
     const Dispositions& dispositions;
   };

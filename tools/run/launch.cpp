@@ -18,8 +18,8 @@
 #include "run/fleet.hpp"
 #include "run/guardian.hpp"
 #include "run/job.hpp"
+#include "run/layout.hpp"
 #include "run/peers.hpp"
-#include "run/plan.hpp"
 #include "run/record_folder.hpp"
 
 namespace hocket::run {
@@ -32,11 +32,11 @@ int refuse(const Status& why) {
 }
 
 /// What the launchers of all nodes agree on without a word: the secret comes from outside.
-Result<wire::Credentials> shared_credentials(const Options& options, const Plan& plan) {
+Result<wire::Credentials> shared_credentials(const Options& options, const Layout& layout) {
   auto credentials = given_credentials(options.job);
   if (!credentials.ok()) return credentials.status();
   if (credentials->job.empty()) credentials->job = options.master;
-  if (credentials->secret.empty() && !net::is_loopback(plan.store.host)) {
+  if (credentials->secret.empty() && !net::is_loopback(layout.store.host)) {
     return Status(StatusCode::permission_denied, "HOCKET_SECRET is not set")
         .with_hint("with --nnodes every node's launcher needs the same secret in its environment");
   }
@@ -46,10 +46,10 @@ Result<wire::Credentials> shared_credentials(const Options& options, const Plan&
 /// A job that is launched here, whichever way its ranks are started.
 class Launcher {
  public:
-  Launcher(const Options& options, const Plan& plan, RecordFolder* records, Fd lifeline,
+  Launcher(const Options& options, const Layout& layout, RecordFolder* records, Fd lifeline,
            const Dispositions& dispositions)
       : options_(options),
-        plan_(plan),
+        layout_(layout),
         records_(records),
         lifeline_(std::move(lifeline)),
         dispositions_(dispositions) {}
@@ -65,7 +65,7 @@ class Launcher {
   /// Makes what every job has. `ranks`: those whose output comes here, from `first` on.
   Status prepare(Result<wire::Credentials> credentials, int first, int ranks);
   [[nodiscard]] Result<JobStore> serve() const {
-    return JobStore::serve(plan_.listen, credentials_, environment_);
+    return JobStore::serve(layout_.listen, credentials_, environment_);
   }
   [[nodiscard]] Result<Meeting> meet_others(std::uint16_t master_port);
   [[nodiscard]] CrewOptions crew() const;
@@ -73,7 +73,7 @@ class Launcher {
   [[nodiscard]] Result<int> give_up(Status why) const;
 
   const Options& options_;
-  const Plan& plan_;
+  const Layout& layout_;
   RecordFolder* const records_;
   Fd lifeline_;
   const Dispositions& dispositions_;  // for the ranks
@@ -88,8 +88,8 @@ class Launcher {
 };
 
 Result<int> Launcher::run() {
-  if (plan_.has_agents) return run_on_hosts();
-  return plan_.nodes > 1 ? run_with_others() : run_here();
+  if (layout_.has_agents) return run_on_hosts();
+  return layout_.nodes > 1 ? run_with_others() : run_here();
 }
 
 Status Launcher::prepare(Result<wire::Credentials> credentials, int first, int ranks) {
@@ -103,14 +103,14 @@ Status Launcher::prepare(Result<wire::Credentials> credentials, int first, int r
   output_ = std::move(*output);
   ConductorOptions conducted = {.world = {.job = credentials_.job,
                                           .secret = credentials_.secret,
-                                          .nodes = plan_.nodes,
-                                          .ranks_per_node = plan_.ranks_per_node,
+                                          .nodes = layout_.nodes,
+                                          .ranks_per_node = layout_.ranks_per_node,
                                           .restarts_max = options_.restarts_max},
                                 .command = options_.command,
                                 .first_node = options_.node,
                                 .grace = options_.grace,
                                 .records = records_};
-  for (const Host& host : plan_.hosts) conducted.hosts.push_back(host.name);
+  for (const Host& host : layout_.hosts) conducted.hosts.push_back(host.name);
   conductor_.emplace(loop_, *output_, std::move(conducted), std::move(lifeline_));
   return {};
 }
@@ -128,13 +128,13 @@ Result<int> Launcher::give_up(Status why) const {
 }
 
 Result<int> Launcher::run_here() {
-  Status status = prepare(make_credentials(options_.job), 0, plan_.ranks_per_node);
+  Status status = prepare(make_credentials(options_.job), 0, layout_.ranks_per_node);
   if (!status.ok()) return status;
   const auto store = serve();
   if (!store.ok()) return store.status();
   const auto master_port = free_port();
   if (!master_port.ok()) return master_port.status();
-  const net::Endpoint at = {.host = plan_.store.host, .port = store->port()};
+  const net::Endpoint at = {.host = layout_.store.host, .port = store->port()};
   conductor_->set_meeting_point(at.to_string(), at.host, *master_port);
   Crew ranks(loop_, *conductor_, crew());
   conductor_->add(ranks);
@@ -142,17 +142,18 @@ Result<int> Launcher::run_here() {
 }
 
 Result<int> Launcher::run_on_hosts() {
-  Status status = prepare(make_credentials(options_.job), 0, plan_.nodes * plan_.ranks_per_node);
+  Status status =
+      prepare(make_credentials(options_.job), 0, layout_.nodes * layout_.ranks_per_node);
   if (!status.ok()) return status;
-  Fleet fleet(loop_, *conductor_, *output_, {options_, plan_, credentials_, dispositions_});
+  Fleet fleet(loop_, *conductor_, *output_, {options_, layout_, credentials_, dispositions_});
   status = fleet.gather();
   if (!status.ok()) return give_up(std::move(status));
   return conductor_->run();
 }
 
 Result<int> Launcher::run_with_others() {
-  Status status = prepare(shared_credentials(options_, plan_), options_.node * plan_.ranks_per_node,
-                          plan_.ranks_per_node);
+  Status status = prepare(shared_credentials(options_, layout_),
+                          options_.node * layout_.ranks_per_node, layout_.ranks_per_node);
   if (!status.ok()) return status;
   std::optional<JobStore> store;
   if (options_.node == 0) {
@@ -165,7 +166,8 @@ Result<int> Launcher::run_with_others() {
   auto meeting = meet_others(*master_port);
   if (!meeting.ok()) return give_up(meeting.status());
   conductor_->set_hosts(meeting->hosts);
-  conductor_->set_meeting_point(plan_.store.to_string(), plan_.store.host, meeting->master_port);
+  conductor_->set_meeting_point(layout_.store.to_string(), layout_.store.host,
+                                meeting->master_port);
   CrewOptions ours = crew();
   ours.store = meeting->store;
   Peers peers(loop_, *conductor_, *meeting, options_.node, std::move(ours));
@@ -182,12 +184,12 @@ Result<Meeting> Launcher::meet_others(std::uint16_t master_port) {
     conductor_->wait_for([] { return false; }, Deadline::after(monotonic_clock(), a_moment));
     return conductor_->exit_status() == 0;
   };
-  return meet({.server = plan_.store,
+  return meet({.server = layout_.store,
                .credentials = credentials_,
                .tls = std::move(*tls),
                .node = options_.node,
-               .nodes = plan_.nodes,
-               .ranks = plan_.ranks_per_node,
+               .nodes = layout_.nodes,
+               .ranks = layout_.ranks_per_node,
                .restarts_max = options_.restarts_max,
                .host = own_host_name(),
                .master_port = master_port,
@@ -198,23 +200,23 @@ Result<Meeting> Launcher::meet_others(std::uint16_t master_port) {
 }  // namespace
 
 int launch(const Options& options) {
-  const auto plan = make_plan(options);
-  if (!plan.ok()) {
-    refuse(plan.status());
+  const auto layout = make_layout(options);
+  if (!layout.ok()) {
+    refuse(layout.status());
     return 2;  // the command line is wrong
   }
   if (options.is_dry) {
-    show(options, *plan);
+    show(options, *layout);
     return 0;
   }
   // Made here, so that the guardian removes it if the worker can't.
   std::optional<RecordFolder> records;
-  const bool is_one_host = plan->nodes == 1 && !plan->has_agents;
+  const bool is_one_host = layout->nodes == 1 && !layout->has_agents;
   if (is_one_host)
-    records.emplace(merge(own_environment(), exported_variables(options)), plan->ranks_per_node);
+    records.emplace(merge(own_environment(), exported_variables(options)), layout->ranks_per_node);
   return guarded([&](Fd lifeline, const Dispositions& dispositions) {
     const auto status =
-        Launcher(options, *plan, records ? &*records : nullptr, std::move(lifeline), dispositions)
+        Launcher(options, *layout, records ? &*records : nullptr, std::move(lifeline), dispositions)
             .run();
     return status.ok() ? *status : refuse(status.status());
   });

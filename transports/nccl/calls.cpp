@@ -98,9 +98,9 @@ std::array<std::byte, 8> scalar(double factor, Type type) noexcept {
 /// One collective on its way into a stream.
 class Caller {
  public:
-  Caller(const Functions& functions, const Collective& collective, const device::Seat& seat,
+  Caller(const Functions& functions, const Collective& collective, const Position& position,
          Handle comm, StreamHandle stream)
-      : f_(functions), c_(collective), seat_(seat), comm_(comm), stream_(stream) {}
+      : f_(functions), c_(collective), position_(position), comm_(comm), stream_(stream) {}
 
   [[nodiscard]] Outcome call(void* token) {
     switch (c_.kind) {
@@ -139,7 +139,7 @@ class Caller {
     return c_.counts.empty() ? c_.count : c_.counts[rank];
   }
   [[nodiscard]] bool is_root() const noexcept {
-    return seat_.rank == static_cast<std::uint32_t>(c_.root);
+    return position_.rank == static_cast<std::uint32_t>(c_.root);
   }
 
   // Several calls as one.
@@ -158,7 +158,7 @@ class Caller {
   template <class Visit>
   void each_part(const void* memory, std::span<const std::size_t> counts, Visit&& visit) {
     auto* at = static_cast<std::byte*>(const_cast<void*>(memory));
-    for (std::uint32_t rank = 0; rank < seat_.size; ++rank) {
+    for (std::uint32_t rank = 0; rank < position_.size; ++rank) {
       const std::size_t count = counts.empty() ? c_.count : counts[rank];
       if (count > 0) visit(static_cast<int>(rank), at, count);
       at += bytes(count);
@@ -223,7 +223,7 @@ class Caller {
   Outcome gather_all() {
     return together([&] {
       each_part(c_.out, c_.counts, [&](int rank, std::byte* at, std::size_t count) {
-        const bool is_own = static_cast<std::uint32_t>(rank) == seat_.rank;
+        const bool is_own = static_cast<std::uint32_t>(rank) == position_.rank;
         note(f_.ncclBroadcast(is_own ? c_.in : at, at, bytes(count), uint8, rank, comm_, stream_));
       });
     });
@@ -236,7 +236,7 @@ class Caller {
     if (count > 0) note(f_.ncclRecv(to, bytes(count), uint8, peer, comm_, stream_));
   }
   [[nodiscard]] bool is_there(int rank, const void* larger, const void* smaller) const noexcept {
-    return static_cast<std::uint32_t>(rank) == seat_.rank && larger == smaller;
+    return static_cast<std::uint32_t>(rank) == position_.rank && larger == smaller;
   }
 
   /// The root does for_each for each part of all; then every rank does for_own. The root does
@@ -262,13 +262,13 @@ class Caller {
     return by_root(
         c_.out, c_.in,
         [&](std::byte* at, std::size_t count, int rank) { receive(at, count, rank); },
-        [&] { send(c_.in, part(seat_.rank), c_.root); });
+        [&] { send(c_.in, part(position_.rank), c_.root); });
   }
 
   Outcome scatter() {
     return by_root(
         c_.in, c_.out, [&](std::byte* at, std::size_t count, int rank) { send(at, count, rank); },
-        [&] { receive(c_.out, part(seat_.rank), c_.root); });
+        [&] { receive(c_.out, part(position_.rank), c_.root); });
   }
 
   Outcome exchange() {
@@ -282,7 +282,7 @@ class Caller {
 
   const Functions& f_;
   const Collective& c_;
-  const device::Seat seat_;
+  const Position position_;
   Handle comm_;
   StreamHandle stream_;
   Outcome outcome_ = success;
@@ -305,9 +305,9 @@ bool can(const Collective& collective) noexcept {
   return !is_divided || !is_integer(collective.type);
 }
 
-Outcome call(const Functions& functions, const Collective& collective, const device::Seat& seat,
+Outcome call(const Functions& functions, const Collective& collective, const Position& position,
              Handle comm, StreamHandle stream, void* token) {
-  return Caller(functions, collective, seat, comm, stream).call(token);
+  return Caller(functions, collective, position, comm, stream).call(token);
 }
 
 }  // namespace hocket::nccl

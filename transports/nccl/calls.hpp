@@ -14,6 +14,6 @@ namespace hocket::nccl {
 /// Puts a collective that it can do into a stream. `token`: memory of the device, for a barrier.
 /// What it says may be in_progress.
 [[nodiscard]] Outcome call(const Functions& functions, const Collective& collective,
-                           const device::Seat& seat, Handle comm, StreamHandle stream, void* token);
+                           const Position& position, Handle comm, StreamHandle stream, void* token);
 
 }  // namespace hocket::nccl

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "device/offload.hpp"
-#include "transports/nccl/group.hpp"
+#include "transports/nccl/communicator.hpp"
 #include "transports/nccl/library.hpp"
 
 namespace hocket::nccl {
@@ -28,7 +28,7 @@ constexpr device::OffloadKind kind = {
     .summary = "collectives of device memory, by NVIDIA's library",
     .version = version,
     .make_id = make_id,
-    .make = Group::make,
+    .make = NcclCommunicator::make,
 };
 
 }  // namespace

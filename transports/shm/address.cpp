@@ -43,16 +43,16 @@ std::string capabilities() {
 /// With the network's namespace, because whoever gives ranks networks of their own wants them to be
 /// hosts of their own.
 Address Address::own() {
-  return {.place = fmt::format("{}/{}/{}/{}/{}/{}/{}", own_machine(), namespace_of("pid"),
-                               namespace_of("user"), namespace_of("net"), ::geteuid(), ::getegid(),
-                               capabilities()),
+  return {.offset = fmt::format("{}/{}/{}/{}/{}/{}/{}", own_machine(), namespace_of("pid"),
+                                namespace_of("user"), namespace_of("net"), ::geteuid(), ::getegid(),
+                                capabilities()),
           .pid = ::getpid()};
 }
 
 Result<Address> Address::parse(std::string_view text) {
   Address address;
-  address.place = std::string(take_until(text, " "));
-  if (!address.place.empty() && read_number(text, address.pid) &&
+  address.offset = std::string(take_until(text, " "));
+  if (!address.offset.empty() && read_number(text, address.pid) &&
       read_number(text, address.board) && read_number(text, address.bell) &&
       read_number(text, address.secret[0], 16) && read_number(text, address.secret[1], 16)) {
     return address;
@@ -61,7 +61,7 @@ Result<Address> Address::parse(std::string_view text) {
 }
 
 std::string Address::to_string() const {
-  return fmt::format("{} {} {} {} {:x} {:x}", place, pid, board, bell, secret[0], secret[1]);
+  return fmt::format("{} {} {} {} {:x} {:x}", offset, pid, board, bell, secret[0], secret[1]);
 }
 
 }  // namespace hocket::shm

@@ -63,12 +63,12 @@ Pair& BoardView::pair(std::uint32_t reader) const noexcept {
   return reinterpret_cast<Pair*>(pairs)[reader];
 }
 
-std::byte* BoardView::at(int file, Place place, std::size_t bytes) noexcept {
+std::byte* BoardView::at(int file, Offset offset, std::size_t bytes) noexcept {
   const std::size_t base = base_bytes(size_);
-  if (place < base || place % line_bytes != 0) return nullptr;
-  const std::size_t chunk = (place - base) / chunk_bytes;
-  const std::size_t offset = (place - base) % chunk_bytes;
-  if (offset + bytes > chunk_bytes) return nullptr;
+  if (offset < base || offset % line_bytes != 0) return nullptr;
+  const std::size_t chunk = (offset - base) / chunk_bytes;
+  const std::size_t in_chunk = (offset - base) % chunk_bytes;
+  if (in_chunk + bytes > chunk_bytes) return nullptr;
   if (chunk >= chunks_.size() || chunks_[chunk].data() == nullptr) {
     struct stat status = {};
     const std::uint64_t end = base + (chunk + 1) * chunk_bytes;
@@ -84,7 +84,7 @@ std::byte* BoardView::at(int file, Place place, std::size_t bytes) noexcept {
       return nullptr;
     }
   }
-  return chunks_[chunk].data() + offset;
+  return chunks_[chunk].data() + in_chunk;
 }
 
 /// The file can grow, but not shrink: else whoever has mapped it could be killed by a signal.
@@ -144,7 +144,7 @@ Board::Slot Board::carve(std::uint8_t size_class) {
   if (data == nullptr) throw std::bad_alloc();
   const std::size_t all = ++carved_.at(size_class);
   if (list.capacity() < all) list.reserve(2 * all);
-  const Slot slot = {.data = data, .place = next_, .size_class = size_class};
+  const Slot slot = {.data = data, .offset = next_, .size_class = size_class};
   next_ += bytes;
   return slot;
 }

@@ -32,7 +32,7 @@ inline constexpr std::uint32_t closed_kept = 1024;
 inline constexpr std::array<char, 8> board_mark = {'h', 'o', 'c', 'k', 's', 'h', 'm', '1'};
 
 /// Where something is, in bytes from the board's beginning.
-using Place = std::uint64_t;
+using Offset = std::uint64_t;
 
 struct alignas(line_bytes) Note {
   enum class Kind : std::uint8_t {
@@ -50,7 +50,7 @@ struct alignas(line_bytes) Note {
   std::uint64_t tag = 0;
   union {
     std::array<std::byte, inline_bytes_max> data = {};
-    Place place;
+    Offset offset;
   };
 };
 static_assert(sizeof(Note) == line_bytes);
@@ -79,7 +79,7 @@ struct Heard {
         bytes(note.bytes),
         tag(note.tag),
         data(note.data) {
-    std::memcpy(&place, data.data(), sizeof place);
+    std::memcpy(&offset, data.data(), sizeof offset);
     std::atomic_signal_fence(std::memory_order_seq_cst);
   }
 
@@ -89,7 +89,7 @@ struct Heard {
   std::uint32_t channel;
   std::uint32_t bytes;
   std::uint64_t tag;
-  Place place = 0;
+  Offset offset = 0;
   std::array<std::byte, inline_bytes_max> data;
 };
 
@@ -147,7 +147,7 @@ class BoardView {
 
   /// Maps the chunk that this is in, at its first use. Null where there is no such place, or no
   /// memory for it.
-  [[nodiscard]] std::byte* at(int file, Place place, std::size_t bytes) noexcept;
+  [[nodiscard]] std::byte* at(int file, Offset offset, std::size_t bytes) noexcept;
 
  private:
   Mapping base_;
@@ -176,7 +176,7 @@ class Board {
   /// Room for data of at most part_bytes_max.
   struct Slot {
     std::byte* data = nullptr;
-    Place place = 0;
+    Offset offset = 0;
     std::uint8_t size_class = 0;
   };
   /// Throws std::bad_alloc.

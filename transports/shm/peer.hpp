@@ -62,8 +62,8 @@ class Peer {
     told_ = read_;
     theirs_->read.store(read_, std::memory_order_release);
   }
-  [[nodiscard]] std::byte* at(Place place, std::size_t bytes) noexcept {
-    return view_.at(file_.get(), place, bytes);
+  [[nodiscard]] std::byte* at(Offset offset, std::size_t bytes) noexcept {
+    return view_.at(file_.get(), offset, bytes);
   }
 
   // What we say.

@@ -132,7 +132,7 @@ Status ShmTransport::connect(std::span<const std::string> addresses) {
     is_here_.resize(addresses_.size());
     for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
       const auto address = Address::parse(addresses_[rank]);
-      is_here_[rank] = rank != rank_ && address.ok() && address->place == address_.place;
+      is_here_[rank] = rank != rank_ && address.ok() && address->offset == address_.offset;
     }
     return Status();
   });
@@ -424,7 +424,7 @@ bool ShmTransport::announce(Peer& peer, Channel& channel) noexcept {
   note->kind = Note::Kind::open;
   note->channel = channel.number;
   note->tag = channel.lane;
-  note->place = channel.reading.place;
+  note->offset = channel.reading.offset;
   static_cast<void>(peer.publish(*note));
   channel.is_announced = true;
   return true;
@@ -454,7 +454,7 @@ void ShmTransport::send(Channel& channel) {
     note->channel = channel.number;
     note->bytes = static_cast<std::uint32_t>(part);
     note->tag = op.tag;
-    if (!is_inline) note->place = slot.place;
+    if (!is_inline) note->offset = slot.offset;
     static_cast<void>(peer.publish(*note));
     mark(peer);
     channel.on_the_way.push({.slot = slot, .bytes = static_cast<std::uint32_t>(beside)});
@@ -542,7 +542,7 @@ void ShmTransport::take(Peer& peer, const Heard& note) {
     part.bytes = std::min<std::uint32_t>(part.bytes, inline_bytes_max);
     part.copy = note.data;
   } else {
-    part.data = peer.at(note.place, note.bytes);
+    part.data = peer.at(note.offset, note.bytes);
     if (part.data == nullptr) throw std::bad_alloc();
   }
   channel.arrived.push(part);
@@ -551,7 +551,7 @@ void ShmTransport::take(Peer& peer, const Heard& note) {
 
 void ShmTransport::take_open(Peer& peer, const Heard& note) {
   if (note.channel >= tcp::ChannelTable<Channel*>::places_max) return;
-  std::byte* const reading = peer.at(note.place, sizeof(Reading));
+  std::byte* const reading = peer.at(note.offset, sizeof(Reading));
   if (reading == nullptr) throw std::bad_alloc();
   if (note.channel >= peer.incoming.size()) {
     peer.incoming.resize(std::max<std::size_t>(note.channel + 1, 2 * peer.incoming.size()));

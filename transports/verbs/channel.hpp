@@ -25,7 +25,7 @@ namespace hocket::verbs {
 struct Peer;
 
 /// Where the bytes of an op are.
-struct Place {
+struct OpMemory {
   MemoryPart first = {};
   MemoryPart rest = {};
 
@@ -60,7 +60,7 @@ struct Place {
 };
 
 struct SendOp {
-  Place place = {};
+  OpMemory memory = {};
   std::uint64_t token = 0;
   std::uint64_t tag = 0;
   std::uint64_t asked = 0;    // of a large one, by the other end: from the beginning on
@@ -71,7 +71,7 @@ struct SendOp {
 };
 
 struct ReceiveOp {
-  Place place = {};
+  OpMemory memory = {};
   std::uint64_t token = 0;
   bool may_lend = false;
   bool is_done = false;

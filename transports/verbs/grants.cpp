@@ -21,7 +21,7 @@ std::optional<Grants::Room> Grants::room_for(const ReceiveOp& op, const Arrival&
   const std::uint64_t bytes = std::min<std::uint64_t>(piece_bytes, arrival.bytes - arrival.granted);
   const bool is_lent = op.may_lend && arrival.bytes <= piece_bytes;
   if (!is_lent && !free_.empty()) {
-    const MemoryPart memory = op.place.stretch(arrival.granted, bytes);
+    const MemoryPart memory = op.memory.stretch(arrival.granted, bytes);
     Region* region = op.device;
     if (region == nullptr) region = regions_.find(memory.data, memory.bytes, true);
     if (region != nullptr) {

@@ -159,10 +159,10 @@ Result<Owned<ibv_qp>> Rail::make_queue_pair(std::uint32_t sends, std::uint32_t i
 
 Status Rail::post_receive(std::uint64_t id, const std::byte* to, std::uint32_t bytes,
                           std::uint32_t key) noexcept {
-  ibv_sge place = {.addr = reinterpret_cast<std::uintptr_t>(to), .length = bytes, .lkey = key};
+  ibv_sge memory = {.addr = reinterpret_cast<std::uintptr_t>(to), .length = bytes, .lkey = key};
   ibv_recv_wr receive = {};
   receive.wr_id = id;
-  receive.sg_list = bytes == 0 ? nullptr : &place;
+  receive.sg_list = bytes == 0 ? nullptr : &memory;
   receive.num_sge = bytes == 0 ? 0 : 1;
   ibv_recv_wr* bad = nullptr;
   const int error = ibv_post_srq_recv(receives_.get(), &receive, &bad);

@@ -105,7 +105,7 @@ Result<ChannelId> Traffic::open(Peer& peer, std::uint64_t lane) {
 }
 
 void Traffic::take(Channel& channel, const TransportOp& op) {
-  const Place place = {.first = op.first, .rest = op.rest};
+  const OpMemory memory = {.first = op.first, .rest = op.rest};
   const bool is_send = op.kind == TransportOp::Kind::send;
   const auto device = regions_->find_device(op.first, op.rest, !is_send);
   if (!device.ok()) {
@@ -116,12 +116,12 @@ void Traffic::take(Channel& channel, const TransportOp& op) {
   ++outstanding_;
   if (*device != nullptr) Regions::pin(**device);
   if (is_send) {
-    channel.sends.push({.place = place, .token = op.token, .tag = op.tag, .device = *device});
+    channel.sends.push({.memory = memory, .token = op.token, .tag = op.tag, .device = *device});
     note_ready(channel);
   } else {
     const bool may_lend = op.may_lend && *device == nullptr;
     channel.receives.push(
-        {.place = place, .token = op.token, .may_lend = may_lend, .device = *device});
+        {.memory = memory, .token = op.token, .may_lend = may_lend, .device = *device});
     match(channel);
   }
   if (channel.has_failed()) finish(channel);
@@ -287,7 +287,7 @@ Status Traffic::take_grant(Channel& channel, const Header& header) {
     const bool is_there = number >= channel.sends.begin() && number < channel.started;
     SendOp* const op = is_there ? &channel.sends[number] : nullptr;
     if (op == nullptr || header.offset != op->asked || header.length == 0 ||
-        header.length > std::min<std::uint64_t>(piece_bytes, op->place.bytes() - op->asked) ||
+        header.length > std::min<std::uint64_t>(piece_bytes, op->memory.bytes() - op->asked) ||
         header.rail >= peer.pairs.size()) {
       return bad_message(peer, "a wish for a piece that there is not");
     }
@@ -336,7 +336,7 @@ Status Traffic::take_piece(Peer& peer, std::uint32_t number, std::uint32_t bytes
     grants_->lend(number);
     op.lent = pieces_in_->memory(number);
   } else {
-    op.place.copy_from(pieces_in_->memory(number), grant.offset, grant.offset + bytes);
+    op.memory.copy_from(pieces_in_->memory(number), grant.offset, grant.offset + bytes);
     grants_->end(number);
   }
   if (!arrival.is_whole()) return {};
@@ -388,10 +388,10 @@ bool Traffic::meet(Channel& channel, std::uint64_t number) {
   Arrival& arrival = channel.arrivals[number];
   ReceiveOp& op = channel.receives[number];
   op.tag = arrival.tag;
-  if (arrival.bytes > op.place.bytes()) {
+  if (arrival.bytes > op.memory.bytes()) {
     // First what is before it comes in full, for which the other end must go on.
     if (channel.first_incomplete() < number) return false;
-    break_off(channel, tcp::too_long(channel.peer.rank, arrival.bytes, op.place.bytes()), number);
+    break_off(channel, tcp::too_long(channel.peer.rank, arrival.bytes, op.memory.bytes()), number);
     return false;
   }
   op.bytes = arrival.bytes;
@@ -404,7 +404,7 @@ bool Traffic::meet(Channel& channel, std::uint64_t number) {
   if (op.may_lend && arrival.kept == nullptr && held_ <= small_in_count / 2) {
     op.lent = std::exchange(arrival.data, nullptr);
   } else {
-    op.place.copy_from(arrival.data, 0, arrival.bytes);
+    op.memory.copy_from(arrival.data, 0, arrival.bytes);
     end_arrival(arrival);
   }
   op.is_done = true;
@@ -549,14 +549,14 @@ bool Traffic::serve_channels(Peer& peer) {
 
 Traffic::Sent Traffic::start(Channel& channel) {
   SendOp& op = channel.sends[channel.started];
-  const std::uint64_t bytes = op.place.bytes();
+  const std::uint64_t bytes = op.memory.bytes();
   const bool is_small = bytes == 0 || (bytes <= small_bytes_max && op.device == nullptr);
   const std::uint64_t told = channel.matched_told;
   Header header = header_of(channel, is_small ? Kind::data : Kind::announce);
   header.number = static_cast<std::uint32_t>(channel.started);
   header.length = bytes;
   header.tag = op.tag;
-  const Sent sent = send(channel.peer, header, is_small ? op.place : Place());
+  const Sent sent = send(channel.peer, header, is_small ? op.memory : OpMemory());
   if (sent != Sent::yes) {
     channel.matched_told = told;
     return sent;
@@ -590,7 +590,7 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
   const Sent sent = post(peer, grant.rail, request, source->hold);
   if (sent != Sent::yes) return sent;
   op.written += grant.length;
-  op.is_done = op.written == op.place.bytes();
+  op.is_done = op.written == op.memory.bytes();
   finish(channel);
   return sent;
 }
@@ -598,7 +598,7 @@ Traffic::Sent Traffic::write(Peer& peer, const Job& job) {
 /// In which all of a piece is; null when it must be copied.
 Region* Traffic::region_of_piece(const SendOp& op, const Header& grant) const noexcept {
   if (op.device != nullptr) return op.device;
-  const MemoryPart memory = op.place.stretch(grant.offset, grant.length);
+  const MemoryPart memory = op.memory.stretch(grant.offset, grant.length);
   if (memory.bytes < grant.length) return nullptr;
   return regions_->find(memory.data, memory.bytes, false);
 }
@@ -614,7 +614,7 @@ std::optional<Traffic::Source> Traffic::source_of(SendOp& op, const Header& gran
   };
   const std::uint64_t end = grant.offset + grant.length;
   if (Region* const region = region_of_piece(op, grant)) {
-    op.place.visit(grant.offset, end, [&](const std::byte* data, std::uint64_t bytes) {
+    op.memory.visit(grant.offset, end, [&](const std::byte* data, std::uint64_t bytes) {
       add(data, bytes, region->keys[grant.rail]->lkey);
     });
     Regions::pin(*region);
@@ -624,14 +624,15 @@ std::optional<Traffic::Source> Traffic::source_of(SendOp& op, const Header& gran
   }
   const auto slot = pieces_out_->take();
   if (!slot) return std::nullopt;
-  op.place.copy_to(pieces_out_->memory(*slot), grant.offset, end);
+  op.memory.copy_to(pieces_out_->memory(*slot), grant.offset, end);
   add(pieces_out_->memory(*slot), grant.length, pieces_out_->local_key(*slot, grant.rail));
   source.hold.slots = pieces_out_.get();
   source.hold.slot = *slot;
   return source;
 }
 
-Traffic::Sent Traffic::send(Peer& peer, const Header& header, const Place& payload, bool is_last) {
+Traffic::Sent Traffic::send(Peer& peer, const Header& header, const OpMemory& payload,
+                            bool is_last) {
   if (!peer.pairs.front()->has_room()) return Sent::no_room;
   std::byte encoded[header_bytes_max];
   header.encode(encoded);
@@ -744,7 +745,7 @@ void Traffic::finish(Channel& channel) {
     const SendOp op = sends.pop();
     let_go(op.device);
     over_.push({.token = op.token,
-                .bytes = op.is_done ? op.place.bytes() : 0,
+                .bytes = op.is_done ? op.memory.bytes() : 0,
                 .tag = op.tag,
                 .status = op.is_done ? Status() : channel.failure});
   }

@@ -155,7 +155,7 @@ class Traffic {
   };
   [[nodiscard]] std::optional<Source> source_of(SendOp& op, const Header& grant);
   [[nodiscard]] Region* region_of_piece(const SendOp& op, const Header& grant) const noexcept;
-  [[nodiscard]] Sent send(Peer& peer, const Header& header, const Place& payload = {},
+  [[nodiscard]] Sent send(Peer& peer, const Header& header, const OpMemory& payload = {},
                           bool is_last = false);
   [[nodiscard]] Sent post(Peer& peer, std::size_t rail, ibv_send_wr& request, Hold hold,
                           bool is_last = false);

@@ -1,4 +1,4 @@
-#include "transports/nccl/group.hpp"
+#include "transports/nccl/communicator.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -33,35 +33,36 @@ Status check_limit(const device::Limit& limit, std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<device::OffloadGroup>> Group::make(const device::OffloadOptions& options,
-                                                          std::string_view id) {
+Result<std::unique_ptr<device::OffloadCommunicator>> NcclCommunicator::make(
+    const device::OffloadOptions& options, std::string_view id) {
   const Result<Functions>& functions = library();
   if (!functions.ok()) return functions.status();
-  std::unique_ptr<Group> group(new Group(*functions, options.runtime, options.seat));
+  std::unique_ptr<NcclCommunicator> group(
+      new NcclCommunicator(*functions, options.runtime, options.position));
   if (Status status = group->prepare(); !status.ok()) return status;
   UniqueId unique = {};
   std::memcpy(unique.bytes.data(), id.data(), std::min(id.size(), unique.bytes.size()));
   Config config = {};
   config.blocking = 0;
   const Outcome outcome = group->functions_.ncclCommInitRankConfig(
-      &group->comm_, static_cast<int>(options.seat.size), unique,
-      static_cast<int>(options.seat.rank), &config);
+      &group->comm_, static_cast<int>(options.position.size), unique,
+      static_cast<int>(options.position.rank), &config);
   Status status = group->settle(outcome, "ncclCommInitRankConfig", options.limit);
   if (!status.ok()) {
     group->abort();
     return status;
   }
-  return std::unique_ptr<device::OffloadGroup>(std::move(group));
+  return std::unique_ptr<device::OffloadCommunicator>(std::move(group));
 }
 
-Status Group::prepare() {
+Status NcclCommunicator::prepare() {
   auto token = device::Memory::make(runtime_, MemoryKind::device, 1);
   if (!token.ok()) return token.status();
   token_ = std::move(*token);
   return {};
 }
 
-Group::~Group() {
+NcclCommunicator::~NcclCommunicator() {
   if (comm_ == nullptr) return;
   const device::Limit limit = {.deadline = Deadline::after(monotonic_clock(), farewell)};
   if (settle(functions_.ncclCommFinalize(comm_), "ncclCommFinalize", limit).ok()) {
@@ -71,15 +72,17 @@ Group::~Group() {
   }
 }
 
-bool Group::can(const Collective& collective) const { return nccl::can(collective); }
+bool NcclCommunicator::can(const Collective& collective) const { return nccl::can(collective); }
 
-Status Group::launch(const Collective& collective, void* stream, const device::Limit& limit) {
-  const Outcome outcome = call(functions_, collective, seat_, comm_, stream, token_.data());
+Status NcclCommunicator::launch(const Collective& collective, void* stream,
+                                const device::Limit& limit) {
+  const Outcome outcome = call(functions_, collective, position_, comm_, stream, token_.data());
   if (outcome == success) return {};
   return settle(outcome, name(collective.kind), limit);
 }
 
-Status Group::settle(Outcome outcome, std::string_view what, const device::Limit& limit) {
+Status NcclCommunicator::settle(Outcome outcome, std::string_view what,
+                                const device::Limit& limit) {
   while (outcome == success || outcome == in_progress) {
     if (comm_ == nullptr) return functions_.failure(internal_error, what, nullptr);
     Outcome state = success;
@@ -94,7 +97,7 @@ Status Group::settle(Outcome outcome, std::string_view what, const device::Limit
   return functions_.failure(outcome, what, comm_);
 }
 
-Status Group::check() {
+Status NcclCommunicator::check() {
   Outcome state = success;
   const Outcome outcome = functions_.ncclCommGetAsyncError(comm_, &state);
   if (outcome != success) return functions_.failure(outcome, "ncclCommGetAsyncError", comm_);
@@ -102,17 +105,16 @@ Status Group::check() {
   return functions_.failure(state, "kernels under way", comm_);
 }
 
-void Group::abort() {
+void NcclCommunicator::abort() {
   if (comm_ == nullptr) return;
   (void)functions_.ncclCommAbort(comm_);
   comm_ = nullptr;
 }
 
 /// The new handle may be written by a thread of NCCL's own.
-Result<std::unique_ptr<device::OffloadGroup>> Group::split(int color, int key,
-                                                           const device::Seat& seat,
-                                                           const device::Limit& limit) {
-  std::unique_ptr<Group> part(new Group(functions_, runtime_, seat));
+Result<std::unique_ptr<device::OffloadCommunicator>> NcclCommunicator::split(
+    int color, int key, const Position& position, const device::Limit& limit) {
+  std::unique_ptr<NcclCommunicator> part(new NcclCommunicator(functions_, runtime_, position));
   if (Status status = part->prepare(); !status.ok()) return status;
   const bool is_member = color >= 0;
   const Outcome outcome =
@@ -122,7 +124,7 @@ Result<std::unique_ptr<device::OffloadGroup>> Group::split(int color, int key,
     (void)part.release();
     return status;
   }
-  if (!is_member) return std::unique_ptr<device::OffloadGroup>();
+  if (!is_member) return std::unique_ptr<device::OffloadCommunicator>();
   while (std::atomic_ref(part->comm_).load() == nullptr) {
     if (Status status = check_limit(limit, "ncclCommSplit"); !status.ok()) {
       (void)part.release();
@@ -134,17 +136,17 @@ Result<std::unique_ptr<device::OffloadGroup>> Group::split(int color, int key,
     part->abort();
     return status;
   }
-  return std::unique_ptr<device::OffloadGroup>(std::move(part));
+  return std::unique_ptr<device::OffloadCommunicator>(std::move(part));
 }
 
-void* Group::announce(void* memory, std::size_t bytes) {
+void* NcclCommunicator::announce(void* memory, std::size_t bytes) {
   void* handle = nullptr;
   if (functions_.ncclCommRegister == nullptr || memory == nullptr || bytes == 0) return nullptr;
   // A library that can't is a library that goes without.
   return functions_.ncclCommRegister(comm_, memory, bytes, &handle) == success ? handle : nullptr;
 }
 
-void Group::forget(void* announced) {
+void NcclCommunicator::forget(void* announced) {
   if (comm_ != nullptr) (void)functions_.ncclCommDeregister(comm_, announced);
 }
 

@@ -28,8 +28,8 @@
 
 namespace hocket::device {
 
-struct GroupOptions {
-  Seat seat = {};
+struct DeviceSideOptions {
+  Position position = {};
   std::string host = {};                 // the same for ranks of one host only
   const OffloadKind* offload = nullptr;  // that may be used
   std::size_t slot_bytes = 4 << 20;      // of the staged way; the same on all ranks
@@ -37,14 +37,14 @@ struct GroupOptions {
 };
 
 /// Any thread.
-class Group {
+class DeviceSide {
  public:
   /// Borrows the host side. Allocates nothing yet.
-  Group(const Runtime& runtime, HostSide& host, GroupOptions options);
-  Group(const Group&) = delete;
-  Group& operator=(const Group&) = delete;
+  DeviceSide(const Runtime& runtime, HostSide& host, DeviceSideOptions options);
+  DeviceSide(const DeviceSide&) = delete;
+  DeviceSide& operator=(const DeviceSide&) = delete;
   /// Waits as drain() does.
-  ~Group();
+  ~DeviceSide();
 
   /// Waits for what is under way, until it is over or its deadline passes.
   void drain();
@@ -68,7 +68,7 @@ class Group {
   void release(Operation& operation);
 
   /// The offload's part of Communicator::split: all ranks call it. `child` goes on with it.
-  [[nodiscard]] Status split(int color, int key, Group* child, Deadline deadline);
+  [[nodiscard]] Status split(int color, int key, DeviceSide* child, Deadline deadline);
 
   /// Memory that is used again and again; null where nobody has use for it. All ranks announce
   /// theirs between the same two operations, and forget it so.
@@ -111,7 +111,7 @@ class Group {
 
   const Runtime runtime_;
   HostSide& host_;
-  const GroupOptions options_;
+  const DeviceSideOptions options_;
 
   std::mutex mutex_;   // of all below
   int device_ = -1;    // from the first operation on

@@ -1,4 +1,4 @@
-#include "run/plan.hpp"
+#include "run/layout.hpp"
 
 #include <algorithm>
 #include <array>
@@ -92,38 +92,38 @@ std::vector<std::string> named_variables(const Options& options) {
 
 }  // namespace
 
-Result<Plan> make_plan(const Options& options) {
+Result<Layout> make_layout(const Options& options) {
   if (Status status = check_combination(options); !status.ok()) return status;
-  Plan plan = {.has_agents = !options.hosts.empty() || !options.host_file.empty(),
-               .nodes = options.nodes};
-  if (plan.has_agents) {
+  Layout layout = {.has_agents = !options.hosts.empty() || !options.host_file.empty(),
+                   .nodes = options.nodes};
+  if (layout.has_agents) {
     auto hosts = read_hosts(options);
     if (!hosts.ok()) return hosts.status();
-    plan.hosts = std::move(*hosts);
-    plan.nodes = static_cast<int>(plan.hosts.size());
+    layout.hosts = std::move(*hosts);
+    layout.nodes = static_cast<int>(layout.hosts.size());
   } else {
-    plan.hosts = {{.name = own_host_name(), .slots = 1, .slots_max = options.ranks}};
+    layout.hosts = {{.name = own_host_name(), .slots = 1, .slots_max = options.ranks}};
   }
-  const auto ranks = ranks_of_each(plan.hosts, options.ranks);
+  const auto ranks = ranks_of_each(layout.hosts, options.ranks);
   if (!ranks.ok()) return ranks.status();
-  plan.ranks_per_node = *ranks;
-  if (plan.ranks_per_node > limits::world_size_max / plan.nodes) {
-    return wrong(fmt::format("{} nodes of {} ranks are too many", plan.nodes, *ranks),
+  layout.ranks_per_node = *ranks;
+  if (layout.ranks_per_node > limits::world_size_max / layout.nodes) {
+    return wrong(fmt::format("{} nodes of {} ranks are too many", layout.nodes, *ranks),
                  fmt::format("a job has at most {} ranks", limits::world_size_max));
   }
-  plan.store.host = plan.has_agents ? meeting_host(plan.hosts) : "127.0.0.1";
+  layout.store.host = layout.has_agents ? meeting_host(layout.hosts) : "127.0.0.1";
   if (!options.master.empty()) {
     const auto master = net::parse_endpoint(options.master);
     if (!master.ok()) return master.status();
-    plan.store = *master;
+    layout.store = *master;
   }
-  if (options.nodes > 1 && plan.store.port == 0) {
+  if (options.nodes > 1 && layout.store.port == 0) {
     return wrong(fmt::format("--master {} has no port that all nodes know", options.master),
                  "with --nnodes it is a port that is free on node 0, as in node0:29500");
   }
-  plan.listen = {.host = net::is_loopback(plan.store.host) ? plan.store.host : "",
-                 .port = plan.store.port};
-  return plan;
+  layout.listen = {.host = net::is_loopback(layout.store.host) ? layout.store.host : "",
+                   .port = layout.store.port};
+  return layout;
 }
 
 std::vector<std::string> agent_command(const Options& options, const Host& host) {
@@ -153,26 +153,26 @@ std::vector<std::string> exported_variables(const Options& options) {
   return merge(exported, named_variables(options));
 }
 
-void show(const Options& options, const Plan& plan) {
+void show(const Options& options, const Layout& layout) {
   World world = {.job = options.job.empty() ? "(made up)" : options.job,
                  .secret = "(not shown)",
-                 .store = plan.store.port == 0 ? fmt::format("{}:(picked)", plan.store.host)
-                                               : plan.store.to_string(),
-                 .master_host = plan.store.host,
-                 .nodes = plan.nodes,
-                 .ranks_per_node = plan.ranks_per_node,
+                 .store = layout.store.port == 0 ? fmt::format("{}:(picked)", layout.store.host)
+                                                 : layout.store.to_string(),
+                 .master_host = layout.store.host,
+                 .nodes = layout.nodes,
+                 .ranks_per_node = layout.ranks_per_node,
                  .restarts_max = options.restarts_max};
   const std::vector<std::string> named = named_variables(options);
   std::vector<std::string> words(options.command.size());
   std::ranges::transform(options.command, words.begin(), shown);
-  for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
-    fmt::print("{}\n", plan.hosts[i].name);
-    if (plan.has_agents) {
-      fmt::print("  started by: {}\n", joined(agent_command(options, plan.hosts[i]), " "));
+  for (std::size_t i = 0; i < layout.hosts.size(); ++i) {
+    fmt::print("{}\n", layout.hosts[i].name);
+    if (layout.has_agents) {
+      fmt::print("  started by: {}\n", joined(agent_command(options, layout.hosts[i]), " "));
     }
-    const int node = plan.has_agents ? static_cast<int>(i) : options.node;
-    for (int local = 0; local < plan.ranks_per_node; ++local) {
-      fmt::print("  rank {}: {}\n", node * plan.ranks_per_node + local, joined(words, " "));
+    const int node = layout.has_agents ? static_cast<int>(i) : options.node;
+    for (int local = 0; local < layout.ranks_per_node; ++local) {
+      fmt::print("  rank {}: {}\n", node * layout.ranks_per_node + local, joined(words, " "));
       for (const std::string& variable : rank_variables(world, node, local)) {
         const bool is_picked = variable.starts_with("MASTER_PORT=");
         fmt::print("    {}\n", is_picked ? "MASTER_PORT=(picked)" : variable);

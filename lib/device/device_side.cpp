@@ -1,4 +1,4 @@
-#include "device/group.hpp"
+#include "device/device_side.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,15 +31,15 @@ constexpr std::size_t operations_max = 1024;
 
 }  // namespace
 
-Group::Group(const Runtime& runtime, HostSide& host, GroupOptions options)
+DeviceSide::DeviceSide(const Runtime& runtime, HostSide& host, DeviceSideOptions options)
     : runtime_(runtime), host_(host), options_(std::move(options)) {}
 
-void Group::drain() {
+void DeviceSide::drain() {
   Lock lock(mutex_);
   drive_until(lock, [&] { return is_idle(); });
 }
 
-Group::~Group() {
+DeviceSide::~DeviceSide() {
   drain();
   {
     const Lock lock(mutex_);
@@ -58,8 +58,8 @@ Group::~Group() {
   all_.clear();
 }
 
-Result<Operation*> Group::start(const Collective& collective, int device, Deadline deadline,
-                                Order order, bool is_awaited) {
+Result<Operation*> DeviceSide::start(const Collective& collective, int device, Deadline deadline,
+                                     Order order, bool is_awaited) {
   Lock lock(mutex_);
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device);
@@ -99,7 +99,7 @@ Result<Operation*> Group::start(const Collective& collective, int device, Deadli
 }
 
 /// On a device, once. What goes wrong is told to the others, which wait for this rank.
-Status Group::settle(int device, Deadline deadline) {
+Status DeviceSide::settle(int device, Deadline deadline) {
   if (device_ == device) return {};
   const int bound = device_ >= 0 ? device_ : split_on_;
   if (bound >= 0 && bound != device) {
@@ -115,19 +115,19 @@ Status Group::settle(int device, Deadline deadline) {
 }
 
 /// At the first operation: the one that all ranks take.
-Status Group::choose_way(Deadline deadline) {
+Status DeviceSide::choose_way(Deadline deadline) {
   auto stream = make_stream(runtime_);
   if (!stream.ok()) return stream.status();
   stream_ = std::move(*stream);
   if (way_.offload != nullptr) return host_.watch();  // a split has made it
-  auto way = agree_on_way(options_.offload, runtime_, device_, options_.host, options_.seat, host_,
-                          {.deadline = deadline, .side = &host_});
+  auto way = agree_on_way(options_.offload, runtime_, device_, options_.host, options_.position,
+                          host_, {.deadline = deadline, .side = &host_});
   if (!way.ok()) return way.status();
   way_ = std::move(*way);
   return {};
 }
 
-Result<Operation*> Group::take(const Collective& collective, Deadline deadline) {
+Result<Operation*> DeviceSide::take(const Collective& collective, Deadline deadline) {
   if (free_.empty()) {
     auto made = std::make_unique<Operation>();
     for (Event* const each : {&made->ready, &made->done}) {
@@ -155,7 +155,7 @@ Result<Operation*> Group::take(const Collective& collective, Deadline deadline) 
   return &it;
 }
 
-void Group::recycle(Operation& operation) {
+void DeviceSide::recycle(Operation& operation) {
   if (!operation.is_offloaded) std::erase(staged_operations_, &operation);
   if (last_staged_ == &operation) last_staged_ = nullptr;
   if (last_offloaded_ == &operation) last_offloaded_ = nullptr;
@@ -164,7 +164,7 @@ void Group::recycle(Operation& operation) {
 
 /// Whoever drives.
 template <class IsOver>
-void Group::drive_until(Lock& lock, IsOver&& is_over) {
+void DeviceSide::drive_until(Lock& lock, IsOver&& is_over) {
   while (!is_over()) {
     if (is_driven_) {
       changed_.wait_for(lock, longest_rest);
@@ -175,14 +175,14 @@ void Group::drive_until(Lock& lock, IsOver&& is_over) {
 }
 
 /// Staged operations that are over, and that nobody asks for.
-void Group::reap() {
+void DeviceSide::reap() {
   for (std::size_t i = staged_operations_.size(); i-- > 0;) {
     Operation& each = *staged_operations_[i];
     if (each.is_released && each.work.is_over()) recycle(each);
   }
 }
 
-void Group::finish_offloaded(const Status& status) {
+void DeviceSide::finish_offloaded(const Status& status) {
   Operation& oldest = *offloaded_.front();
   offloaded_.pop_front();
   host_.end_record(oldest.record, status.ok());
@@ -190,12 +190,12 @@ void Group::finish_offloaded(const Status& status) {
   if (oldest.is_released) recycle(oldest);
 }
 
-Status Group::order_behind(void* stream, const Event& event, void* other) {
+Status DeviceSide::order_behind(void* stream, const Event& event, void* other) {
   Status status = record(runtime_, event, other);
   return status.ok() ? hold_up(runtime_, stream, event) : status;
 }
 
-Status Group::launch(Operation& operation, Order order) {
+Status DeviceSide::launch(Operation& operation, Order order) {
   const std::optional<Stream>& users = operation.collective.options.stream;
   const bool is_beside = !users || order == Order::beside;
   void* const stream = is_beside ? stream_.get() : users->handle;
@@ -227,20 +227,20 @@ Status Group::launch(Operation& operation, Order order) {
 }
 
 /// At the first operation that is staged, which it is on all ranks.
-Status Group::begin_staging(Deadline deadline) {
-  auto made = Staged::make(runtime_, host_, options_.seat, options_.slot_bytes);
+Status DeviceSide::begin_staging(Deadline deadline) {
+  auto made = Staged::make(runtime_, host_, options_.position, options_.slot_bytes);
   if (!made.ok()) return made.status();
   staged_ = std::move(*made);
   host_.engine().register_memory(staged_->slots());
   if (way_.offload != nullptr) return {};  // which does all that only moves
   auto slots = agree_on_device_slots(runtime_, static_cast<std::size_t>(staged_->slots().bytes),
-                                     options_.allows_gpudirect, options_.seat, host_, deadline);
+                                     options_.allows_gpudirect, options_.position, host_, deadline);
   if (!slots.ok()) return slots.status();
   staged_->use(std::move(*slots));
   return {};
 }
 
-Status Group::stage(Operation& operation) {
+Status DeviceSide::stage(Operation& operation) {
   if (staged_ == nullptr) {
     if (Status status = begin_staging(operation.deadline); !status.ok()) return status;
   }
@@ -269,7 +269,7 @@ Status Group::stage(Operation& operation) {
 /// Of what is staged no stream can wait: as long as a stream is held up, many calls of a program
 /// wait for it, and with some of them the driver lets no other thread begin the copies that would
 /// end it.
-Status Group::make_wait(Operation& operation, void* stream) {
+Status DeviceSide::make_wait(Operation& operation, void* stream) {
   {
     const Lock lock(mutex_);
     const bool is_behind = operation.is_offloaded && operation.stream == stream;
@@ -283,7 +283,7 @@ Status Group::make_wait(Operation& operation, void* stream) {
   return {};
 }
 
-bool Group::wait(Operation& operation, Deadline deadline) {
+bool DeviceSide::wait(Operation& operation, Deadline deadline) {
   if (operation.work.is_over()) return true;
   Lock lock(mutex_, std::defer_lock);
   if (deadline.is_never()) lock.lock();
@@ -305,7 +305,7 @@ bool Group::wait(Operation& operation, Deadline deadline) {
   return operation.work.is_over();
 }
 
-bool Group::test(Operation& operation) {
+bool DeviceSide::test(Operation& operation) {
   if (operation.work.is_over()) return true;
   Lock lock(mutex_, std::try_to_lock);
   if (lock && !is_driven_) {
@@ -315,7 +315,7 @@ bool Group::test(Operation& operation) {
   return operation.work.is_over();
 }
 
-bool Group::call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) {
+bool DeviceSide::call_at_end(Operation& operation, engine::EndNote note, engine::EndNote& former) {
   if (operation.work.is_over()) return false;  // the lock may be held long
   const Lock lock(mutex_);
   if (operation.work.is_over()) return false;
@@ -324,20 +324,20 @@ bool Group::call_at_end(Operation& operation, engine::EndNote note, engine::EndN
   return true;
 }
 
-void Group::release(Operation& operation) {
+void DeviceSide::release(Operation& operation) {
   const Lock lock(mutex_);
   operation.is_released = true;
   if (operation.work.is_over()) recycle(operation);
 }
 
-Status Group::split(int color, int key, Group* child, Deadline deadline) {
+Status DeviceSide::split(int color, int key, DeviceSide* child, Deadline deadline) {
   Lock lock(mutex_);
   if (way_.offload == nullptr || device_ < 0) return {};
   drive_until(lock, [&] { return is_idle(); });
   if (!failure_.ok()) return failure_;
   const OnDevice here(runtime_, device_);
-  const Seat seat = child != nullptr ? child->options_.seat : Seat{};
-  auto part = way_.offload->split(color, key, seat, {.deadline = deadline, .side = &host_});
+  const Position position = child != nullptr ? child->options_.position : Position{};
+  auto part = way_.offload->split(color, key, position, {.deadline = deadline, .side = &host_});
   if (!part.ok()) {
     fail(part.status());
     return failure_;
@@ -348,14 +348,14 @@ Status Group::split(int color, int key, Group* child, Deadline deadline) {
   return {};
 }
 
-void* Group::announce(void* memory, std::size_t bytes) {
+void* DeviceSide::announce(void* memory, std::size_t bytes) {
   const Lock lock(mutex_);
   if (way_.offload == nullptr || !failure_.ok()) return nullptr;
   const OnDevice here(runtime_, device_);
   return way_.offload->announce(memory, bytes);
 }
 
-void Group::forget(void* announced) {
+void DeviceSide::forget(void* announced) {
   if (announced == nullptr) return;
   Lock lock(mutex_);
   drive_until(lock, [&] { return offloaded_.empty(); });
@@ -364,7 +364,7 @@ void Group::forget(void* announced) {
   way_.offload->forget(announced);
 }
 
-bool Group::progress() {
+bool DeviceSide::progress() {
   const Instant now = monotonic_clock().now();
   const bool seen = failure_.ok() ? watch(now) : end_offloaded();
   const bool moved = staged_ != nullptr && staged_->progress(now);
@@ -373,7 +373,7 @@ bool Group::progress() {
 }
 
 /// Offloaded operations: those that are over, and whether the others still can be.
-bool Group::watch(Instant now) {
+bool DeviceSide::watch(Instant now) {
   bool moved = false;
   while (!offloaded_.empty()) {
     const auto over = is_over(runtime_, offloaded_.front()->done);
@@ -394,7 +394,7 @@ bool Group::watch(Instant now) {
 }
 
 /// Whether what is offloaded can still end well.
-Status Group::check(Instant now) {
+Status DeviceSide::check(Instant now) {
   if (Status status = way_.offload->check(); !status.ok()) return status;
   for (const Operation* const each : offloaded_) {
     if (!each->deadline.passed(now)) continue;
@@ -408,7 +408,7 @@ Status Group::check(Instant now) {
 
 /// Not before the others are done: to them, a rank that is gone is one that failed. What this rank
 /// has done may be under way there until its deadline.
-void Group::leave() {
+void DeviceSide::leave() {
   if (way_.offload == nullptr || !failure_.ok()) return;
   engine::Work work;
   work.begin();
@@ -420,7 +420,7 @@ void Group::leave() {
 
 /// An offload can't end kernels before what they are behind has ended, and that may wait for what
 /// we do next: so that it has a thread.
-void Group::fail(const Status& why) {
+void DeviceSide::fail(const Status& why) {
   if (!failure_.ok()) return;
   failure_ = why;
   failed_at_ = monotonic_clock().now();
@@ -435,11 +435,11 @@ void Group::fail(const Status& why) {
 }
 
 /// Whether what failed touches no memory any more; or will not before long.
-bool Group::has_let_go() const noexcept {
+bool DeviceSide::has_let_go() const noexcept {
   return !aborter_.joinable() || is_aborted_ || monotonic_clock().now() - failed_at_ >= abort_grace;
 }
 
-bool Group::end_offloaded() {
+bool DeviceSide::end_offloaded() {
   if (offloaded_.empty() || !has_let_go()) return false;
   while (!offloaded_.empty()) finish_offloaded(failure_);
   return true;
@@ -447,7 +447,7 @@ bool Group::end_offloaded() {
 
 /// Until `is_over` says so, or the deadline. Begins and ends with the lock, rests without.
 template <class IsOver>
-void Group::drive(Lock& lock, Deadline deadline, IsOver&& is_over) {
+void DeviceSide::drive(Lock& lock, Deadline deadline, IsOver&& is_over) {
   is_driven_ = true;
   {
     const OnDevice here(runtime_, device_);
@@ -470,7 +470,7 @@ void Group::drive(Lock& lock, Deadline deadline, IsOver&& is_over) {
 }
 
 /// Longer and longer, while nothing happens.
-void Group::rest(Lock& lock, Instant idle_since, Deadline deadline) {
+void DeviceSide::rest(Lock& lock, Instant idle_since, Deadline deadline) {
   const Instant now = monotonic_clock().now();
   const engine::Work* const hosts = staged_ == nullptr ? nullptr : staged_->waits_for();
   if (hosts != nullptr && offloaded_.empty()) {
@@ -495,7 +495,7 @@ void Group::rest(Lock& lock, Instant idle_since, Deadline deadline) {
 
 /// There is something to do, or another thread wants to do it. To wake the background takes longer
 /// than to launch a kernel: so it rests for a while before it sleeps.
-void Group::ring(Urgency urgency) {
+void DeviceSide::ring(Urgency urgency) {
   if (!bell_.is_over()) {
     bell_.finish({});
     host_.engine().wake();
@@ -510,7 +510,7 @@ void Group::ring(Urgency urgency) {
   }
 }
 
-void Group::run_in_background() {
+void DeviceSide::run_in_background() {
   Lock lock(mutex_);
   // For good: to go back to what a thread has at first would begin the first device, too.
   runtime_->set_device(device_);

@@ -12,7 +12,7 @@
 
 namespace hocket::run {
 
-struct Plan {
+struct Layout {
   /// Those that ranks are started on, in order of rank. With --nnodes only this one.
   std::vector<Host> hosts = {};
   bool has_agents = false;  // the hosts were named: an agent on each runs its ranks
@@ -22,7 +22,7 @@ struct Plan {
   net::Endpoint listen = {};  // where node 0 serves it
 };
 
-[[nodiscard]] Result<Plan> make_plan(const Options& options);
+[[nodiscard]] Result<Layout> make_layout(const Options& options);
 
 /// The words that start the agent on a host.
 [[nodiscard]] std::vector<std::string> agent_command(const Options& options, const Host& host);
@@ -31,6 +31,6 @@ struct Plan {
 [[nodiscard]] std::vector<std::string> exported_variables(const Options& options);
 
 /// Shows what would be started, for people.
-void show(const Options& options, const Plan& plan);
+void show(const Options& options, const Layout& layout);
 
 }  // namespace hocket::run
