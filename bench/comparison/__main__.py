@@ -34,6 +34,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--sizes", type=numbers, help="such as 8,4K,2M")
     parser.add_argument("--rounds", type=int, help="in which all take their turn (5; quick: 3)")
     parser.add_argument("--peers", type=lambda words: words.split(","), help="only these, and Hocket")
+    parser.add_argument("--shm", action="store_true", help="over shared memory instead of TCP")
     parser.add_argument("--congestion", default="reno", help="TCP congestion control for all, in a"
                         " network namespace of its own (reno); system: as it is, and no namespace")
     parser.add_argument("--fetch", action="store_true", help="get newer peers from PyPI first")
@@ -77,7 +78,12 @@ def wanted(options: argparse.Namespace) -> list[Peer]:
     if unknown:
         raise SystemExit(f"compare: nobody is called {', '.join(sorted(unknown))}; there are "
                          + ", ".join(peer.name for peer in all_peers))
-    return [peer for peer in all_peers if not asked or peer.name in asked or isinstance(peer, Hocket)]
+    peers = [peer for peer in all_peers if not asked or peer.name in asked or isinstance(peer, Hocket)]
+    if not options.shm:
+        return peers
+    for peer in peers:
+        peer.how = peer.over_memory
+    return [peer for peer in peers if peer.over_memory]
 
 
 def usable(peers: list[Peer]) -> list[Peer]:
@@ -100,7 +106,7 @@ def matches_of(options: argparse.Namespace) -> list[Match]:
         for ranks in options.ranks:
             fits = (ranks <= len(hosts) if hosts else True) and (operation != "sendrecv" or ranks == 2)
             if fits:
-                matches.append(Match(operation, Place(ranks, hosts, rsh)))
+                matches.append(Match(operation, Place(ranks, hosts, rsh, options.shm)))
     return matches
 
 

@@ -1,4 +1,5 @@
-"""Who is measured, and by which commands: each with the settings that are best for it over TCP."""
+"""Who is measured, and by which commands: each with the settings that are best for it over TCP, or
+over memory that ranks of one host share."""
 
 from __future__ import annotations
 
@@ -39,6 +40,7 @@ class Peer:
 
     name = ""
     how = ""
+    over_memory = ""  # how, over shared memory; empty: not there
     path = ""  # of its program, in the build folder
     starter = ""  # the program that starts it, if it does not start itself
     operations: tuple[str, ...] = OPERATIONS
@@ -74,21 +76,24 @@ class Hocket(Peer):
     path = "bench/hocket-bench"
     how = ("with what `hocket-bench tune` found here" if "HOCKET_TUNING_FILE" in os.environ
            else "as it comes")
+    over_memory = how
     absence = "build it: meson compile -C build"
 
     def command(self, task: Task, place: Place) -> Command:
+        return Command(self.words(task, place), {} if place.shares_memory else {"HOCKET_TRANSPORT": "tcp"})
+
+    def words(self, task: Task, place: Place) -> list[str]:
         if task.operation == "start":
             program = str(self.build / "examples" / "all_reduce")
-            return Command([str(self.build / "tools" / "hocket"), "run", "-n", str(place.ranks),
-                            "--", program])
+            return [str(self.build / "tools" / "hocket"), "run", "-n", str(place.ranks), "--", program]
         words = [str(self.program), task.operation, "--json"]
         if task.operation != "barrier":
             words += ["--sizes", ",".join(map(str, task.sizes))]
         if task.operation == "broadcast":  # of which the others have no other kind
             words.append("--in-place")
         if not place.hosts:
-            return Command([*words, "--ranks", str(place.ranks)])
-        return Command([*launcher(self.build, place), *words])
+            return [*words, "--ranks", str(place.ranks)]
+        return [*launcher(self.build, place), *words]
 
 
 def launcher(build: Path, place: Place) -> list[str]:
@@ -102,13 +107,15 @@ class OpenMpi(Peer):
     name = "Open MPI"
     path = "bench/collectives.openmpi"
     how = "tcp, processors not bound, yielding where ranks outnumber them"
+    over_memory = "vader, processors not bound, yielding where ranks outnumber them"
+    memory = "vader"  # its component for shared memory
     absence = "tools/setup --for compare, and a new build folder"
     starter = "mpirun.openmpi"
     settings: tuple[str, ...] = ()
 
     def command(self, task: Task, place: Place) -> Command:
         words = [self.starter, "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
-        settings = {"pml": "ob1", "btl": "tcp,self"}
+        settings = {"pml": "ob1", "btl": f"{self.memory if place.shares_memory else 'tcp'},self"}
         if place.is_crowded:
             settings["mpi_yield_when_idle"] = "1"
         if place.hosts:
@@ -123,7 +130,7 @@ class OpenMpi(Peer):
 
 class OpenMpiRing(OpenMpi):
     name = "Open MPI (ring)"
-    how = "the same with its segmented ring"
+    how = over_memory = "the same with its segmented ring"
     operations = ("all_reduce",)
     settings = ("--mca", "coll_tuned_use_dynamic_rules", "1",
                 "--mca", "coll_tuned_allreduce_algorithm", "5")
@@ -131,6 +138,8 @@ class OpenMpiRing(OpenMpi):
 
 class OpenMpi5(OpenMpi):
     name = "Open MPI 5"
+    over_memory = "sm, processors not bound, yielding where ranks outnumber them"
+    memory = "sm"
     path = "peers/openmpi/collectives"
     absence = "bench/compare --fetch"
 
@@ -153,12 +162,14 @@ class Mpich(Peer):
     path = "bench/collectives.mpich"
     starter = "mpiexec.mpich"
     how = "UCX over tcp also inside a host; it has no yield that works where ranks outnumber processors"
+    over_memory = "as it comes; it has no yield that works where ranks outnumber processors"
     absence = "tools/setup --for compare, and a new build folder"
     handles_crowds = False
     size_max = 1 << 18  # it hangs above
 
     def command(self, task: Task, place: Place) -> Command:
-        environment = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
+        environment = {} if place.shares_memory else over_tcp
         words = [self.starter]
         if place.hosts:
             environment["UCX_NET_DEVICES"] = place.interface
@@ -172,6 +183,7 @@ class Mpich5(Peer):
     name = "MPICH 5"
     path = "peers/mpich/collectives"
     how = "UCX over tcp also inside a host"
+    over_memory = "as it comes"
     settings = {"UCX_TLS": "tcp,self"}
     absence = "bench/compare --fetch"
     handles_crowds = False
@@ -180,7 +192,8 @@ class Mpich5(Peer):
         return not place.hosts and super().can(operation, place)
 
     def command(self, task: Task, place: Place) -> Command:
-        environment = {"MPIR_CVAR_NOLOCAL": "1", **self.settings,
+        over_tcp = {"MPIR_CVAR_NOLOCAL": "1", **self.settings}
+        environment = {**({} if place.shares_memory else over_tcp),
                        "LD_LIBRARY_PATH": str(self.program.with_name("lib"))}
         words = [str(self.program.with_name("bin") / "mpiexec"), "-n", str(place.ranks)]
         return Command([*words, str(self.program), *task.words], environment)
@@ -189,6 +202,7 @@ class Mpich5(Peer):
 class Mpich5Libfabric(Mpich5):
     name = "MPICH 5 (libfabric)"
     how = "libfabric's tcp also inside a host"
+    over_memory = ""  # the same as MPICH 5 there
     settings = {"MPIR_CVAR_CH4_NETMOD": "ofi", "FI_PROVIDER": "tcp"}
 
 
@@ -197,6 +211,7 @@ class IntelMpi(Mpich5):
 
     name = "Intel MPI"
     how = "libfabric's tcp also inside a host, without its collectives over shared memory"
+    over_memory = "as it comes, with the fabric shm"
 
     def __init__(self, build: Path) -> None:
         super().__init__(build)
@@ -207,8 +222,9 @@ class IntelMpi(Mpich5):
         return super().is_here and self.root.exists()
 
     def command(self, task: Task, place: Place) -> Command:
-        environment = {"I_MPI_ROOT": str(self.root), "I_MPI_FABRICS": "ofi",
-                       "I_MPI_OFI_PROVIDER": "tcp", "I_MPI_COLL_INTRANODE": "pt2pt",
+        over_tcp = {"I_MPI_FABRICS": "ofi", "I_MPI_OFI_PROVIDER": "tcp", "I_MPI_COLL_INTRANODE": "pt2pt"}
+        environment = {"I_MPI_ROOT": str(self.root),
+                       **({"I_MPI_FABRICS": "shm"} if place.shares_memory else over_tcp),
                        "LD_LIBRARY_PATH": str(self.root / "lib")}
         words = [str(self.root / "bin" / "mpiexec.hydra"), "-n", str(place.ranks)]
         return Command([*words, str(self.program), *task.words], environment)
@@ -220,6 +236,7 @@ class OneCcl(Peer):
     how = ("libfabric's tcp also inside a host, schedules kept; each rank bound, without a worker; where"
            " ranks outnumber processors not bound, a worker each, yielding; all_reduce of 64 to 256 KiB"
            " by recursive doubling, else as it chooses")
+    over_memory = "libfabric's tcp for the start, its own shared memory for data; else the same"
     absence = "bench/compare --fetch"
 
     def can(self, operation: str, place: Place) -> bool:
@@ -227,7 +244,7 @@ class OneCcl(Peer):
 
     def command(self, task: Task, place: Place) -> Command:
         environment = {"CCL_PROCESS_LAUNCHER": "none", "CCL_ATL_TRANSPORT": "ofi",
-                       "CCL_ATL_SHM": "0", "FI_PROVIDER": "tcp", "CCL_LOG_LEVEL": "error",
+                       "CCL_ATL_SHM": "1" if place.shares_memory else "0", "FI_PROVIDER": "tcp", "CCL_LOG_LEVEL": "error",
                        "CCL_ALLREDUCE": "recursive_doubling:65536-262144"}
         if place.is_crowded:
             environment |= {"CCL_YIELD": "sched_yield", "CCL_SPIN_COUNT": "1", "CCL_WORKER_WAIT": "0"}

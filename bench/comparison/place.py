@@ -9,8 +9,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Place:
     ranks: int
-    hosts: tuple[str, ...] = ()  # none: this machine, over loopback
+    hosts: tuple[str, ...] = ()  # none: all ranks on this machine
     rsh: str = ""  # a command that takes a host and a command
+    shares_memory: bool = False  # ranks use shared memory, not TCP
 
     @property
     def is_crowded(self) -> bool:
