@@ -145,7 +145,7 @@ class HOCKET_API Communicator {
   [[nodiscard]] explicit operator bool() const noexcept { return group_ != nullptr; }
   [[nodiscard]] int rank() const;
   [[nodiscard]] int size() const;
-  /// The name of what carries its messages: "tcp".
+  /// The transports that carry its messages, the best first: "tcp" or "shm,tcp".
   [[nodiscard]] std::string_view transport() const;
   /// The name of the host on which `rank` runs; valid while this communicator exists. Throws
   /// InvalidArgument if there is no such rank.

@@ -334,7 +334,7 @@ HOCKET_API void hocket_comm_free(hocket_comm* comm);
 /* This rank's number in comm, -1 for NULL; and how many ranks comm has, 0 for NULL. */
 HOCKET_API int32_t hocket_comm_rank(const hocket_comm* comm);
 HOCKET_API int32_t hocket_comm_size(const hocket_comm* comm);
-/* The name of what carries its messages: "tcp". */
+/* The transports that carry its messages, the best first: "tcp" or "shm,tcp". */
 HOCKET_API const char* hocket_comm_transport(const hocket_comm* comm);
 /* The name of the host on which that rank runs, valid while comm exists; NULL if there is no such
  * rank. */

@@ -174,6 +174,10 @@ class HOCKET_API Transport {
                                                       std::span<const std::uint32_t> /*peers*/) {
     return {StatusCode::unsupported, "the transport has no adapter that reaches device memory"};
   }
+
+  /// Ranks that return the same text, and not an empty one, share memory with each other. If all
+  /// ranks of each host do, algorithms are chosen by the costs of shared memory.
+  [[nodiscard]] virtual std::string memory_domain() const { return {}; }
 };
 
 /// What a transport is told of the world it is made for.

@@ -71,7 +71,9 @@ struct Preset {
 /// What the network of a world is taken for until a tuning file says what it is.
 inline constexpr std::string_view usual_network = "tcp";
 
-/// One where so many ranks share each processor.
+/// The same, with the costs of shared memory inside a host.
+[[nodiscard]] Network sharing_memory(Network network) noexcept;
+/// The same, where so many ranks share each processor.
 [[nodiscard]] Network crowded(Network network, std::uint32_t ranks) noexcept;
 
 }  // namespace hocket::choose

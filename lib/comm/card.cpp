@@ -25,6 +25,7 @@ std::string encode(const Card& card) {
   wire::FieldWriter fields(text);
   fields.text(card.transport);
   fields.text(card.address);
+  fields.text(card.memory_domain);
   fields.integer(card.segment_bytes);
   fields.integer(card.overlap);
   fields.integer(card.local_rank);
@@ -44,6 +45,7 @@ Result<Card> decode(std::string_view text, std::size_t rank) {
   Card card;
   card.transport = fields.text();
   card.address = fields.text();
+  card.memory_domain = fields.text();
   card.segment_bytes = fields.integer<std::uint64_t>();
   card.overlap = fields.integer<std::uint32_t>();
   card.local_rank = fields.integer<std::uint32_t>();
@@ -219,6 +221,19 @@ std::vector<std::uint32_t> hosts_of(std::span<const Card> cards) {
     hosts[rank] = first_ranks.try_emplace(cards[rank].host, rank).first->second;
   }
   return hosts;
+}
+
+bool share_memory(std::span<const Card> cards, std::span<const std::uint32_t> hosts) {
+  bool is_any_shared = false;
+  std::map<std::uint32_t, std::string_view> domains;  // by host
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    const std::string& domain = cards[rank].memory_domain;
+    const auto [first, is_first] = domains.try_emplace(hosts[rank], domain);
+    if (is_first) continue;
+    if (domain.empty() || domain != first->second) return false;
+    is_any_shared = true;
+  }
+  return is_any_shared;
 }
 
 std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts) {

@@ -17,6 +17,7 @@ namespace hocket::comm {
 struct Card {
   std::string transport = {};       // or several, with commas
   std::string address = {};         // a list, as lib/engine/mixed.hpp has it
+  std::string memory_domain = {};   // equal if ranks share memory; empty: this one shares none
   std::uint64_t segment_bytes = 0;  // into which messages are cut
   std::uint32_t overlap = 1;        // operations of a communicator at once
   std::uint32_t local_rank = 0;
@@ -57,6 +58,10 @@ struct Card {
 /// ranks of each host are consecutive, this follows from the launcher's local ranks, else from host
 /// names.
 [[nodiscard]] std::vector<std::uint32_t> hosts_of(std::span<const Card> cards);
+
+/// Whether all ranks of each host reach each other through memory, and some host has several.
+/// `hosts` as hosts_of() has them.
+[[nodiscard]] bool share_memory(std::span<const Card> cards, std::span<const std::uint32_t> hosts);
 
 /// Returns how many ranks each host has, if the ranks of each host are consecutive and only the
 /// last host has fewer; else 1. `hosts` has one number for each rank of a communicator, in their

@@ -148,6 +148,7 @@ Card card_of(const engine::MadeTransport& made, const world::World& world,
   world::Entry process = world::describe_process();
   return {.transport = made.name(),
           .address = made.address(),
+          .memory_domain = made.transport->memory_domain(),
           .segment_bytes = made.transport->caps().segment_bytes,
           .overlap = overlap,
           .local_rank = static_cast<std::uint32_t>(world.local_rank),
@@ -178,8 +179,10 @@ Status decline(const world::World& world, const Status& why) {
   return meet(world, why).status();
 }
 
-/// Of a network that nobody has measured.
-choose::Network on_these_processors(choose::Network network, std::span<const Card> cards) {
+/// Adapts the usual network, which nobody has measured, to these ranks.
+choose::Network network_of(choose::Network network, std::span<const Card> cards,
+                           std::span<const std::uint32_t> hosts) {
+  if (share_memory(cards, hosts)) network = choose::sharing_memory(network);
   network.processors = shared_processors(cards);
   return network.processors > 0 ? network : choose::crowded(network, ranks_per_processor(cards));
 }
@@ -257,7 +260,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (!engine.ok()) return engine.status();
   std::vector<std::uint32_t> hosts = hosts_of(*cards);
   const bool is_measured = tuning->network != *network;
-  if (!is_measured) tuning->network = on_these_processors(tuning->network, *cards);
+  if (!is_measured) tuning->network = network_of(tuning->network, *cards, hosts);
   if (*monitor != nullptr) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }

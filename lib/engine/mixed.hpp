@@ -39,6 +39,10 @@ class MixedTransport final : public Transport {
   }
   /// A list.
   [[nodiscard]] std::string address() const override;
+  /// That of the best part, which is used wherever it reaches.
+  [[nodiscard]] std::string memory_domain() const override {
+    return parts_.front().transport->memory_domain();
+  }
   [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
   [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;

@@ -14,7 +14,7 @@
 
 namespace hocket::world {
 
-/// -1 and empty stand for what the launcher did not say.
+/// What the launcher says of this process; -1 and empty for what it did not say.
 struct Launch {
   std::string_view launcher = {};  // "hocket run", "torchrun or env", "Open MPI", …
   int rank = -1;

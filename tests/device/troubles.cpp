@@ -157,7 +157,7 @@ void error(Communicator& world, Device& device) {
   world.barrier();
   const Failure failure = failure_of([&] { world.all_reduce(data.all()); });
   if (world.rank() == 0) {
-    // Its text says that it came by NCCL's own report, and not by a time limit.
+    // The text is NCCL's: no time limit has found it.
     expect_failure(failure, StatusCode::peer_lost, "remote process exited", soon);
   }
   expect(failure.code != StatusCode::ok, "an error on another rank");

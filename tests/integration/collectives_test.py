@@ -16,6 +16,7 @@ import unittest
 from collections import defaultdict
 from pathlib import Path
 
+import netlab
 import surroundings
 from surroundings import free_port
 
@@ -69,7 +70,7 @@ def where_they_are(job: subprocess.Popen[str]) -> str:
     return text
 
 
-class Matrix(unittest.TestCase):
+class Jobs(unittest.TestCase):
     maxDiff = None  # what the ranks printed, whole
 
     def world(self, size: int, *arguments: str, through: tuple[str, ...] = (),
@@ -91,6 +92,8 @@ class Matrix(unittest.TestCase):
             self.fail(f"it hangs: {what}\n{text}\n{where}")
         self.assertEqual((job.returncode, text), (0, ""), what)
 
+
+class Matrix(Jobs):
     def test_the_algorithms_that_are_chosen_by_themselves(self) -> None:
         for size in (1, 2, 3, 4, 5, 7, 8):
             with self.subTest(size):
@@ -185,6 +188,30 @@ class Rank:
     def outcomes(self) -> list[dict[str, str]]:
         return [dict(re.findall(r"(\w+)=(\S*)", line)) for line in self.text.splitlines()
                 if line.startswith("outcome: ")]
+
+
+class Hosts(Jobs):
+    """Emulated hosts, each with a network of its own. Ranks of one host share memory, if TRANSPORT lets them."""
+
+    def test_hosts_of_several_ranks(self) -> None:
+        netlab.skip_where_there_can_be_none()
+        for ranks in [(3, 3), (3, 1, 2), (1, 4), (3, 2, 1, 2)][:2 if BRIEF else None]:
+            with self.subTest(ranks):
+                self.hosts(ranks)
+
+    def hosts(self, ranks: tuple[int, ...]) -> None:
+        """Runs ranks[i] ranks on host i + 1."""
+        of_ranks = [host for host, count in enumerate(ranks, 1) for _ in range(count)]
+        variables = " ".join(f"{name}={text}" for name, text in TRANSPORT.items())
+        starts = [f'"$NETLAB_RSH" h{host} env RANK={rank} WORLD_SIZE={len(of_ranks)} MASTER_ADDR=10.77.0.1 '
+                  f"MASTER_PORT=29500 HOCKET_SECRET=hush {variables} {Path(PROGRAM).absolute()} {'all' if ALL else 'some'} & pids=\"$pids $!\""
+                  for rank, host in enumerate(of_ranks)]
+        ends = "failed=0; for pid in $pids; do wait $pid || failed=1; done; exit $failed"
+        command = [netlab.NETLAB, "run", "--hosts", str(len(ranks)), "--rate", "none", "--", "sh", "-c",
+                   "\n".join(["exec 2>&1", *starts, ends])]
+        with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                              text=True) as job:
+            self.ended_well(job, f"{ranks} ranks of the hosts")
 
 
 class Troubles(unittest.TestCase):
@@ -293,9 +320,12 @@ if __name__ == "__main__":
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--brief", action="store_true")
     parser.add_argument("--transport")
+    parser.add_argument("--netlab", type=Path)
     parser.add_argument("cases", nargs="*")
     options = parser.parse_intermixed_args()
     HOCKET, PROGRAM, ALL, BRIEF = options.hocket, options.program, options.all, options.brief
+    if options.netlab:
+        netlab.NETLAB = str(options.netlab)
     if options.transport:
         TRANSPORT = {"HOCKET_TRANSPORT": options.transport}
     unittest.main(verbosity=2, argv=[sys.argv[0], *options.cases])

@@ -57,6 +57,11 @@ class Explain(unittest.TestCase):
         self.assertEqual(self.document(*question, "--processors", "4")["chosen"], "direct")
         self.assertEqual(self.document(*question, "--processors", "2")["chosen"], "circulant")
 
+    def test_shared_memory_changes_the_choice(self) -> None:
+        question = ("all_reduce", "-n", "2", "--hosts", "1", "--bytes", "40K")
+        self.assertEqual(self.document(*question)["chosen"], "one_shot")
+        self.assertEqual(self.document(*question, "--shares-memory")["chosen"], "ring")
+
     def test_table(self) -> None:
         said = self.answer("all_reduce", "--ranks", "12", "-b", "1M", "--hosts", "3")
         lines = said.splitlines()

@@ -308,7 +308,7 @@ class Launchers(Case):
         command = f"{HOCKET} run --hosts $NETLAB_HOSTS -n 1 --rsh $NETLAB_RSH --no-tag-output -- {BENCH} " \
             "all_reduce -b 8 -e 1M -f 64 -n 3 -w 1"
         said = self.in_lab(command, "--hosts", "3")
-        self.assertIn("3 ranks on 3 hosts, transport tcp", said)
+        self.assertRegex(said, r"3 ranks on 3 hosts, transport (shm,)?tcp\n")
         self.assertIn("# Out of bounds values : 0 OK", said)
 
     def test_mpi(self) -> None:

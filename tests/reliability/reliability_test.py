@@ -2,10 +2,11 @@
 """What all ranks are told when one of them dies, stops or is cut off; and that they are told nothing
 when nothing has happened.
 
-    reliability_test.py BUILD-FOLDER [--long] [--write docs/reliability.md]
+    reliability_test.py BUILD-FOLDER [--long] [--write docs/reliability.md] [--transport LIST] [--kills N]
 
 Without --long each kind of harm is done a few times. With it, all that docs/reliability.md says is
-measured; --write makes that page of it.
+measured; --write makes that page of it. --kills N kills one rank in each of N worlds, several at a
+time, and does nothing else.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,6 +34,8 @@ from figures import SECTIONS  # noqa: E402
 
 PATIENCE_S = 60  # for what takes a moment on a machine that has nothing else to do
 SLOW_MAX = 20  # tries in which a host was cut off too slowly
+KILLS_AT_ONCE = 4  # worlds of --kills
+TRANSPORT = "tcp"  # --transport
 SLACK_S = 2  # of a test, beyond what is promised: the machine may be busy
 TOLD = re.compile(r"^told (\d+) ([^|]*)\|(-?\d+)\|", re.MULTILINE)
 
@@ -49,6 +53,7 @@ class Scenario:
     timeout_s: float = 2.0
     seconds: float = 0.0  # how long that lasts
     per_host: int = 1  # ranks, where each host has a network
+    pause_s: tuple[float, float] = (0.05, 0.4)  # for which the ranks work before it
 
     def host(self, rank: int) -> int:
         return rank // self.per_host
@@ -165,7 +170,7 @@ class World:
                 [*where, program, *scenario.words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, bufsize=0,
                 env=environment(RANK=rank, WORLD_SIZE=scenario.ranks, MASTER_ADDR=master,
-                                MASTER_PORT=port, HOCKET_SECRET="hush", HOCKET_TRANSPORT="tcp",
+                                MASTER_PORT=port, HOCKET_SECRET="hush", HOCKET_TRANSPORT=TRANSPORT,
                                 HOCKET_OVERLAP=1 + 3 * (port % 2),
                                 HOCKET_FAILURE_TIMEOUT=f"{int(scenario.timeout_s * 1e3)}ms")))
         self.pids: list[int] = []
@@ -266,7 +271,7 @@ def do_harm(program: str, scenario: Scenario, dice: random.Random) -> Findings:
         networks = Networks(scenario.host(scenario.ranks - 1) + 1) if scenario.needs_networks() else None
         try:
             with a_world(program, scenario, networks) as world:
-                time.sleep(dice.uniform(0.05, 0.4))
+                time.sleep(dice.uniform(*scenario.pause_s))
                 do_harm_once(world, scenario, dice, networks, findings)
         except SlowCutError:
             slow += 1
@@ -277,6 +282,25 @@ def do_harm(program: str, scenario: Scenario, dice: random.Random) -> Findings:
             if networks:
                 networks.end()
     return findings
+
+
+def kill_many(program: str, times: int, dice: random.Random) -> int:
+    """Kills a rank in each of so many worlds: all survivors are told, and no name is left in the system."""
+    before = set(os.listdir("/dev/shm"))
+    scenario = Scenario("kill -9, 3 ranks", 3, ["mixed", "--count", "4096"], "kill", -(-times // KILLS_AT_ONCE), 30,
+                        pause_s=(0, 0.15))
+    with ThreadPoolExecutor(KILLS_AT_ONCE) as pool:
+        parts = [pool.submit(do_harm, program, scenario, random.Random(dice.random())) for _ in range(KILLS_AT_ONCE)]
+        found = [part.result() for part in parts]
+    wrong = [each for part in found for each in part.wrong]
+    worlds, survivors, named = (sum(getattr(part, what) for part in found) for what in ("worlds", "survivors", "named"))
+    print(f"{worlds} worlds: {named} of {survivors} survivors name the dead rank; the slowest were told after "
+          f"{1e3 * max(delay for part in found for delay in part.delays):.0f} ms")
+    if left := set(os.listdir("/dev/shm")) - before:
+        wrong.append(f"left in /dev/shm: {sorted(left)}")
+    for each in wrong[:5]:
+        print(f"WRONG {each}")
+    return 1 if wrong else 0
 
 
 def do_harm_once(world: World, scenario: Scenario, dice: random.Random, networks: Networks | None,
@@ -448,15 +472,23 @@ def measure_others(build: Path) -> tuple[dict[str, str], bool]:
 
 
 def main() -> int:
+    global TRANSPORT
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path)
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--only", default="", help="scenarios whose name has this")
+    parser.add_argument("--transport", default=TRANSPORT)
+    parser.add_argument("--kills", type=int)
     arguments = parser.parse_args()
+    TRANSPORT = arguments.transport
     dice = random.Random(arguments.seed)
-    print(f"seed {arguments.seed}\n{HEAD}", end="", flush=True)
+    print(f"seed {arguments.seed}", flush=True)
+    program = str(arguments.build / "tests/reliability/rank")
+    if arguments.kills:
+        return kill_many(program, arguments.kills, dice)
+    print(HEAD, end="", flush=True)
     has_networks = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter")))
     rows, failed, is_whole = [], False, not arguments.only
     for scenario in scenarios(arguments.long):
@@ -467,7 +499,7 @@ def main() -> int:
             print(f"skipped: {scenario.name}: network namespaces need root, ip and tc", flush=True)
             continue
         run: Callable[[str, Scenario, random.Random], Findings] = let_be if scenario.is_harmless() else do_harm
-        findings = run(str(arguments.build / "tests/reliability/rank"), scenario, dice)
+        findings = run(program, scenario, dice)
         rows.append(row(scenario, findings))
         print(rows[-1], flush=True)
         is_kill = scenario.harm == "kill" or scenario.is_harmless()

@@ -72,6 +72,20 @@ TEST_CASE("hosts are told by the launcher where ranks are consecutive, else by t
   CHECK(hosts_of(cards)[0] == hosts_of(cards)[3]);
 }
 
+TEST_CASE("hosts share memory if all ranks of each are in one domain") {
+  const auto share = [](const std::vector<const char*>& domains) {
+    auto cards = cards_of({2, 2}, 2);
+    for (std::size_t i = 0; i < cards.size(); ++i) cards[i].memory_domain = domains[i];
+    return share_memory(cards, hosts_of(cards));
+  };
+  CHECK(share({"a", "a", "b", "b"}));
+  CHECK_FALSE(share({"a", "a", "b", "c"}));
+  CHECK_FALSE(share({"a", "a", "", ""}));
+  CHECK_FALSE(share({"a", "", "a", "a"}));
+  const auto alone = cards_of({1, 1}, 2);
+  CHECK_FALSE(share_memory(alone, hosts_of(alone)));
+}
+
 TEST_CASE("ranks share the processors that they all may run on") {
   CHECK(ranks_per_processor(cards_of({1, 1}, 8)) == 1);
   CHECK(ranks_per_processor(cards_of({2, 1}, 2)) == 1);

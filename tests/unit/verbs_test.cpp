@@ -152,7 +152,7 @@ TEST_CASE("numbers of messages go on where their low bits begin anew") {
 
 TEST_CASE("of a message in two parts, a stretch is what lies in one of them") {
   std::array<std::byte, 100> memory = {};
-  const verbs::OpMemory parts = {.first = {memory.data(), 30}, .rest = {memory.data() + 50, 40}};
+  const common::OpMemory parts = {.first = {memory.data(), 30}, .rest = {memory.data() + 50, 40}};
   const auto is_at = [&](MemoryPart part, std::size_t at, std::uint64_t bytes) {
     return part.data == memory.data() + at && part.bytes == bytes;
   };

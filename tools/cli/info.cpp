@@ -176,10 +176,10 @@ std::vector<std::vector<std::string>> launcher_rows() {
     const bool is_none = found.status().code() == StatusCode::not_found;
     return {{"name", is_none ? "none" : fmt::format("none: {}", found.status().what())}};
   }
-  const world::Launch& place = found->launch;
-  std::vector<std::vector<std::string>> rows = {{"name", std::string(place.launcher)}};
-  if (place.rank >= 0) rows.push_back({"rank", fmt::format("{} of {}", place.rank, place.size)});
-  if (place.master) rows.push_back({"store", place.master->to_string()});
+  const world::Launch& launch = found->launch;
+  std::vector<std::vector<std::string>> rows = {{"name", std::string(launch.launcher)}};
+  if (launch.rank >= 0) rows.push_back({"rank", fmt::format("{} of {}", launch.rank, launch.size)});
+  if (launch.master) rows.push_back({"store", launch.master->to_string()});
   for (const std::string& each : found->disagreements) rows.push_back({"but", each});
   return rows;
 }

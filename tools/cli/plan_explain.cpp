@@ -38,6 +38,7 @@ struct ExplainOptions {
   std::uint32_t root = 0;
   NetworkOptions network = {.preset = std::string(choose::usual_network)};
   bool has_network = false;  // on the command line
+  bool shares_memory = false;
   std::uint32_t processors = 0;
   std::string tuning_file;
   std::uint64_t steps_max = Sweep{}.steps_max;
@@ -103,11 +104,13 @@ Result<choose::Tuning> read_all_tuning(const ExplainOptions& options) {
   auto tuning = read_tuning(process_config(), *preset, options.tuning_file);
   if (!tuning.ok()) return tuning;
   const bool is_measured = tuning->network != *preset;
-  const auto network =
-      read_network(options.network, options.ranks, options.has_network ? *preset : tuning->network);
+  choose::Network base = options.has_network ? *preset : tuning->network;
+  // Without measurements, as comm/context.cpp has it.
+  if (options.shares_memory && !is_measured) base = choose::sharing_memory(base);
+  const auto network = read_network(options.network, options.ranks, base);
   if (!network.ok()) return network.status();
   tuning->network = *network;
-  if (options.processors > 0 && !is_measured) {  // as Context has it
+  if (options.processors > 0 && !is_measured) {
     const std::uint32_t ranks = std::min(options.ranks, network->ranks_per_host);
     const std::uint32_t sharing = (ranks - 1) / options.processors + 1;
     tuning->network = choose::crowded(*network, sharing);
@@ -370,6 +373,8 @@ void add_explain_command(program::Parser& plan) {
   parser.add_flag("--keeps-order", &options->keeps_order,
                   "With an op that is not commutative, such as a product of matrices");
   const program::Option& network = add_network_options(parser, options->network);
+  parser.add_flag("--shares-memory", &options->shares_memory,
+                  "Assume that the ranks of each host do (transport shm)");
   parser.add_option("--processors", &options->processors,
                     "Of a host, if its ranks have to share them");
   parser.add_option("--tuning-file", &options->tuning_file,

@@ -44,11 +44,12 @@ ARROWS = {
     "device": f"{COMMON} base engine hocket/device.hpp hocket/collective.hpp hocket/transport.hpp",
     "comm": "hocket/* base net wire link store world bridge health record reduce plan choose engine device",
     "capi": "hocket/* base net wire store world bridge reduce plan engine device comm",
-    "transports/*": f"{COMMON} base net wire link hocket/transport.hpp",
+    # What several transports are made of.
+    "transports/common": "hocket/status.hpp hocket/transport.hpp base",
+    "transports/*": f"{COMMON} base net wire link hocket/transport.hpp transports/common",
     # Queue pairs are set up over its connections (decision 0012).
-    "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/tcp",
-    # Its queues and tables of channels are those of TCP.
-    "transports/shm": f"{COMMON} base hocket/transport.hpp transports/tcp",
+    "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/common transports/tcp",
+    "transports/shm": f"{COMMON} base hocket/transport.hpp transports/common",
     # No carrier of messages, but an offload of whole collectives (decision 0013).
     "transports/nccl": f"{COMMON} base device hocket/device.hpp hocket/collective.hpp",
     "devices": "device/table.hpp",  # modules, which share nothing with the library but that

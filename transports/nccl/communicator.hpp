@@ -1,4 +1,4 @@
-// A communicator of ours as one of NCCL's, non-blocking: every call ends within a deadline.
+// An NCCL communicator for one of ours, non-blocking: every call ends within a deadline.
 #pragma once
 
 #include <memory>

@@ -2,9 +2,9 @@
 
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -30,29 +30,26 @@ bool read_number(std::string_view& text, T& number, int base = 10) {
 
 /// The rights of this process. The kernel shows the descriptors of a process only to those with at
 /// least its rights.
-std::string capabilities() {
-  std::ifstream file("/proc/self/status");
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("CapPrm:")) return std::string(trimmed(line.substr(7)));
-  }
-  return {};
-}
+std::string capabilities() { return system_line("/proc/self/status", "CapPrm:"); }
 
 }  // namespace
 
 /// With the network's namespace, because whoever gives ranks networks of their own wants them to be
-/// hosts of their own.
+/// hosts of their own; and with the host's name, because machines that were copied while they ran
+/// may have all the rest in common.
 Address Address::own() {
-  return {.offset = fmt::format("{}/{}/{}/{}/{}/{}/{}", own_machine(), namespace_of("pid"),
-                                namespace_of("user"), namespace_of("net"), ::geteuid(), ::getegid(),
-                                capabilities()),
+  utsname names = {};
+  ::uname(&names);
+  return {.domain = fmt::format("{}/{}/{}/{}/{}/{}/{}/{}", own_machine(), names.nodename,
+                                namespace_of("pid"), namespace_of("user"), namespace_of("net"),
+                                ::geteuid(), ::getegid(), capabilities()),
           .pid = ::getpid()};
 }
 
 Result<Address> Address::parse(std::string_view text) {
   Address address;
-  address.offset = std::string(take_until(text, " "));
-  if (!address.offset.empty() && read_number(text, address.pid) &&
+  address.domain = std::string(take_until(text, " "));
+  if (!address.domain.empty() && read_number(text, address.pid) &&
       read_number(text, address.board) && read_number(text, address.bell) &&
       read_number(text, address.secret[0], 16) && read_number(text, address.secret[1], 16)) {
     return address;
@@ -61,7 +58,7 @@ Result<Address> Address::parse(std::string_view text) {
 }
 
 std::string Address::to_string() const {
-  return fmt::format("{} {} {} {} {:x} {:x}", offset, pid, board, bell, secret[0], secret[1]);
+  return fmt::format("{} {} {} {} {:x} {:x}", domain, pid, board, bell, secret[0], secret[1]);
 }
 
 }  // namespace hocket::shm

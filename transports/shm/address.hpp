@@ -13,7 +13,7 @@
 namespace hocket::shm {
 
 struct Address {
-  std::string offset = {};  // the same for ranks that can open each other's descriptors
+  std::string domain = {};  // the same for ranks that can open each other's descriptors
   std::int64_t pid = 0;
   int board = -1;  // its descriptors there
   int bell = -1;

@@ -24,7 +24,9 @@ inline constexpr std::size_t line_bytes = 64;
 inline constexpr std::uint32_t notes_kept = 256;  // in a ring: a power of two
 inline constexpr std::size_t inline_bytes_max = 40;
 /// Messages are cut into parts of at most so many bytes.
-inline constexpr std::size_t part_bytes_max = 256 << 10;
+inline constexpr std::size_t slot_bytes_max = 256 << 10;
+/// The reader takes one part while the writer copies the next one into the slot.
+inline constexpr std::size_t part_bytes_max = 32 << 10;
 inline constexpr std::size_t chunk_bytes = 1 << 20;
 /// The last ranges of lanes that the rank has closed.
 inline constexpr std::uint32_t closed_kept = 1024;
@@ -34,9 +36,27 @@ inline constexpr std::array<char, 8> board_mark = {'h', 'o', 'c', 'k', 's', 'h',
 /// Where something is, in bytes from the board's beginning.
 using Offset = std::uint64_t;
 
+/// Of a channel, that nobody has received yet.
+inline constexpr std::uint64_t notes_on_the_way_max = 64;
+inline constexpr std::uint64_t bytes_on_the_way_max = 1 << 20;
+/// To say that a note is read costs as much as a note. So the writer is told of many at once,
+/// before it would have to wait.
+inline constexpr std::uint32_t notes_untold_max = notes_kept / 4;
+inline constexpr std::uint32_t parts_untold_max = notes_on_the_way_max / 4;
+
+/// Others see what was written before, if they have not yet written what is read after it.
+inline void order_all() noexcept {
+#ifdef __SANITIZE_THREAD__  // g++ refuses fences there
+  static std::atomic<int> any = 0;
+  any.fetch_add(1, std::memory_order_seq_cst);
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
 struct alignas(line_bytes) Note {
   enum class Kind : std::uint8_t {
-    open,   // a channel: `tag` is its lane, `place` that of its Reading
+    open,   // a channel: `tag` is its lane, `offset` where its Reading is
     part,   // of a message
     close,  // the channel; `tag` is the reason (pack_reason)
   };
@@ -45,7 +65,8 @@ struct alignas(line_bytes) Note {
   Kind kind = Kind::open;
   bool is_last = false;  // part of a message
   bool is_inline = false;
-  std::uint32_t channel = 0;  // its writer's number of it
+  bool is_in_one_slot = false;  // the whole message, part behind part
+  std::uint32_t channel = 0;    // its writer's number of it
   std::uint32_t bytes = 0;
   std::uint64_t tag = 0;
   union {
@@ -75,6 +96,7 @@ struct Heard {
       : kind(note.kind),
         is_last(note.is_last),
         is_inline(note.is_inline),
+        is_in_one_slot(note.is_in_one_slot),
         channel(note.channel),
         bytes(note.bytes),
         tag(note.tag),
@@ -86,6 +108,7 @@ struct Heard {
   Note::Kind kind;
   bool is_last;
   bool is_inline;
+  bool is_in_one_slot;
   std::uint32_t channel;
   std::uint32_t bytes;
   std::uint64_t tag;
@@ -173,7 +196,7 @@ class Board {
   [[nodiscard]] Pair& pair(std::uint32_t reader) const noexcept { return view_.pair(reader); }
   [[nodiscard]] int file() const noexcept { return file_.get(); }
 
-  /// Room for data of at most part_bytes_max.
+  /// Room for data of at most slot_bytes_max.
   struct Slot {
     std::byte* data = nullptr;
     Offset offset = 0;
@@ -186,7 +209,7 @@ class Board {
   void note_closed(const ClosedLanes& lanes) noexcept;
 
  private:
-  static constexpr std::size_t classes = 13;  // 64 bytes, twice as much, …, part_bytes_max
+  static constexpr std::size_t classes = 13;  // 64 bytes, twice as much, …, slot_bytes_max
   [[nodiscard]] static std::uint8_t class_of(std::size_t bytes) noexcept;
   [[nodiscard]] Slot carve(std::uint8_t size_class);
 

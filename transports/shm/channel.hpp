@@ -7,14 +7,14 @@
 
 #include "hocket/transport.hpp"
 
+#include "transports/common/ring.hpp"
 #include "transports/shm/board.hpp"
-#include "transports/tcp/queue.hpp"
 
 namespace hocket::shm {
 
 /// A part of a message that was written, and that its reader may not be done with.
 struct OnTheWay {
-  Board::Slot slot = {};  // without data if that is in the note
+  Board::Slot slot = {};  // of the last part in a slot; else without data
   std::uint32_t bytes = 0;
 };
 
@@ -23,6 +23,7 @@ struct Arrived {
   const std::byte* data = nullptr;  // null: it is in `copy`
   std::uint32_t bytes = 0;
   bool is_last = false;
+  bool is_in_one_slot = false;
   std::uint64_t tag = 0;
   std::array<std::byte, inline_bytes_max> copy = {};
 };
@@ -44,16 +45,19 @@ struct Channel {
   bool has_said_farewell = false;
   std::uint64_t reason = 0;         // of the farewell
   std::uint32_t farewell_note = 0;  // its number
-  tcp::Ring<TransportOp> sends = {};
-  std::uint64_t sent = 0;  // bytes of the first of them
-  tcp::Ring<OnTheWay> on_the_way = {};
+  common::Ring<TransportOp> sends = {};
+  std::uint64_t sent = 0;    // bytes of the first of them
+  Board::Slot filling = {};  // has room for more of it; without data: none
+  std::size_t filled = 0;    // bytes of that slot, out of so many
+  std::size_t to_fill = 0;
+  common::Ring<OnTheWay> on_the_way = {};
   std::uint64_t bytes_on_the_way = 0;
 
   // What comes.
   std::uint32_t their_number = 0;
   bool is_known = false;  // their_number is
-  tcp::Ring<Arrived> arrived = {};
-  tcp::Ring<TransportOp> receives = {};
+  common::Ring<Arrived> arrived = {};
+  common::Ring<TransportOp> receives = {};
   std::uint64_t received = 0;  // bytes of the first of them
 
   Status end = {};      // why nothing comes behind what has arrived

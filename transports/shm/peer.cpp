@@ -14,6 +14,13 @@ namespace hocket::shm {
 namespace {
 
 Status not_there(std::uint32_t rank, int error) {
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return Status(StatusCode::limit_exceeded,
+                  fmt::format("rank {} can't be reached over shared memory", rank))
+        .with_peer(static_cast<int>(rank))
+        .with_system_error(error)
+        .with_hint("raise the limit of open files: ulimit -n");
+  }
   return Status(StatusCode::peer_lost, fmt::format("rank {} has no shared memory any more", rank))
       .with_peer(static_cast<int>(rank))
       .with_system_error(error)
@@ -35,6 +42,11 @@ Fd open_descriptor(const Address& address, int descriptor, mode_t kind) {
 }
 
 }  // namespace
+
+Status peer_lost(std::uint32_t rank, std::string_view how) {
+  return Status(StatusCode::peer_lost, fmt::format("rank {} {}", rank, how))
+      .with_peer(static_cast<int>(rank));
+}
 
 /// The process first: if the board is the right one then, so is the process.
 Result<Peer> Peer::reach(const Address& address, const Expected& expected, Pair& own) {

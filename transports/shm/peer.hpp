@@ -6,19 +6,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "transports/common/lane_set.hpp"
+#include "transports/common/ring.hpp"
 #include "transports/shm/address.hpp"
 #include "transports/shm/board.hpp"
-#include "transports/tcp/lane_set.hpp"
-#include "transports/tcp/queue.hpp"
 
 namespace hocket::shm {
 
 struct Channel;
+
+/// The failure for a rank that has left or died; `how` is what comes behind "rank 3".
+[[nodiscard]] Status peer_lost(std::uint32_t rank, std::string_view how);
 
 /// A channel as the peer's notes have it.
 struct Incoming {
@@ -27,7 +31,7 @@ struct Incoming {
   std::uint32_t done = 0;
   std::uint32_t told = 0;  // of them, as `reading` says
   /// Of the oldest note that is lent, and of all behind it: 1 for lent, 0 for done.
-  tcp::Ring<std::uint8_t> lent = {};
+  common::Ring<std::uint8_t> lent = {};
 };
 
 class Peer {
@@ -90,7 +94,7 @@ class Peer {
   Status lost = {};                     // why it is, if it is
   bool is_dirty = false;                // it is to be rung
   std::uint32_t closed_seen = 0;        // of its ranges of lanes
-  tcp::LaneSet their_closed = {};       // lanes that it has closed
+  common::LaneSet their_closed = {};    // lanes that it has closed
   std::vector<Incoming> incoming = {};  // by its numbers
 
  private:

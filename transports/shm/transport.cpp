@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <new>
-#include <optional>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -20,60 +18,9 @@
 namespace hocket::shm {
 namespace {
 
-/// Of a channel, that nobody has received yet.
-constexpr std::uint64_t notes_on_the_way_max = 64;
-constexpr std::uint64_t bytes_on_the_way_max = 1 << 20;
-/// To say that a note is read costs as much as a note. So the writer is told of many at once,
-/// before it would have to wait.
-constexpr std::uint32_t notes_untold_max = notes_kept / 4;
-constexpr std::uint32_t parts_untold_max = notes_on_the_way_max / 4;
-/// By who polls and never sleeps: for processes that have ended, and channels that are over.
+/// A rank that polls without sleeping looks this seldom for processes that have ended, and channels
+/// that are over.
 constexpr unsigned polls_between_looks = 256;
-/// So many channels that are over are worth a look.
-constexpr std::size_t buried_at_once = 16;
-/// In the epoll, beside the ranks of processes.
-constexpr std::uint64_t bell_event = UINT64_MAX;
-
-/// Others see what was written before, if they have not yet written what is read after it.
-void order_all() noexcept {
-#ifdef __SANITIZE_THREAD__  // g++ refuses fences there
-  static std::atomic<int> any = 0;
-  any.fetch_add(1, std::memory_order_seq_cst);
-#else
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-#endif
-}
-
-/// Calls visit(data, bytes) for each piece of memory of an op between two places in it.
-template <class Visit>
-void visit(const TransportOp& op, std::uint64_t begin, std::uint64_t end, Visit visit) {
-  if (begin < op.first.bytes) {
-    visit(op.first.data + begin, std::min(end, op.first.bytes) - begin);
-  }
-  if (end > op.first.bytes) {
-    const std::uint64_t from = std::max(begin, op.first.bytes);
-    visit(op.rest.data + (from - op.first.bytes), end - from);
-  }
-}
-
-void copy_from(const TransportOp& op, std::uint64_t begin, std::byte* to, std::size_t bytes) {
-  visit(op, begin, begin + bytes, [&](const std::byte* data, std::uint64_t part) {
-    std::memcpy(to, data, part);
-    to += part;
-  });
-}
-
-void copy_to(const TransportOp& op, std::uint64_t begin, const std::byte* from, std::size_t bytes) {
-  visit(op, begin, begin + bytes, [&](std::byte* data, std::uint64_t part) {
-    std::memcpy(data, from, part);
-    from += part;
-  });
-}
-
-Status peer_lost(std::uint32_t rank, std::string_view how) {
-  return Status(StatusCode::peer_lost, fmt::format("rank {} {}", rank, how))
-      .with_peer(static_cast<int>(rank));
-}
 
 }  // namespace
 
@@ -132,7 +79,7 @@ Status ShmTransport::connect(std::span<const std::string> addresses) {
     is_here_.resize(addresses_.size());
     for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
       const auto address = Address::parse(addresses_[rank]);
-      is_here_[rank] = rank != rank_ && address.ok() && address->offset == address_.offset;
+      is_here_[rank] = rank != rank_ && address.ok() && address->domain == address_.domain;
     }
     return Status();
   });
@@ -155,11 +102,12 @@ void ShmTransport::meet_readers() noexcept {
   order_all();
   const std::uint32_t readers = board_.header().readers.load(std::memory_order_acquire);
   if (readers == readers_seen_) return;
-  readers_seen_ = readers;
+  bool has_all = true;
   for (std::uint32_t rank = 0; rank < is_here_.size(); ++rank) {
     if (!is_here_[rank] || peers_[rank] != nullptr || board_.pair(rank).has_reader == 0) continue;
-    static_cast<void>(described([&] { return reach(rank); }));
+    has_all = described([&] { return reach(rank); }).ok() && has_all;
   }
+  if (has_all) readers_seen_ = readers;  // else they are tried again
 }
 
 Result<Peer*> ShmTransport::reach(std::uint32_t rank) {
@@ -201,8 +149,8 @@ Result<ChannelId> ShmTransport::open_channel(std::uint32_t peer, std::uint64_t l
   // First, all that may throw.
   const std::size_t channels = channels_.size() + 1;
   channels_.make_room();
-  for (auto* const list : {&blocked_, &retried_, &closing_}) tcp::make_room_in(*list, channels);
-  tcp::make_room_in(free_numbers_, channels);
+  for (auto* const list : {&blocked_, &retried_, &closing_}) common::make_room_in(*list, channels);
+  common::make_room_in(free_numbers_, channels);
   left_[peer].make_room();
   closed_.make_room();
   const auto reached = described([&] { return reach(peer); });
@@ -251,15 +199,6 @@ Channel& ShmTransport::make_channel(std::uint32_t peer, std::uint64_t lane) {
 Channel* ShmTransport::find(std::uint32_t peer, std::uint64_t lane) noexcept {
   const auto found = by_lane_.find({lane, peer});
   return found == by_lane_.end() ? nullptr : found->second.get();
-}
-
-template <class Work>
-void ShmTransport::guarded(Channel& channel, const Work& work) noexcept {
-  try {
-    work();
-  } catch (...) {
-    if (!channel.is_over()) fail(channel, status_of_exception(), true);
-  }
 }
 
 // --- ops ---
@@ -363,437 +302,6 @@ bool ShmTransport::prepare_to_sleep() noexcept {
            header.closed_count.load(std::memory_order_relaxed) != peer->closed_seen;
   });
   return done_.empty() && !has_news;
-}
-
-// --- what goes ---
-
-void ShmTransport::mark(Peer& peer) noexcept {
-  if (std::exchange(peer.is_dirty, true)) return;
-  dirty_.push_back(&peer);
-}
-
-void ShmTransport::ring() noexcept {
-  if (dirty_.empty()) return;
-  order_all();
-  for (Peer* const peer : dirty_) {
-    peer->is_dirty = false;
-    peer->ring();
-  }
-  dirty_.clear();
-}
-
-void ShmTransport::block(Channel& channel) noexcept {
-  if (std::exchange(channel.is_blocked, true)) return;
-  blocked_.push_back(&channel);
-}
-
-void ShmTransport::retry_blocked() noexcept {
-  retried_.swap(blocked_);
-  for (Channel* const channel : retried_) {
-    channel->is_blocked = false;
-    guarded(*channel, [&] { send(*channel); });
-  }
-  retried_.clear();
-}
-
-void ShmTransport::reclaim(Channel& channel) noexcept {
-  const auto& reading = *reinterpret_cast<const Reading*>(channel.reading.data);
-  const std::uint32_t done = reading.done.load(std::memory_order_acquire);
-  while (!channel.on_the_way.empty() &&
-         static_cast<std::uint32_t>(channel.on_the_way.begin()) != done) {
-    const OnTheWay part = channel.on_the_way.pop();
-    channel.bytes_on_the_way -= part.bytes;
-    if (part.slot.data != nullptr) board_.give_back(part.slot);
-  }
-}
-
-bool ShmTransport::has_room(Channel& channel, std::size_t bytes) noexcept {
-  const auto fits = [&] {
-    return channel.on_the_way.size() < notes_on_the_way_max &&
-           (channel.bytes_on_the_way == 0 ||
-            channel.bytes_on_the_way + bytes <= bytes_on_the_way_max);
-  };
-  if (bytes > 0 || !fits()) reclaim(channel);
-  return fits();
-}
-
-bool ShmTransport::announce(Peer& peer, Channel& channel) noexcept {
-  if (channel.is_announced) return true;
-  Note* const note = peer.room();
-  if (note == nullptr) return false;
-  note->kind = Note::Kind::open;
-  note->channel = channel.number;
-  note->tag = channel.lane;
-  note->offset = channel.reading.offset;
-  static_cast<void>(peer.publish(*note));
-  channel.is_announced = true;
-  return true;
-}
-
-void ShmTransport::send(Channel& channel) {
-  if (channel.is_blocked) return;
-  if (channel.owes_farewell) return say_farewell(channel);
-  while (!channel.sends.empty()) {
-    Peer& peer = *peers_[channel.peer];
-    const TransportOp& op = channel.sends.front();
-    const std::uint64_t bytes = op.bytes();
-    const auto part =
-        static_cast<std::size_t>(std::min<std::uint64_t>(bytes - channel.sent, part_bytes_max));
-    const bool is_inline = bytes <= inline_bytes_max;
-    const std::size_t beside = is_inline ? 0 : part;
-    if (!has_room(channel, beside) || !announce(peer, channel)) return block(channel);
-    Note* const note = peer.room();
-    if (note == nullptr) return block(channel);
-    channel.on_the_way.reserve(channel.on_the_way.size() + 1);
-    const Board::Slot slot = is_inline ? Board::Slot() : board_.take(part);
-    copy_from(op, channel.sent, is_inline ? note->data.data() : slot.data, part);
-    channel.sent += part;
-    note->kind = Note::Kind::part;
-    note->is_last = channel.sent == bytes;
-    note->is_inline = is_inline;
-    note->channel = channel.number;
-    note->bytes = static_cast<std::uint32_t>(part);
-    note->tag = op.tag;
-    if (!is_inline) note->offset = slot.offset;
-    static_cast<void>(peer.publish(*note));
-    mark(peer);
-    channel.on_the_way.push({.slot = slot, .bytes = static_cast<std::uint32_t>(beside)});
-    channel.bytes_on_the_way += beside;
-    if (channel.sent < bytes) continue;
-    channel.sent = 0;
-    done_.push({.token = op.token, .bytes = bytes, .tag = op.tag});
-    channel.sends.pop();
-  }
-}
-
-void ShmTransport::say_farewell(Channel& channel) noexcept {
-  Peer* const peer = peers_[channel.peer].get();
-  if (peer == nullptr || !peer->lost.ok()) {
-    channel.owes_farewell = false;
-    return;
-  }
-  if (!announce(*peer, channel)) return block(channel);
-  Note* const note = peer->room();
-  if (note == nullptr) return block(channel);
-  note->kind = Note::Kind::close;
-  note->channel = channel.number;
-  note->tag = channel.reason;
-  channel.farewell_note = peer->publish(*note);
-  channel.has_said_farewell = true;
-  channel.owes_farewell = false;
-  mark(*peer);
-}
-
-// --- what comes ---
-
-/// Whether the peer is active still.
-bool ShmTransport::read(Peer& peer) noexcept {
-  const Header& header = peer.header();
-  // Before its notes: what it wrote before it left or closed something is there then.
-  const bool has_left = header.has_left.load(std::memory_order_acquire) != 0;
-  const std::uint32_t closed = header.closed_count.load(std::memory_order_acquire);
-  while (const Note* const note = peer.front()) {
-    const Heard heard(*note);
-    try {
-      take(peer, heard);
-    } catch (...) {
-      if (!starve(peer, heard, status_of_exception())) break;
-    }
-    peer.drop();
-  }
-  if (peer.untold() >= notes_untold_max) tell_read(peer);
-  if (closed != peer.closed_seen) take_closed(peer, closed);
-  const bool is_empty = peer.front() == nullptr;
-  if (has_left && is_empty)
-    lose(peer, described([&] { return peer_lost(peer.rank(), "has left"); }));
-  return peer.lost.ok();
-}
-
-/// Without memory for a note its channel fails. False: there is none yet, so the note must wait.
-bool ShmTransport::starve(Peer& peer, const Heard& note, const Status& why) noexcept {
-  if (note.kind == Note::Kind::open) {
-    Channel* const channel = find(peer.rank(), note.tag);
-    if (channel == nullptr) return false;
-    if (!channel->is_over()) fail(*channel, why, true);
-    return true;
-  }
-  Incoming& from = peer.incoming[note.channel];
-  if (from.channel != nullptr) fail(*from.channel, why, true);
-  be_done(peer, from);
-  return true;
-}
-
-void ShmTransport::take(Peer& peer, const Heard& note) {
-  if (note.kind == Note::Kind::open) return take_open(peer, note);
-  if (note.channel >= peer.incoming.size()) return;
-  Incoming& from = peer.incoming[note.channel];
-  if (from.reading == nullptr) return;
-  if (note.kind == Note::Kind::close) {
-    Channel* const channel = std::exchange(from.channel, nullptr);
-    if (channel == nullptr) return;
-    channel->is_known = false;
-    tell_done(peer, from);
-    return end(*channel, described([&] { return closed_by_peer(peer.rank(), note.tag); }));
-  }
-  if (from.channel == nullptr) return be_done(peer, from);
-  Channel& channel = *from.channel;
-  Arrived part = {.bytes = note.bytes, .is_last = note.is_last, .tag = note.tag};
-  if (note.is_inline) {
-    part.bytes = std::min<std::uint32_t>(part.bytes, inline_bytes_max);
-    part.copy = note.data;
-  } else {
-    part.data = peer.at(note.offset, note.bytes);
-    if (part.data == nullptr) throw std::bad_alloc();
-  }
-  channel.arrived.push(part);
-  guarded(channel, [&] { deliver(channel); });
-}
-
-void ShmTransport::take_open(Peer& peer, const Heard& note) {
-  if (note.channel >= tcp::ChannelTable<Channel*>::places_max) return;
-  std::byte* const reading = peer.at(note.offset, sizeof(Reading));
-  if (reading == nullptr) throw std::bad_alloc();
-  if (note.channel >= peer.incoming.size()) {
-    peer.incoming.resize(std::max<std::size_t>(note.channel + 1, 2 * peer.incoming.size()));
-  }
-  const std::uint64_t lane = note.tag;
-  const bool is_over = closed_.contains(lane) || left_[peer.rank()].contains(lane);
-  Channel* channel = is_over ? nullptr : find(peer.rank(), lane);
-  if (channel == nullptr && !is_over) channel = &make_channel(peer.rank(), lane);
-  Incoming& from = peer.incoming[note.channel];
-  from.reading = reinterpret_cast<Reading*>(reading);
-  from.done = from.told = 0;
-  from.channel = nullptr;
-  if (channel == nullptr || channel->is_over()) return;
-  if (channel->is_known) peer.incoming[channel->their_number].channel = nullptr;
-  channel->their_number = note.channel;
-  channel->is_known = true;
-  from.channel = channel;
-}
-
-void ShmTransport::be_done(Peer& peer, Incoming& from, bool may_wait) noexcept {
-  if (!from.lent.empty()) return from.lent.push(0);
-  ++from.done;
-  if (!may_wait || from.done - from.told >= parts_untold_max) tell_done(peer, from);
-}
-
-void ShmTransport::tell_done(Peer& peer, Incoming& from) noexcept {
-  if (from.reading == nullptr || from.told == from.done) return;
-  from.told = from.done;
-  from.reading->done.store(from.done, std::memory_order_release);
-  mark(peer);
-}
-
-void ShmTransport::deliver(Channel& channel) {
-  if (channel.is_over()) return;
-  while (!channel.arrived.empty() && !channel.receives.empty()) {
-    Peer& peer = *peers_[channel.peer];
-    Incoming& from = peer.incoming[channel.their_number];
-    const Arrived& part = channel.arrived.front();
-    const TransportOp& op = channel.receives.front();
-    if (part.bytes > op.bytes() - channel.received) {
-      const std::uint64_t tag = part.tag;
-      return fail(channel,
-                  Status(StatusCode::mismatch,
-                         fmt::format("rank {} sent a message of more than {} bytes, which its "
-                                     "receive has room for",
-                                     channel.peer, op.bytes())),
-                  true, tag);
-    }
-    const bool is_small = part.data == nullptr;
-    const std::byte* const data = is_small ? part.copy.data() : part.data;
-    const bool lends = op.may_lend && !is_small && part.is_last && channel.received == 0;
-    if (lends) {
-      from.lent.reserve(notes_on_the_way_max + 1);
-      loans_.push_back({.data = data,
-                        .peer = channel.peer,
-                        .number = channel.their_number,
-                        .note = from.lent.end()});
-      from.lent.push(1);
-    } else {
-      copy_to(op, channel.received, data, part.bytes);
-    }
-    channel.received += part.bytes;
-    if (part.is_last) {
-      done_.push({.token = op.token,
-                  .bytes = channel.received,
-                  .tag = part.tag,
-                  .lent = lends ? data : nullptr});
-      channel.receives.pop();
-      channel.received = 0;
-    }
-    channel.arrived.pop();
-    if (!lends) be_done(peer, from, is_small && channel.is_known);
-  }
-  if (channel.arrived.empty() && !channel.end.ok()) fail(channel, channel.end, false);
-}
-
-/// Up to so many that it has ever closed, of which its header has the last.
-void ShmTransport::take_closed(Peer& peer, std::uint32_t count) noexcept {
-  const Header& header = peer.header();
-  const std::uint32_t news = std::min(count - peer.closed_seen, closed_kept);
-  for (std::uint32_t i = count - news; i != count; ++i) {
-    const ClosedLanes lanes = header.closed.at(i % closed_kept);
-    order_all();
-    const std::uint32_t now = header.closed_count.load(std::memory_order_relaxed);
-    if (now - i >= closed_kept) continue;  // it is being written over
-    peer.their_closed.add(lanes.first, lanes.last, lanes.reason);
-    for (auto each = by_lane_.lower_bound({lanes.first, 0});
-         each != by_lane_.end() && each->first.first <= lanes.last; ++each) {
-      if (each->first.second != peer.rank()) continue;
-      end(*each->second, described([&] { return closed_by_peer(peer.rank(), lanes.reason); }));
-    }
-  }
-  peer.closed_seen = count;
-}
-
-void ShmTransport::tell_read(Peer& peer) noexcept {
-  peer.tell_read();
-  mark(peer);
-}
-
-void ShmTransport::look_for_ends() noexcept {
-  meet_readers();
-  for (Peer* const peer : active_) {
-    if (peer->untold() > 0) tell_read(*peer);
-  }
-  std::array<epoll_event, 16> events;
-  const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), 0);
-  for (int i = 0; i < count; ++i) {
-    const std::uint64_t rank = events.at(static_cast<std::size_t>(i)).data.u64;
-    if (rank == bell_event) continue;
-    Peer& peer = *peers_[rank];
-    if (!read(peer)) continue;
-    lose(peer, described([&] {
-           return peer_lost(peer.rank(), "is lost: its process has ended")
-               .with_hint("see why its process has ended");
-         }));
-  }
-  bury();
-}
-
-void ShmTransport::lose(Peer& peer, const Status& why) noexcept {
-  peer.lost = why;
-  std::erase(active_, &peer);
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.process(), nullptr);
-  for (auto& [key, channel] : by_lane_) {
-    if (key.second == peer.rank()) end(*channel, why);
-  }
-}
-
-/// Nothing comes behind what has arrived, and nobody receives what goes.
-void ShmTransport::end(Channel& channel, const Status& why) noexcept {
-  if (channel.is_over() || !channel.end.ok()) return;
-  channel.end = why;
-  while (!channel.sends.empty()) complete(channel.sends.pop(), why);
-  channel.sent = 0;
-  if (channel.is_open && channel.arrived.empty()) fail(channel, why, false);
-}
-
-// --- ends ---
-
-void ShmTransport::fail(Channel& channel, Status why, bool has_farewell,
-                        std::uint64_t tag) noexcept {
-  const bool is_told = channel.is_closed || !channel.sends.empty() || !channel.receives.empty();
-  channel.reason = pack_reason(why);
-  if (why.peer() < 0) why = std::move(why).with_peer(static_cast<int>(channel.peer));
-  channel.failure = std::move(why);
-  while (!channel.sends.empty()) complete(channel.sends.pop(), channel.failure);
-  while (!channel.receives.empty()) {
-    done_.push({.token = channel.receives.pop().token,
-                .tag = std::exchange(tag, 0),
-                .status = channel.failure});
-  }
-  channel.sent = channel.received = 0;
-  forget_incoming(channel);
-  channel.withholds_farewell = has_farewell;
-  if (is_told) release_farewell(channel);
-}
-
-/// The peer is told only once an op or a close() here has been: else what the peer does about it
-/// may come back as the failure of other channels, before anybody here knows the cause.
-void ShmTransport::release_farewell(Channel& channel) noexcept {
-  if (!std::exchange(channel.withholds_farewell, false)) return;
-  channel.owes_farewell = true;
-  if (!channel.is_blocked) say_farewell(channel);
-}
-
-void ShmTransport::forget_incoming(Channel& channel) noexcept {
-  Peer* const peer = peers_[channel.peer].get();
-  if (peer == nullptr) return;
-  while (!channel.arrived.empty()) {
-    channel.arrived.pop();
-    be_done(*peer, peer->incoming[channel.their_number]);
-  }
-  if (!std::exchange(channel.is_known, false)) return;
-  tell_done(*peer, peer->incoming[channel.their_number]);
-  peer->incoming[channel.their_number].channel = nullptr;
-}
-
-void ShmTransport::close(ChannelId id, const Status& reason) noexcept {
-  Channel* const found = channels_.find(id);
-  if (found == nullptr || std::exchange(found->is_closed, true)) return;
-  closing_.push_back(found);
-  left_[found->peer].add(found->lane, found->lane);
-  if (!found->is_over()) {
-    fail(*found, described([&] {
-      return reason.ok() ? Status(StatusCode::aborted, "the channel was closed") : reason;
-    }),
-         true);
-  }
-  release_farewell(*found);
-  // It may wait long to be buried.
-  found->sends = {};
-  found->receives = {};
-  found->arrived = {};
-  ring();
-}
-
-void ShmTransport::close_lanes(std::uint64_t first, std::uint64_t last,
-                               const Status& reason) noexcept {
-  for (auto each = by_lane_.lower_bound({first, 0});
-       each != by_lane_.end() && each->first.first <= last;) {
-    Channel& channel = *(each++)->second;
-    if (channel.is_open) {
-      close(channel.id, reason);
-    } else {
-      forget_incoming(channel);
-      by_lane_.erase({channel.lane, channel.peer});
-    }
-  }
-  closed_.add(first, last, pack_reason(reason));
-  // Whole ranges merge with those beside them, as single lanes would not.
-  for (tcp::LaneSet& left : left_) {
-    if (!left.ranges().empty()) left.add(first, last);
-  }
-  board_.note_closed({.first = first, .last = last, .reason = pack_reason(reason)});
-  meet_readers();
-  for (Peer* const peer : active_) mark(*peer);
-  ring();
-}
-
-/// Channels that we have closed, once the peer is done with all that they sent.
-void ShmTransport::bury() noexcept {
-  std::erase_if(closing_, [this](Channel* each) {
-    Channel& channel = *each;
-    Peer* const peer = peers_[channel.peer].get();
-    reclaim(channel);
-    const bool is_lost = peer == nullptr || !peer->lost.ok();
-    const bool is_read =
-        !channel.has_said_farewell || is_lost || peer->has_read(channel.farewell_note);
-    const bool is_awaited = channel.owes_farewell || !is_read || !channel.on_the_way.empty();
-    if (channel.is_blocked || (!is_lost && is_awaited)) return false;
-    while (!channel.on_the_way.empty()) {
-      const OnTheWay part = channel.on_the_way.pop();
-      if (part.slot.data != nullptr) board_.give_back(part.slot);
-    }
-    board_.give_back(channel.reading);
-    free_numbers_.push_back(channel.number);
-    channels_.remove(channel.id);
-    by_lane_.erase({channel.lane, channel.peer});
-    return true;
-  });
-  bury_at_ = std::max(buried_at_once, 2 * closing_.size());
 }
 
 }  // namespace hocket::shm

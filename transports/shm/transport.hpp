@@ -16,14 +16,15 @@
 
 #include "hocket/transport.hpp"
 
+#include "base/exception.hpp"
 #include "base/fd.hpp"
+#include "transports/common/channel_table.hpp"
+#include "transports/common/lane_set.hpp"
+#include "transports/common/ring.hpp"
 #include "transports/shm/address.hpp"
 #include "transports/shm/board.hpp"
 #include "transports/shm/channel.hpp"
 #include "transports/shm/peer.hpp"
-#include "transports/tcp/channel_table.hpp"
-#include "transports/tcp/lane_set.hpp"
-#include "transports/tcp/queue.hpp"
 
 namespace hocket::shm {
 
@@ -34,6 +35,7 @@ class ShmTransport final : public Transport {
 
   [[nodiscard]] const TransportCaps& caps() const noexcept override { return caps_; }
   [[nodiscard]] std::string address() const override { return address_.to_string(); }
+  [[nodiscard]] std::string memory_domain() const override { return address_.domain; }
   [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
   [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
@@ -46,6 +48,9 @@ class ShmTransport final : public Transport {
   void close_lanes(std::uint64_t first, std::uint64_t last, const Status& reason) noexcept override;
 
  private:
+  /// In the epoll, beside the ranks of processes.
+  static constexpr std::uint64_t bell_event = UINT64_MAX;
+
   struct Loan {
     const std::byte* data = nullptr;
     std::uint32_t peer = 0;
@@ -57,7 +62,13 @@ class ShmTransport final : public Transport {
   [[nodiscard]] Status set_up();
   /// What throws is the failure of the channel.
   template <class Work>
-  void guarded(Channel& channel, const Work& work) noexcept;
+  void guarded(Channel& channel, const Work& work) noexcept {
+    try {
+      work();
+    } catch (...) {
+      if (!channel.is_over()) fail(channel, status_of_exception(), true);
+    }
+  }
 
   [[nodiscard]] Result<Peer*> reach(std::uint32_t rank);
   void meet_readers() noexcept;
@@ -83,6 +94,7 @@ class ShmTransport final : public Transport {
   void take_open(Peer& peer, const Heard& note);
   [[nodiscard]] bool starve(Peer& peer, const Heard& note, const Status& why) noexcept;
   void deliver(Channel& channel);
+  void fail_for_nonsense(Channel& channel) noexcept;
   void be_done(Peer& peer, Incoming& from, bool may_wait = false) noexcept;
   void tell_done(Peer& peer, Incoming& from) noexcept;
   void tell_read(Peer& peer) noexcept;
@@ -115,7 +127,7 @@ class ShmTransport final : public Transport {
   std::vector<Peer*> active_ = {};                 // those that may have something to say
   std::vector<Peer*> dirty_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::unique_ptr<Channel>> by_lane_ = {};
-  tcp::ChannelTable<Channel*> channels_ = {};
+  common::ChannelTable<Channel*> channels_ = {};
   std::uint32_t numbers_ = 0;  // channel numbers that were handed out so far
   std::vector<std::uint32_t> free_numbers_ = {};
   std::vector<Channel*> blocked_ = {};  // waiting for room
@@ -123,9 +135,9 @@ class ShmTransport final : public Transport {
   std::vector<Channel*> closing_ = {};
   std::size_t bury_at_ = 0;  // so many of them
   std::vector<Loan> loans_ = {};
-  tcp::LaneSet closed_ = {};             // ranges, by close_lanes()
-  std::vector<tcp::LaneSet> left_ = {};  // single ones, by peer
-  tcp::Ring<TransportCompletion> done_ = {};
+  common::LaneSet closed_ = {};             // ranges, by close_lanes()
+  std::vector<common::LaneSet> left_ = {};  // single ones, by peer
+  common::Ring<TransportCompletion> done_ = {};
   std::uint64_t outstanding_ = 0;
   unsigned polls_ = 0;
   bool has_slept_ = false;

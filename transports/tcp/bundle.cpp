@@ -150,7 +150,7 @@ bool Bundle::has(std::uint64_t number) const noexcept {
 }
 
 bool Bundle::is_complete(std::uint64_t message) const noexcept {
-  const Ring<std::uint64_t>& bytes = bytes_of_messages_;
+  const common::Ring<std::uint64_t>& bytes = bytes_of_messages_;
   return message < bytes.begin() || (message < bytes.end() && bytes[message] == complete);
 }
 
@@ -213,7 +213,7 @@ void Bundle::take(const Frame& piece) {
   if (!has(piece.number)) note_arrival(piece.number);
   owes_word_ = true;
   taken_ += piece.cost();
-  Ring<std::uint64_t>& bytes = bytes_of_messages_;
+  common::Ring<std::uint64_t>& bytes = bytes_of_messages_;
   while (bytes.end() <= piece.message) bytes.push(0);
   bytes[piece.message] += piece.bytes;
   if (bytes[piece.message] < piece.length) return;

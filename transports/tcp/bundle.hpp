@@ -124,7 +124,7 @@ class Bundle {
   Status end_ = {};                    // no rail is left, for this reason
 
   // What we send.
-  Ring<Piece> pieces_ = {};             // that the other end is not known to have
+  common::Ring<Piece> pieces_ = {};     // that the other end is not known to have
   std::set<std::uint64_t> again_ = {};  // of them, to be sent once more
   std::uint64_t message_ = 0;           // that is cut next, from here
   std::uint64_t offset_ = 0;
@@ -133,9 +133,9 @@ class Bundle {
   std::uint64_t given_ = 0;  // bytes of all pieces so far, with headers
 
   // What comes.
-  Ring<char> arrived_ = {};  // whether, from the first piece on that is missing
+  common::Ring<char> arrived_ = {};  // whether, from the first piece on that is missing
   std::uint64_t taken_ = 0;
-  Ring<std::uint64_t> bytes_of_messages_ = {};  // from the first on that is not complete
+  common::Ring<std::uint64_t> bytes_of_messages_ = {};  // from the first on that is not complete
   std::map<std::pair<std::uint64_t, std::uint64_t>, Kept> kept_ = {};  // by message and offset
   const Rail* last_heard_ = nullptr;
   bool owes_word_ = false;  // of what has come

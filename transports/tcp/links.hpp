@@ -28,8 +28,8 @@
 #include "link/greeting.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
+#include "transports/common/lane_set.hpp"
 #include "transports/tcp/dial.hpp"
-#include "transports/tcp/lane_set.hpp"
 #include "transports/tcp/link.hpp"
 #include "transports/tcp/poller.hpp"
 
@@ -190,7 +190,7 @@ class Links {
   std::vector<Peer> peers_ = {};
   using Entries = std::map<LinkKey, Entry>;
   Entries entries_ = {};
-  LaneSet closed_lanes_ = {};
+  common::LaneSet closed_lanes_ = {};
   std::size_t parked_ = 0;
   Strangers strangers_ = {};  // the oldest first
   std::map<LinkKey, std::unique_ptr<Dial>> dials_ = {};

@@ -1,4 +1,4 @@
-// Queues, those of a channel's ops, and how a message looks on the wire: a header of its length and
+// The queues of a channel's ops, and how a message looks on the wire: a header of its length and
 // its tag (64 bits each), its number on the channel and a mark (32 bits each), 64 bits of nothing,
 // and then its bytes.
 #pragma once
@@ -7,67 +7,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
-#include <utility>
-#include <vector>
 
 #include "hocket/transport.hpp"
 
 #include "base/bytes.hpp"
+#include "transports/common/ring.hpp"
 
 namespace hocket::tcp {
-
-/// A queue whose elements keep their numbers: 0 for the first that was ever pushed, and so on. It
-/// grows, and keeps its memory.
-template <class T>
-class Ring {
- public:
-  /// Numbers of the first element, and behind the last one.
-  [[nodiscard]] std::uint64_t begin() const noexcept { return begin_; }
-  [[nodiscard]] std::uint64_t end() const noexcept { return end_; }
-  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return end_ - begin_; }
-
-  [[nodiscard]] T& operator[](std::uint64_t number) noexcept { return places_[place(number)]; }
-  [[nodiscard]] const T& operator[](std::uint64_t number) const noexcept {
-    return places_[place(number)];
-  }
-  [[nodiscard]] T& front() noexcept { return (*this)[begin_]; }
-
-  /// So that push() does not throw while there are no more than so many.
-  void reserve(std::uint64_t count) {
-    while (places_.size() < count) grow();
-  }
-  void push(T element) {
-    if (size() == places_.size()) grow();
-    places_[place(end_++)] = std::move(element);
-  }
-  T pop() noexcept {
-    T& first = places_[place(begin_++)];
-    if constexpr (std::is_trivially_destructible_v<T>) return first;
-    return std::exchange(first, T{});
-  }
-
- private:
-  static constexpr std::size_t places_min = 16;
-
-  /// The number of places is a power of two.
-  [[nodiscard]] std::size_t place(std::uint64_t number) const noexcept {
-    return static_cast<std::size_t>(number & (places_.size() - 1));
-  }
-
-  void grow() {
-    std::vector<T> larger(places_.empty() ? places_min : 2 * places_.size());
-    for (std::uint64_t i = begin_; i < end_; ++i) {
-      larger[static_cast<std::size_t>(i & (larger.size() - 1))] = std::move((*this)[i]);
-    }
-    places_ = std::move(larger);
-  }
-
-  std::vector<T> places_ = {};
-  std::uint64_t begin_ = 0;
-  std::uint64_t end_ = 0;
-};
 
 /// A multiple of 16: with 24, which would be enough, an all_reduce of 256 KiB took 1.37 times as
 /// long, because the system copies messages from and to places that are aligned differently.
@@ -132,8 +78,8 @@ struct Slot {
 struct Queues {
   std::uint32_t peer = 0;
   std::uint32_t streams = 1;
-  Ring<Slot> sends = {};
-  Ring<Slot> receives = {};
+  common::Ring<Slot> sends = {};
+  common::Ring<Slot> receives = {};
 };
 
 }  // namespace hocket::tcp

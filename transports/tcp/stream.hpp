@@ -58,7 +58,7 @@ class Stream final : public Connection {
   [[nodiscard]] std::uint64_t receiving() const noexcept { return receiving_; }
   [[nodiscard]] bool is_blocked() const noexcept { return wants_output() && !is_writable_; }
   /// There is something to do.
-  [[nodiscard]] bool is_ready() const noexcept {
+  [[nodiscard]] [[gnu::always_inline]] bool is_ready() const noexcept {
     return (wants_input() && (is_readable_ || has_surplus())) || (wants_output() && is_writable_) ||
            (is_linked() && is_ending_ && !has_end());
   }

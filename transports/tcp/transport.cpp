@@ -114,9 +114,9 @@ void TcpTransport::make_room(std::size_t streams) {
   const std::size_t channels = channels_.size() + 1;
   channels_.make_room();
   finishing_.reserve(channels);
-  for (auto* const list : {&due_, &due_now_}) make_room_in(*list, channels);
-  make_room_in(closed_, channels);
-  for (auto* const list : {&turns_, &now_, &waiting_}) make_room_in(*list, streams);
+  for (auto* const list : {&due_, &due_now_}) common::make_room_in(*list, channels);
+  common::make_room_in(closed_, channels);
+  for (auto* const list : {&turns_, &now_, &waiting_}) common::make_room_in(*list, streams);
   links_.make_room_for_closed_lanes();
 }
 
@@ -182,7 +182,7 @@ Status TcpTransport::no_channel(ChannelId id) const {
 
 [[gnu::always_inline]] inline void TcpTransport::enqueue(Channel& channel, const TransportOp& op) {
   if (!channel.has_dialled) begin(channel);
-  Ring<Slot>& queue = queue_of(channel, op);
+  common::Ring<Slot>& queue = queue_of(channel, op);
   Slot slot = {.first = op.first, .rest = op.rest, .token = op.token};
   if (op.kind == TransportOp::Kind::send) {
     slot.bytes = op.bytes();
@@ -419,7 +419,7 @@ Status TcpTransport::move(Stream& stream) {
 }
 
 void TcpTransport::place(Stream& stream) noexcept {
-  if (stream.is_ready() && !stream.is_in_turn) {
+  if (!stream.is_in_turn && stream.is_ready()) {
     stream.is_in_turn = true;
     turns_.push_back(&stream);
   }
@@ -521,7 +521,7 @@ void TcpTransport::check_answers(Channel& channel, Instant now) {
 
 void TcpTransport::finish(ChannelId id) noexcept {
   Channel& channel = this->channel(id);
-  const auto has_finished = [](Ring<Slot>& queue) {
+  const auto has_finished = [](common::Ring<Slot>& queue) {
     return !queue.empty() && queue.front().is_done;
   };
   if (channel.is_finishing ||
@@ -572,7 +572,7 @@ void TcpTransport::fail(ChannelId id, Status why, bool has_farewell) noexcept {
   // Only a message that was too long for its receive keeps its tag. What the other end told, or a
   // header that came in part, is none.
   const bool may_have_tag = has_farewell && channel.failure.code() == StatusCode::mismatch;
-  for (Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
+  for (common::Ring<Slot>* const queue : {&channel.queues.sends, &channel.queues.receives}) {
     while (!queue->empty()) {
       const Slot slot = queue->pop();
       failures_.push({.token = slot.token,
@@ -602,7 +602,7 @@ std::size_t TcpTransport::emit(std::span<TransportCompletion> completions) noexc
   std::size_t count = 0;
   while (!finishing_.empty() && count < completions.size()) {
     Channel& channel = this->channel(finishing_.front());
-    const auto take_done = [&](Ring<Slot>& queue) {
+    const auto take_done = [&](common::Ring<Slot>& queue) {
       while (count < completions.size() && !queue.empty() && queue.front().is_done) {
         const Slot slot = queue.pop();
         completions[count++] = {.token = slot.token, .bytes = slot.bytes, .tag = slot.tag()};

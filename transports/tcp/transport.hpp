@@ -18,8 +18,8 @@
 
 #include "hocket/transport.hpp"
 
+#include "transports/common/channel_table.hpp"
 #include "transports/tcp/bundle.hpp"
-#include "transports/tcp/channel_table.hpp"
 #include "transports/tcp/links.hpp"
 #include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
@@ -68,7 +68,8 @@ class TcpTransport final : public Transport {
     [[nodiscard]] bool is_over() const noexcept { return !failure.ok(); }
   };
 
-  [[nodiscard]] static Ring<Slot>& queue_of(Channel& channel, const TransportOp& op) noexcept {
+  [[nodiscard]] static common::Ring<Slot>& queue_of(Channel& channel,
+                                                    const TransportOp& op) noexcept {
     return op.kind == TransportOp::Kind::send ? channel.queues.sends : channel.queues.receives;
   }
 
@@ -129,7 +130,7 @@ class TcpTransport final : public Transport {
   Poller poller_ = {};
   Links links_;
   Scratch scratch_ = {};
-  ChannelTable<std::unique_ptr<Channel>> channels_ = {};
+  common::ChannelTable<std::unique_ptr<Channel>> channels_ = {};
   std::vector<ChannelId> closed_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
   std::size_t streams_ = 0;                                                    // of all channels
@@ -153,8 +154,8 @@ class TcpTransport final : public Transport {
   Deadline check_at_ = Deadline::never();
   unsigned looks_ = 0;
 
-  Ring<ChannelId> finishing_ = {};
-  Ring<TransportCompletion> failures_ = {};
+  common::Ring<ChannelId> finishing_ = {};
+  common::Ring<TransportCompletion> failures_ = {};
   std::uint64_t outstanding_ = 0;
 };
 

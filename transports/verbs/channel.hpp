@@ -15,7 +15,9 @@
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
-#include "transports/tcp/lane_set.hpp"
+#include "transports/common/lane_set.hpp"
+#include "transports/common/op_memory.hpp"
+#include "transports/common/ring.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/verbs/queue_pair.hpp"
 #include "transports/verbs/wire.hpp"
@@ -24,43 +26,8 @@ namespace hocket::verbs {
 
 struct Peer;
 
-/// Where the bytes of an op are.
-struct OpMemory {
-  MemoryPart first = {};
-  MemoryPart rest = {};
-
-  [[nodiscard]] std::uint64_t bytes() const noexcept { return first.bytes + rest.bytes; }
-  /// So many bytes from an offset on, or as many of them as lie in one part.
-  [[nodiscard]] MemoryPart stretch(std::uint64_t offset, std::uint64_t most) const noexcept {
-    const MemoryPart& part = offset < first.bytes ? first : rest;
-    if (offset >= first.bytes) offset -= first.bytes;
-    return {part.data + offset, std::min(most, part.bytes - offset)};
-  }
-  /// Calls visit(data, bytes) for the memory of each part between two offsets.
-  template <class Visit>
-  void visit(std::uint64_t begin, std::uint64_t end, Visit visit) const {
-    if (begin < std::min(end, first.bytes)) {
-      visit(first.data + begin, std::min(end, first.bytes) - begin);
-    }
-    const std::uint64_t from = std::max(begin, first.bytes);
-    if (from < end) visit(rest.data + (from - first.bytes), end - from);
-  }
-  void copy_to(std::byte* to, std::uint64_t begin, std::uint64_t end) const {
-    visit(begin, end, [&to](const std::byte* data, std::uint64_t bytes) {
-      std::memcpy(to, data, bytes);
-      to += bytes;
-    });
-  }
-  void copy_from(const std::byte* from, std::uint64_t begin, std::uint64_t end) const {
-    visit(begin, end, [&from](std::byte* data, std::uint64_t bytes) {
-      std::memcpy(data, from, bytes);
-      from += bytes;
-    });
-  }
-};
-
 struct SendOp {
-  OpMemory memory = {};
+  common::OpMemory memory = {};
   std::uint64_t token = 0;
   std::uint64_t tag = 0;
   std::uint64_t asked = 0;    // of a large one, by the other end: from the beginning on
@@ -71,7 +38,7 @@ struct SendOp {
 };
 
 struct ReceiveOp {
-  OpMemory memory = {};
+  common::OpMemory memory = {};
   std::uint64_t token = 0;
   bool may_lend = false;
   bool is_done = false;
@@ -106,12 +73,12 @@ struct Channel {
   const std::uint64_t lane;
   std::optional<ChannelId> id = {};  // once it is open; messages may come before
 
-  tcp::Ring<SendOp> sends = {};
+  common::Ring<SendOp> sends = {};
   std::uint64_t started = 0;   // sends of which the other end knows
   std::uint32_t consumed = 0;  // of them, those that have met their receives there
 
-  tcp::Ring<ReceiveOp> receives = {};
-  tcp::Ring<Arrival> arrivals = {};
+  common::Ring<ReceiveOp> receives = {};
+  common::Ring<Arrival> arrivals = {};
   std::uint64_t matched = 0;       // pairs of both
   std::uint64_t matched_told = 0;  // and of them the other end knows
   std::uint64_t granting = 0;      // the message of which the next piece is asked for
@@ -166,10 +133,10 @@ struct Peer {
   bool is_doomed = false;                              // about to fail
 
   std::map<std::uint64_t, Channel> lanes = {};
-  tcp::LaneSet closed_lanes = {};  // by the peer
-  tcp::Ring<Header> controls = {};
-  tcp::Ring<Job> jobs = {};
-  tcp::Ring<Channel*> ready = {};
+  common::LaneSet closed_lanes = {};  // by the peer
+  common::Ring<Header> controls = {};
+  common::Ring<Job> jobs = {};
+  common::Ring<Channel*> ready = {};
   bool is_busy = false;         // in the list of those for whom something waits
   std::uint32_t granted = 0;    // pieces that we asked for, and that have not come
   std::uint32_t next_rail = 0;  // for the next piece

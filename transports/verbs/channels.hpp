@@ -8,8 +8,8 @@
 #include "hocket/status.hpp"
 #include "hocket/transport.hpp"
 
-#include "transports/tcp/channel_table.hpp"
-#include "transports/tcp/lane_set.hpp"
+#include "transports/common/channel_table.hpp"
+#include "transports/common/lane_set.hpp"
 #include "transports/verbs/channel.hpp"
 
 namespace hocket::verbs {
@@ -29,7 +29,7 @@ class Channels {
     closed_lanes_.add(first, last, reason);
   }
   /// By us.
-  [[nodiscard]] const tcp::LaneSet& closed_lanes() const noexcept { return closed_lanes_; }
+  [[nodiscard]] const common::LaneSet& closed_lanes() const noexcept { return closed_lanes_; }
   /// One of its ends has said so.
   [[nodiscard]] bool is_over(const Peer& peer, std::uint64_t lane) const noexcept {
     return closed_lanes_.contains(lane) || peer.closed_lanes.contains(lane);
@@ -41,9 +41,9 @@ class Channels {
   void bury() noexcept;
 
  private:
-  tcp::ChannelTable<Channel*> opened_ = {};
+  common::ChannelTable<Channel*> opened_ = {};
   std::vector<Channel*> ended_ = {};  // to be buried
-  tcp::LaneSet closed_lanes_ = {};
+  common::LaneSet closed_lanes_ = {};
 };
 
 }  // namespace hocket::verbs

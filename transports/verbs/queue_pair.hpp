@@ -102,7 +102,7 @@ class QueuePair {
   Owned<ibv_qp> pair_;
   End end_ = {};
   std::uint32_t inline_bytes_max_ = 0;
-  tcp::Ring<Hold> under_way_ = {};
+  common::Ring<Hold> under_way_ = {};
   std::uint64_t signalled_ = 0;  // number behind the last one that is
 };
 

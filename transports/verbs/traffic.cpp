@@ -105,7 +105,7 @@ Result<ChannelId> Traffic::open(Peer& peer, std::uint64_t lane) {
 }
 
 void Traffic::take(Channel& channel, const TransportOp& op) {
-  const OpMemory memory = {.first = op.first, .rest = op.rest};
+  const common::OpMemory memory = {.first = op.first, .rest = op.rest};
   const bool is_send = op.kind == TransportOp::Kind::send;
   const auto device = regions_->find_device(op.first, op.rest, !is_send);
   if (!device.ok()) {
@@ -556,7 +556,7 @@ Traffic::Sent Traffic::start(Channel& channel) {
   header.number = static_cast<std::uint32_t>(channel.started);
   header.length = bytes;
   header.tag = op.tag;
-  const Sent sent = send(channel.peer, header, is_small ? op.memory : OpMemory());
+  const Sent sent = send(channel.peer, header, is_small ? op.memory : common::OpMemory());
   if (sent != Sent::yes) {
     channel.matched_told = told;
     return sent;
@@ -631,7 +631,7 @@ std::optional<Traffic::Source> Traffic::source_of(SendOp& op, const Header& gran
   return source;
 }
 
-Traffic::Sent Traffic::send(Peer& peer, const Header& header, const OpMemory& payload,
+Traffic::Sent Traffic::send(Peer& peer, const Header& header, const common::OpMemory& payload,
                             bool is_last) {
   if (!peer.pairs.front()->has_room()) return Sent::no_room;
   std::byte encoded[header_bytes_max];

@@ -155,7 +155,7 @@ class Traffic {
   };
   [[nodiscard]] std::optional<Source> source_of(SendOp& op, const Header& grant);
   [[nodiscard]] Region* region_of_piece(const SendOp& op, const Header& grant) const noexcept;
-  [[nodiscard]] Sent send(Peer& peer, const Header& header, const OpMemory& payload = {},
+  [[nodiscard]] Sent send(Peer& peer, const Header& header, const common::OpMemory& payload = {},
                           bool is_last = false);
   [[nodiscard]] Sent post(Peer& peer, std::size_t rail, ibv_send_wr& request, Hold hold,
                           bool is_last = false);
@@ -176,11 +176,11 @@ class Traffic {
   std::unique_ptr<Grants> grants_ = {};
 
   Channels channels_ = {};
-  tcp::Ring<Channel*> hungry_ = {};
+  common::Ring<Channel*> hungry_ = {};
   std::vector<Peer*> busy_ = {};
   std::vector<Withheld> withheld_ = {};
   std::vector<std::pair<Peer*, Status>> doomed_ = {};
-  tcp::Ring<TransportCompletion> over_ = {};
+  common::Ring<TransportCompletion> over_ = {};
   std::uint64_t outstanding_ = 0;
 };
 

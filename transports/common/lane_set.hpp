@@ -15,7 +15,7 @@
 
 #include "base/limits.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 class LaneSet {
  public:
@@ -89,4 +89,4 @@ class LaneSet {
   Ranges::node_type spare_ = {};
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

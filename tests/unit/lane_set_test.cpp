@@ -1,14 +1,15 @@
 // Which lanes are over, kept as ranges.
+#include "transports/common/lane_set.hpp"
+
 #include <cstdint>
 #include <set>
 
 #include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "support/catch.hpp"
-#include "transports/tcp/lane_set.hpp"
 
 using namespace hocket;
-using namespace hocket::tcp;
+using namespace hocket::common;
 
 TEST_CASE("lanes that are over are remembered as ranges, whatever their order") {
   SeededRandom random(1);

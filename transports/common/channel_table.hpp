@@ -10,7 +10,7 @@
 
 #include "hocket/transport.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 /// Makes room for so many in all, growing as push_back() would.
 template <class T>
@@ -74,4 +74,4 @@ class ChannelTable {
   std::vector<ChannelId> free_ = {};  // for the places where no channel is any more
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common
