@@ -146,7 +146,7 @@ bool Engine::wait_any(std::span<const Work* const> works, Deadline deadline) {
     } else {
       lead(lock, Leader::waiter, deadline, is_over);
     }
-    if (deadline.passed(monotonic_clock().now())) break;
+    if (!is_over() && deadline.passed(monotonic_clock().now())) break;
   }
   call_background();
   return is_over();
