@@ -177,6 +177,28 @@ TRANSPORT_TEST("messages that were complete before the peer's end are there") {
   require_lost(world, none, 1);
 }
 
+TRANSPORT_TEST("who looks first after the peer's end still gets what it had sent") {
+  if (!subject.sends_ahead) return;
+  for (const std::uint64_t bytes : {0U, 8U, 100U, 100'000U}) {
+    CAPTURE(bytes);
+    TransportWorld world(subject, 2);
+    Parcel from(bytes);
+    Parcel room(bytes);
+    from.fill(1);
+    const Token sent = world.send(1, 0, 7, from);
+    world.pump_rounds(300);
+    if (!world.outcome(sent).is_over) continue;  // it waits for the other end to be opened
+    REQUIRE(world.outcome(sent).status.ok());
+    world.end(1);
+    const Token received = world.receive(0, 1, 7, room);
+    world.require_success(received);
+    REQUIRE(room.holds(1));
+    const Token none = world.receive(0, 1, 7, room);
+    world.finish(none);
+    require_lost(world, none, 1);
+  }
+}
+
 TRANSPORT_TEST("who is sending when the peer ends still gets what came before") {
   for (int i = 0; i < 5; ++i) {
     TransportWorld world(subject, 2);

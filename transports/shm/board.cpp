@@ -21,6 +21,10 @@ constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
 }
 
+std::size_t head_bytes(std::uint32_t size) noexcept {
+  return rounded_up(sizeof(Header) + size * sizeof(std::atomic<Hold>), page_bytes);
+}
+
 Status no_memory(int error) {
   return Status(error == ENOMEM || error == ENOSPC ? StatusCode::limit_exceeded
                                                    : StatusCode::system_error,
@@ -46,7 +50,7 @@ Mapping::~Mapping() {
 }
 
 std::size_t BoardView::base_bytes(std::uint32_t size) noexcept {
-  return rounded_up(sizeof(Header), page_bytes) + rounded_up(size * sizeof(Pair), page_bytes);
+  return head_bytes(size) + rounded_up(size * sizeof(Pair), page_bytes);
 }
 
 Result<BoardView> BoardView::make(int file, std::uint32_t size) {
@@ -58,9 +62,12 @@ Result<BoardView> BoardView::make(int file, std::uint32_t size) {
   return view;
 }
 
+std::atomic<Hold>& BoardView::hold(std::uint32_t reader) const noexcept {
+  return reinterpret_cast<std::atomic<Hold>*>(base_.data() + sizeof(Header))[reader];
+}
+
 Pair& BoardView::pair(std::uint32_t reader) const noexcept {
-  std::byte* const pairs = base_.data() + rounded_up(sizeof(Header), page_bytes);
-  return reinterpret_cast<Pair*>(pairs)[reader];
+  return reinterpret_cast<Pair*>(base_.data() + head_bytes(size_))[reader];
 }
 
 std::byte* BoardView::at(int file, Offset offset, std::size_t bytes) noexcept {

@@ -1,7 +1,7 @@
-// A rank's board: memory in a file without a name, which the ranks of its host that it talks to map
-// as well. The rank writes its notes there, in a ring for each other rank, and the data of messages
-// that do not fit into a note in slots beside. The others write only how far they have read, that
-// they read, and that they wake the rank.
+// A rank's board: memory in a file without a name, which all ranks of its host hold open, and those
+// that it talks to map as well. The rank writes its notes there, in a ring for each other rank, and
+// the data of messages that do not fit into a note in slots beside. The others write only how far
+// they have read, that they read, and that they wake the rank.
 //
 // A note is one cache line, so that a small message costs its reader one miss.
 #pragma once
@@ -84,9 +84,7 @@ struct alignas(line_bytes) Reading {
 
 /// What the rank says to one other.
 struct Pair {
-  // Both are written by the reader.
-  alignas(line_bytes) std::atomic<std::uint32_t> read = 0;  // notes
-  std::atomic<std::uint32_t> has_reader = 0;
+  alignas(line_bytes) std::atomic<std::uint32_t> read = 0;  // notes, as the reader says
   std::array<Note, notes_kept> notes = {};
 };
 
@@ -114,6 +112,13 @@ struct Heard {
   std::uint64_t tag;
   Offset offset = 0;
   std::array<std::byte, inline_bytes_max> data;
+};
+
+/// What another rank has of the board, as it says itself.
+enum class Hold : std::uint8_t {
+  nothing,
+  file,     // so that it can read the board even if its rank has ended
+  mapping,  // it reads
 };
 
 struct ClosedLanes {
@@ -157,14 +162,15 @@ class Mapping {
   std::size_t bytes_ = 0;
 };
 
-/// The parts of a board that every one has: a header, and a pair for each rank. Behind them come
-/// chunks, as they are needed.
+/// The parts of a board that every one has: a header, what each rank holds of the board, and a pair
+/// for each. Behind them come chunks, as they are needed.
 class BoardView {
  public:
   BoardView() noexcept = default;
   [[nodiscard]] static Result<BoardView> make(int file, std::uint32_t size);
 
   [[nodiscard]] Header& header() const noexcept { return *reinterpret_cast<Header*>(base_.data()); }
+  [[nodiscard]] std::atomic<Hold>& hold(std::uint32_t reader) const noexcept;
   [[nodiscard]] Pair& pair(std::uint32_t reader) const noexcept;
   [[nodiscard]] static std::size_t base_bytes(std::uint32_t size) noexcept;
 
@@ -193,6 +199,9 @@ class Board {
   Board& operator=(Board&&) noexcept = default;
 
   [[nodiscard]] Header& header() const noexcept { return view_.header(); }
+  [[nodiscard]] Hold hold(std::uint32_t reader) const noexcept {
+    return view_.hold(reader).load(std::memory_order_acquire);
+  }
   [[nodiscard]] Pair& pair(std::uint32_t reader) const noexcept { return view_.pair(reader); }
   [[nodiscard]] int file() const noexcept { return file_.get(); }
 

@@ -28,13 +28,16 @@ void ShmTransport::look_for_ends() noexcept {
     const std::uint64_t rank = events.at(static_cast<std::size_t>(i)).data.u64;
     if (rank == bell_event) continue;
     Peer& peer = *peers_[rank];
-    if (!read(peer)) continue;
-    lose(peer, described([&] {
-           return peer_lost(peer.rank(), "has died: its process ended")
-               .with_hint("see why its process has ended");
-         }));
+    if (read(peer)) lose_process(peer);
   }
   bury();
+}
+
+void ShmTransport::lose_process(Peer& peer) noexcept {
+  lose(peer, described([&] {
+         return peer_lost(peer.rank(), "has died: its process ended")
+             .with_hint("see why its process has ended");
+       }));
 }
 
 void ShmTransport::lose(Peer& peer, const Status& why) noexcept {

@@ -42,14 +42,17 @@ class Peer {
     std::uint32_t size = 1;
     std::uint64_t epoch = 0;
   };
-  /// Opens its board and its bell. peer_lost where they are not there any more; mismatch where the
-  /// board is of another epoch or world. `own` is what this rank says to it.
-  [[nodiscard]] static Result<Peer> reach(const Address& address, const Expected& expected,
-                                          Pair& own);
+  /// Opens its board, and tells it so. peer_lost where that is not there any more; mismatch where
+  /// it is of another epoch or world.
+  [[nodiscard]] static Result<Fd> hold(const Address& address, const Expected& expected);
+  /// Begins to read the board that hold() opened, and takes it if that succeeds. `own` is what this
+  /// rank says to the peer.
+  [[nodiscard]] static Result<Peer> reach(Fd& board, const Address& address,
+                                          const Expected& expected, Pair& own);
 
   [[nodiscard]] std::uint32_t rank() const noexcept { return rank_; }
   [[nodiscard]] Header& header() const noexcept { return view_.header(); }
-  /// Readable once its process has ended.
+  /// Readable once its process has ended; -1 if it had ended before.
   [[nodiscard]] int process() const noexcept { return process_.get(); }
 
   // What it says.
@@ -79,6 +82,7 @@ class Peer {
     }
     return &ours_->notes[written_ % notes_kept];
   }
+  [[nodiscard]] bool has_notes() const noexcept { return written_ > 0; }
   /// Returns its number.
   std::uint32_t publish(Note& note) noexcept {
     note.turn.store(++written_, std::memory_order_release);

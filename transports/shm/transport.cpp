@@ -3,14 +3,17 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <new>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "base/clock.hpp"
 #include "base/exception.hpp"
 #include "base/limits.hpp"
 #include "base/rng.hpp"
@@ -21,6 +24,9 @@ namespace {
 /// A rank that polls without sleeping looks this seldom for processes that have ended, and channels
 /// that are over.
 constexpr unsigned polls_between_looks = 256;
+
+/// A rank that leaves waits no longer for others to open its board. They do so when they connect.
+constexpr Duration leaving_max = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -59,6 +65,7 @@ Status ShmTransport::set_up() {
   }
   address_.board = board_.file();
   address_.bell = bell_.get();
+  held_.resize(size_);
   peers_.resize(size_);
   left_.resize(size_);
   active_.reserve(size_);
@@ -71,6 +78,18 @@ ShmTransport::~ShmTransport() {
   meet_readers();
   for (Peer* const peer : active_) mark(*peer);
   ring();
+  wait_for_readers();
+}
+
+/// So that nothing is lost that we have sent.
+void ShmTransport::wait_for_readers() noexcept {
+  const Deadline deadline = Deadline::after(monotonic_clock(), leaving_max);
+  for (const Peer* const peer : active_) {
+    while (peer->has_notes() && board_.hold(peer->rank()) == Hold::nothing) {
+      pollfd process = {peer->process(), POLLIN, 0};
+      if (::poll(&process, 1, 1) > 0 || deadline.passed(monotonic_clock().now())) break;
+    }
+  }
 }
 
 Status ShmTransport::connect(std::span<const std::string> addresses) {
@@ -80,6 +99,9 @@ Status ShmTransport::connect(std::span<const std::string> addresses) {
     for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
       const auto address = Address::parse(addresses_[rank]);
       is_here_[rank] = rank != rank_ && address.ok() && address->domain == address_.domain;
+      if (!is_here_[rank]) continue;
+      auto board = Peer::hold(*address, expected(rank));
+      if (board.ok()) held_[rank] = *std::move(board);  // else reach() tries it again, and says why
     }
     return Status();
   });
@@ -104,7 +126,9 @@ void ShmTransport::meet_readers() noexcept {
   if (readers == readers_seen_) return;
   bool has_all = true;
   for (std::uint32_t rank = 0; rank < is_here_.size(); ++rank) {
-    if (!is_here_[rank] || peers_[rank] != nullptr || board_.pair(rank).has_reader == 0) continue;
+    if (!is_here_[rank] || peers_[rank] != nullptr || board_.hold(rank) != Hold::mapping) {
+      continue;
+    }
     has_all = described([&] { return reach(rank); }).ok() && has_all;
   }
   if (has_all) readers_seen_ = readers;  // else they are tried again
@@ -114,18 +138,25 @@ Result<Peer*> ShmTransport::reach(std::uint32_t rank) {
   if (peers_[rank] != nullptr) return peers_[rank].get();
   const auto address = Address::parse(addresses_[rank]);
   if (!address.ok()) return address.status();
-  auto reached = Peer::reach(
-      *address, {.rank = rank, .reader = rank_, .size = size_, .epoch = epoch_}, board_.pair(rank));
+  if (!held_[rank]) {
+    auto board = Peer::hold(*address, expected(rank));
+    if (!board.ok()) return board.status();
+    held_[rank] = *std::move(board);
+  }
+  auto reached = Peer::reach(held_[rank], *address, expected(rank), board_.pair(rank));
   if (!reached.ok()) return reached.status();
-  auto peer = std::make_unique<Peer>(*std::move(reached));
+  auto made = std::make_unique<Peer>(*std::move(reached));
+  Peer& peer = *made;
+  const bool has_ended = peer.process() < 0;
   epoll_event event = {.events = EPOLLIN, .data = {.u64 = rank}};
-  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer->process(), &event) != 0) {
+  if (!has_ended && ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer.process(), &event) != 0) {
     return Status(StatusCode::system_error, "can't watch a process").with_system_error(errno);
   }
-  active_.push_back(peer.get());
-  peers_[rank] = std::move(peer);
-  static_cast<void>(read(*peers_[rank]));  // what it sent comes before what it has closed
-  return peers_[rank].get();
+  active_.push_back(&peer);
+  peers_[rank] = std::move(made);
+  // What it sent comes before what it has closed, and before its end.
+  if (read(peer) && has_ended) lose_process(peer);
+  return &peer;
 }
 
 Result<ChannelId> ShmTransport::open(std::uint32_t peer, std::uint64_t lane) {

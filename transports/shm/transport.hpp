@@ -70,7 +70,11 @@ class ShmTransport final : public Transport {
     }
   }
 
+  [[nodiscard]] Peer::Expected expected(std::uint32_t rank) const noexcept {
+    return {.rank = rank, .reader = rank_, .size = size_, .epoch = epoch_};
+  }
   [[nodiscard]] Result<Peer*> reach(std::uint32_t rank);
+  void wait_for_readers() noexcept;
   void meet_readers() noexcept;
   [[nodiscard]] Result<ChannelId> open_channel(std::uint32_t peer, std::uint64_t lane);
   [[nodiscard]] Channel& make_channel(std::uint32_t peer, std::uint64_t lane);
@@ -101,6 +105,7 @@ class ShmTransport final : public Transport {
   void take_closed(Peer& peer, std::uint32_t count) noexcept;
   void look_for_ends() noexcept;
   void lose(Peer& peer, const Status& why) noexcept;
+  void lose_process(Peer& peer) noexcept;
   void end(Channel& channel, const Status& why) noexcept;
 
   void fail(Channel& channel, Status why, bool has_farewell, std::uint64_t tag = 0) noexcept;
@@ -123,6 +128,7 @@ class ShmTransport final : public Transport {
   std::vector<std::string> addresses_ = {};
   std::vector<bool> is_here_ = {};  // ranks that share memory with this one
   std::uint32_t readers_seen_ = 0;
+  std::vector<Fd> held_ = {};                      // boards of ranks that are not reached yet
   std::vector<std::unique_ptr<Peer>> peers_ = {};  // by rank
   std::vector<Peer*> active_ = {};                 // those that may have something to say
   std::vector<Peer*> dirty_ = {};
