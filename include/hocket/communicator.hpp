@@ -64,9 +64,8 @@ class HOCKET_API Work {
   [[nodiscard]] Status status() const;
   /// Calls the function once, soon after the operation has ended, with its status. A thread of the
   /// library calls it, where it may wait and call Hocket; if it throws, that is logged and has no
-  /// other effect. May be called several times. Of an
-  /// operation on device memory, the call waits while another thread begins one. Throws
-  /// InvalidArgument without an operation.
+  /// other effect. May be called several times. Of an operation on device memory, the call waits
+  /// while another thread begins one. Throws InvalidArgument without an operation.
   void then(std::function<void(const Status& status)> function);
   /// Gives up the operation, which goes on by itself; this Work is empty then. The memory stays
   /// borrowed until `release` is called, once, on a thread of the library as by then(). Null means
@@ -165,8 +164,8 @@ class HOCKET_API Communicator {
   /// (docs/device.md); a failure does not stop the stream, and the communicator's next operation
   /// throws it.
   void run(const Collective& operation);
-  /// Starts it. It makes progress by itself from 0.1 ms after the last start, or sooner while some
-  /// thread waits. If it has a stream, it begins behind what is in the stream now; what is put
+  /// Starts it. It makes progress by itself from 0.1 to 1 ms after the last start, or sooner while
+  /// some thread waits. If it has a stream, it begins behind what is in the stream now; what is put
   /// there later waits for it only after Work::wait(Stream).
   [[nodiscard]] Work start(const Collective& operation);
   /// Plans it, so that it can be run or started many times.
@@ -203,11 +202,11 @@ class HOCKET_API Communicator {
   void monitored_barrier(std::optional<std::chrono::nanoseconds> timeout = {});
 
   /// Ends this communicator: operations and messages that are in flight, and all later ones, fail
-  /// with code aborted. On this rank the error has the reason; other ranks fail when they next need
-  /// something from this rank, and name it as peer(). Any thread may call this, also while others
-  /// wait. It returns at once and takes effect within about a millisecond; until then an operation
-  /// may still succeed. Only the first reason counts, and a communicator that has failed keeps its
-  /// first error. Does nothing in a child made by fork().
+  /// with code aborted and the reason; on other ranks they name this rank as peer(). Any thread may
+  /// call this, also while others wait. It returns at once and takes effect here within about a
+  /// millisecond, on other ranks some 30 ms later; until then an operation may still succeed. Only
+  /// the first reason counts, and a communicator that has failed keeps its first error. Does
+  /// nothing in a child made by fork().
   void abort(std::string_view reason = {}) noexcept;
 
   /// Makes a communicator of these ranks, in this order. Each of them calls it with the same ranks,

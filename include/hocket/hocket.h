@@ -348,11 +348,11 @@ HOCKET_API int32_t hocket_comm_rank_in(const hocket_comm* comm, const hocket_com
                                        int32_t rank);
 
 /* Ends comm: operations and messages that are in flight, and all later ones, fail with
- * HOCKET_ABORTED. On this rank the error has the reason (NULL or "": none); other ranks fail when
- * they next need something from this rank, and name it. Any thread may call this, also while others
- * wait. It returns at once and takes effect within about a millisecond; until then an operation may
- * still succeed. Only the first reason counts, and a comm that has failed keeps its first error.
- * Does nothing in a child made by fork(). */
+ * HOCKET_ABORTED and the reason (NULL or "": none); on other ranks they name this rank. Any thread
+ * may call this, also while others wait. It returns at once and takes effect here within about a
+ * millisecond, on other ranks some 30 ms later; until then an operation may still succeed. Only the
+ * first reason counts, and a comm that has failed keeps its first error. Does nothing in a child
+ * made by fork(). */
 HOCKET_API void hocket_comm_abort(hocket_comm* comm, const char* reason);
 
 /* All ranks of comm call these, in the same order as its operations. A rank that is in no new
@@ -592,6 +592,12 @@ HOCKET_API hocket_status hocket_work_wait_stream(hocket_work* work, void* stream
  * otherwise returns what hocket_work_wait would. After a failure it may take up to 0.2 s to find
  * out why. */
 HOCKET_API hocket_status hocket_work_test(hocket_work* work);
+/* Calls the function once, soon after the operation has ended, as on_end is called. There may be
+ * several for one work, which may be freed before. In the function, hocket_last_error() says why
+ * the operation failed. Of an operation on device memory, the call waits while another thread
+ * begins one. */
+HOCKET_API hocket_status hocket_work_then(hocket_work* work, hocket_end_function function,
+                                          void* context);
 /* Frees work without waiting: the operation goes on by itself. Its memory is borrowed until release
  * is called, once, as on_end is; NULL: the memory is always there. In release, hocket_last_error()
  * says why the operation failed. If this fails, work is kept. */

@@ -67,6 +67,15 @@ hocket::OperationOptions options_of(const Struct& c) {
   return options;
 }
 
+/// What is called when an operation has ended: nothing for a function that is null.
+auto called_at_end(hocket_end_function function, void* context) {
+  return [function, context](const hocket::Status& status) {
+    if (function == nullptr) return;
+    if (!status.ok()) hocket::capi::fail(status, status.to_string().c_str());
+    function(context, static_cast<hocket_status>(status.code()));
+  };
+}
+
 std::span<const hocket::Piece> pieces_of(const hocket_piece* pieces, size_t count) {
   if (pieces == nullptr && count > 0) refuse("a null pointer for pieces");
   static_assert(sizeof(hocket::Piece) == sizeof(hocket_piece) &&
@@ -411,13 +420,16 @@ hocket_status hocket_work_received(const hocket_work* work, hocket_received* rec
 
 hocket_status hocket_work_test(hocket_work* work) { return hocket_work_wait(work, HOCKET_NO_WAIT); }
 
+hocket_status hocket_work_then(hocket_work* work, hocket_end_function function, void* context) {
+  return guard([&] {
+    static_cast<void>(given(function));
+    given(work).operation.then(called_at_end(function, context));
+  });
+}
+
 hocket_status hocket_work_detach(hocket_work* work, hocket_end_function release, void* context) {
   return guard([&] {
-    given(work).operation.detach([release, context](const hocket::Status& status) {
-      if (release == nullptr) return;
-      if (!status.ok()) hocket::capi::fail(status, status.to_string().c_str());
-      release(context, static_cast<hocket_status>(status.code()));
-    });
+    given(work).operation.detach(called_at_end(release, context));
     delete work;
   });
 }

@@ -1,5 +1,6 @@
 /* The C ABI as a C11 program uses it: a world, collectives, messages, works, what is refused. */
 #define _POSIX_C_SOURCE 200809L  // nanosleep
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -175,6 +176,10 @@ static void works(hocket_comm* world) {
                                    .op = HOCKET_OP_SUM};
     expect(hocket_start(world, &sum, &works[i]) == HOCKET_OK, "start");
   }
+  atomic_int is_over = 0;
+  expect(hocket_work_then(works[0], set_flag, &is_over) == HOCKET_OK, "then");
+  expect(hocket_work_then(works[0], NULL, NULL) == HOCKET_INVALID_ARGUMENT, "then nothing");
+  expect(hocket_work_then(NULL, set_flag, &is_over) == HOCKET_INVALID_ARGUMENT, "then of nothing");
   expect(hocket_wait_all(works, 2) == HOCKET_OK, "wait for all");
   expect(values[0] == size && values[1] == size, "what all give");
   expect(hocket_work_test(works[0]) == HOCKET_OK, "a test of one that is over");
@@ -182,6 +187,8 @@ static void works(hocket_comm* world) {
   const struct timespec a_moment = {.tv_nsec = 1000000};
   for (int i = 0; i < 20000 && atomic_load(&is_released) == 0; ++i) nanosleep(&a_moment, NULL);
   expect(atomic_load(&is_released) == 1 && values[2] == size, "the memory is released");
+  for (int i = 0; i < 20000 && atomic_load(&is_over) == 0; ++i) nanosleep(&a_moment, NULL);
+  expect(atomic_load(&is_over) == 1, "then, behind the end");
   expect(hocket_work_detach(works[1], NULL, NULL) == HOCKET_OK, "detach what is over");
   expect(hocket_work_detach(NULL, NULL, NULL) == HOCKET_INVALID_ARGUMENT, "detach nothing");
   hocket_work_free(works[0]);
@@ -430,6 +437,67 @@ static void worlds(hocket_comm* world) {
   expect(strstr(hocket_last_error(), "can't be the name of a world") != NULL, "why");
 }
 
+static void meeting(hocket_comm* world) {
+  const hocket_join_options options = {.struct_size = sizeof options, .name = "meeting"};
+  hocket_store* store = NULL;
+  int32_t rank = -1;
+  int32_t size = -1;
+  expect(hocket_meet(&options, &rank, &size, NULL) == HOCKET_INVALID_ARGUMENT, "meet for nothing");
+  expect(hocket_meet(&options, &rank, &size, &store) == HOCKET_OK, "meet");
+  expect(rank == hocket_comm_rank(world) && size == hocket_comm_size(world), "who met");
+  int64_t sum = 0;
+  expect(hocket_store_add(store, "met", 1, 0, &sum) == HOCKET_OK, "add");
+  expect(sum >= 1 && sum <= size, "an empty store that all share");
+  hocket_barrier(world);
+  expect(hocket_store_add(store, "met", 0, 0, &sum) == HOCKET_OK && sum == size, "all have added");
+  hocket_barrier(world);  // nobody needs it any more
+  hocket_store_free(store);
+}
+
+enum { threads = 4, sums = 25 };
+
+/* Sums of its own in a communicator that other threads use, too; null if all are right. */
+static void* sum_up(void* group) {
+  const int32_t size = hocket_comm_size(group);
+  for (int i = 0; i < sums; ++i) {
+    int32_t value = 1;
+    hocket_work* work = NULL;
+    const hocket_collective sum = {.struct_size = sizeof sum,
+                                   .kind = HOCKET_KIND_ALL_REDUCE,
+                                   .dtype = HOCKET_I32,
+                                   .in = &value,
+                                   .out = &value,
+                                   .count = 1,
+                                   .op = HOCKET_OP_SUM};
+    if (hocket_start(group, &sum, &work) != HOCKET_OK) return group;
+    const hocket_status status = hocket_work_wait(work, 0);
+    hocket_work_free(work);
+    if (status != HOCKET_OK || value != size) return group;
+  }
+  return NULL;
+}
+
+/* Any thread may call any communicator; which sum meets which is the same, as all are equal. */
+static void from_threads(void) {
+  const hocket_setting overlap = {"HOCKET_OVERLAP", "4"};
+  const hocket_join_options options = {.struct_size = sizeof options,
+                                       .name = "threads",
+                                       .operation_timeout_ns = INT64_C(30000000000),
+                                       .settings = &overlap,
+                                       .setting_count = 1};
+  hocket_comm* group = NULL;
+  expect(hocket_join(&options, &group) == HOCKET_OK, "a world with an overlap");
+  pthread_t others[threads];
+  for (int i = 0; i < threads; ++i) {
+    expect(pthread_create(&others[i], NULL, sum_up, group) == 0, "a thread");
+  }
+  for (int i = 0; i < threads; ++i) {
+    void* wrong = NULL;
+    expect(pthread_join(others[i], &wrong) == 0 && wrong == NULL, "sums of a thread");
+  }
+  hocket_comm_free(group);
+}
+
 static void queues(hocket_comm* world) {
   hocket_queue* queue = NULL;
   expect(hocket_queue_create(&queue) == HOCKET_OK, "a queue");
@@ -673,6 +741,8 @@ int main(void) {
   timeouts(world);
   refused(world);
   worlds(world);
+  meeting(world);
+  from_threads();
   queues(world);
   local_store();
   served_store();
@@ -680,5 +750,6 @@ int main(void) {
   aborted(world);
   hocket_barrier(world);
   hocket_comm_free(world);
+  hocket_leave_all_worlds();  // none is left, which must do no harm
   return failures == 0 ? 0 : 1;
 }
