@@ -1,6 +1,8 @@
 #include "comm/group_core.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <utility>
 
 #include <fmt/format.h>
@@ -35,7 +37,7 @@ GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Durat
   watched_->members = members_.members();
   watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
   watched_->compare = [this](const health::Question& question) {
-    compare(group_.calls.at(question.index), question);
+    return compare(group_.calls.at(question.index), question);
   };
   context_->monitor->add(*watched_);
 }
@@ -124,10 +126,28 @@ void GroupCore::on_failure(const engine::Failure& failure) noexcept {
       failure.awaited < 0
           ? -1
           : static_cast<int>(members_.in_world(static_cast<std::uint32_t>(failure.awaited)));
-  context_->monitor->report(*watched_, {.why = why,
-                                        .operation = std::move(operation),
-                                        .awaited = awaited,
-                                        .is_second_hand = failure.is_second_hand});
+  // First, so that the answer is there when all choose what to say.
+  if (failure.meets_later_call && failure.why.peer() >= 0) ask_about(failure);
+  context_->monitor->report(*watched_,
+                            {.why = why,
+                             .operation = std::move(operation),
+                             .awaited = awaited,
+                             .is_second_hand = failure.is_second_hand || failure.meets_later_call});
+}
+
+/// The first call that differed may be some calls back. What is answered first counts.
+void GroupCore::ask_about(const engine::Failure& failure) noexcept {
+  constexpr std::uint64_t asked = 8;
+  const auto peer = static_cast<std::uint32_t>(failure.why.peer());
+  for (std::uint64_t back = std::min(asked, failure.index + 1); back-- > 0;) {
+    const std::uint64_t index = failure.index - back;
+    const auto tag = group_.calls.at(index);
+    if (!tag) continue;
+    context_->monitor->ask({.to = members_.in_world(peer),
+                            .communicator = members_.id(),
+                            .index = index,
+                            .tag = *tag});
+  }
 }
 
 /// Texts of the engine name ranks of the group, those of a transport name ranks of the world.
@@ -167,10 +187,12 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
 
 /// Called on the monitor's thread. Two ranks that called different operations may wait for each
 /// other without exchanging a message: this is how they find out.
-void GroupCore::compare(std::optional<std::uint64_t> ours, const health::Question& question) {
+Status GroupCore::compare(std::optional<std::uint64_t> ours, const health::Question& question) {
   const auto peer = members_.rank_of(question.from);
-  if (!ours || *ours == question.tag || !peer) return;
-  engine().abort(group_, engine::disagreement(*ours, question.tag, position().rank, *peer));
+  if (!ours || *ours == question.tag || !peer) return {};
+  const Status why = engine::disagreement(*ours, question.tag, position().rank, *peer);
+  engine().abort(group_, why);
+  return in_world({.why = why});
 }
 
 Status GroupCore::cause_of(const Status& why, bool expects_failure) const noexcept {

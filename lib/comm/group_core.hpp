@@ -97,9 +97,9 @@ class GroupCore final : private engine::GroupObserver {
   /// The same for an operation that could not begin, because the communicator had failed.
   [[nodiscard]] Status failure_before(std::string_view operation, const Status& why) const noexcept;
 
-  /// Fails if what this rank called, if it is known, is not what another rank has called. Waits for
-  /// nothing.
-  void compare(std::optional<std::uint64_t> ours, const health::Question& question);
+  /// If what this rank called is known, and is not what the other rank has called, this fails, and
+  /// says so with ranks of the world. Waits for nothing.
+  Status compare(std::optional<std::uint64_t> ours, const health::Question& question);
 
   void abort(std::string_view reason) noexcept;
 
@@ -107,6 +107,7 @@ class GroupCore final : private engine::GroupObserver {
   [[nodiscard]] Status failure(const Status& why, std::string_view what,
                                std::string_view operation) const;
   void on_failure(const engine::Failure& failure) noexcept override;
+  void ask_about(const engine::Failure& failure) noexcept;
   void on_stall(const engine::Stall& stall) noexcept override;
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;

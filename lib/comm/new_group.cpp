@@ -35,7 +35,7 @@ class MembersWatch {
       const std::lock_guard lock(mutex_);
       loss_ = why;
     };
-    watched_.compare = [](const health::Question&) {};
+    watched_.compare = [](const health::Question&) { return Status(); };
     monitor_->add(watched_);
   }
   MembersWatch(const MembersWatch&) = delete;

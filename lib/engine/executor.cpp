@@ -57,12 +57,22 @@ Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expe
       .with_hint("do all ranks call the same operation with the same count and type?");
 }
 
+/// A message whose tag differs, but for one that differs because this rank called something else.
+bool is_of_later_call(const Run& run, const TransportCompletion& completion) {
+  const bool has_tag = completion.status.ok() || completion.status.code() == StatusCode::mismatch;
+  return has_tag && completion.tag != 0 && completion.tag != run.tag &&
+         !Tag::have_same_history(completion.tag, run.tag) &&
+         !run.task.group->calls.in_place_of(completion.tag);
+}
+
 Status failure_of(const Run& run, std::uint32_t step, std::uint64_t expected,
                   TransportCompletion& completion) {
   const bool is_too_long = completion.status.code() == StatusCode::mismatch && completion.tag != 0;
   if ((completion.status.ok() || is_too_long) && completion.tag != run.tag) {
     const plan::Plan& plan = run.plan();
-    return disagreement(run.tag, completion.tag, plan.rank, plan.steps[step].peer)
+    // What this rank called there may have ended well, as that of a root that only sends.
+    const std::uint64_t ours = run.task.group->calls.in_place_of(completion.tag).value_or(run.tag);
+    return disagreement(ours, completion.tag, plan.rank, plan.steps[step].peer)
         .with_step(static_cast<int>(step));
   }
   if (completion.status.ok()) return wrong_length(run, step, expected, completion.bytes);
@@ -347,7 +357,9 @@ void Executor::tell_observer(const Group& group) const noexcept {
        .number = (*run)->task.number,
        .awaited =
            awaited < 0 ? -1 : static_cast<int>(steps[static_cast<std::size_t>(awaited)].peer),
-       .is_second_hand = is_second_hand});
+       .is_second_hand = is_second_hand,
+       .index = (*run)->index,
+       .meets_later_call = (*run)->is_cause && (*run)->meets_later_call});
 }
 
 void Executor::close(const Group& group, const Status& why) noexcept {
@@ -701,6 +713,7 @@ void Executor::complete_in_full(Run& run, TransportCompletion& completion) {
   } else if (run.failure.ok()) {
     run.is_cause = true;
     run.failed_step = static_cast<int>(token.step);
+    run.meets_later_call = is_of_later_call(run, completion);
     // May end this run and others, so that nothing of them is touched behind it.
     return fail(*run.task.group, failure_of(run, token.step, expected, completion));
   }

@@ -1,6 +1,7 @@
 // What the operations of one communicator share.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -27,6 +28,10 @@ struct Failure {
   std::uint64_t number = 0;         // of that operation, if its caller has numbered it
   int awaited = -1;                 // for which rank of the group it was waiting
   bool is_second_hand = false;      // another rank has failed, and said why
+  std::uint64_t index = 0;          // of the operation among all of its group
+  /// A message of a later call than this operation has told that the calls before it differ: its
+  /// sender knows how.
+  bool meets_later_call = false;
 };
 
 /// An operation that waits for another rank, longer than it takes to say so.
@@ -66,6 +71,17 @@ class LastCalls {
     const std::uint64_t tag = tags_[index % kept].load(std::memory_order_acquire);
     if (index + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
     return tag;
+  }
+  /// This rank's call after the same earlier calls as another rank's of this tag: the newest, as
+  /// digests of different calls may be the same. Nothing if there is none, or if it is that call.
+  [[nodiscard]] std::optional<std::uint64_t> in_place_of(std::uint64_t theirs) const noexcept {
+    const std::uint64_t count = count_.load(std::memory_order_acquire);
+    for (std::uint64_t back = 1; back <= std::min(count, kept); ++back) {
+      const std::uint64_t ours = tags_[(count - back) % kept].load(std::memory_order_acquire);
+      if (!Tag::have_same_history(ours, theirs)) continue;
+      return ours == theirs ? std::nullopt : std::optional(ours);
+    }
+    return std::nullopt;
   }
 
  private:

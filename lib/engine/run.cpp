@@ -37,6 +37,7 @@ void Run::begin(const Task& new_task, std::uint64_t segment_most) {
   task = new_task;
   is_cause = false;  // first, as memory may run out below
   failed_step = -1;
+  meets_later_call = false;
   tag = task.tag.after(task.group->history);
   task.group->history.add(task.tag);
   index = task.group->calls.add(tag);

@@ -111,8 +111,9 @@ class Run {
   bool is_scattered = false;    // `in` or `out` is left in its pieces
   bool has_arrived = false;     // a segment of another rank
   Status failure = {};
-  bool is_cause = false;  // the group has failed because of this operation
-  int failed_step = -1;   // whose message failed or was late; -1: unknown
+  bool is_cause = false;          // the group has failed because of this operation
+  int failed_step = -1;           // whose message failed or was late; -1: unknown
+  bool meets_later_call = false;  // the other rank has called something else before (Failure)
 
   // Whether it gets on.
   std::uint64_t completed = 0;  // messages, of this run and those before it in its place

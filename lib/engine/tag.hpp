@@ -50,6 +50,9 @@ class Tag {
 
   /// Without a history.
   [[nodiscard]] std::uint64_t bits() const noexcept { return bits_; }
+  [[nodiscard]] static bool have_same_history(std::uint64_t a, std::uint64_t b) noexcept {
+    return ((a ^ b) & ((1U << History::bits) - 1)) == 0;
+  }
   /// What comes with the messages of such an operation after these.
   [[nodiscard]] std::uint64_t after(History history) const noexcept {
     return bits_ | history.value_;

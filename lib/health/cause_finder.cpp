@@ -49,8 +49,13 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
     Case& known = found->second;
     const auto [own, is_new] = known.told.try_emplace(notice.origin, notice);
     if (!is_new && !is_better(notice, own->second)) return false;
-    own->second = notice;
-    if (is_better(notice, known.best)) known.best = notice;
+    Notice news = notice;
+    if (!is_new && news.operation.empty()) {  // where it was, it has said before
+      news.operation = own->second.operation;
+      news.step = own->second.step;
+    }
+    if (is_better(news, known.best)) known.best = news;
+    own->second = std::move(news);
     known.time = std::min(known.time, notice.time);
   }
   if (is_first) {

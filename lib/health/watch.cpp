@@ -14,6 +14,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "health/hello.hpp"
+#include "health/report.hpp"
 
 namespace hocket::health {
 namespace {
@@ -504,7 +505,10 @@ void Watch::send_to_all(std::string_view message, std::optional<std::uint32_t> e
 void Watch::ask(const Question& question) {
   if (is_closed_) return;
   if (question.to == options_.rank) {
-    return groups_.ask(question);
+    const Status why = groups_.ask(question);
+    if (why.ok()) return;
+    return note(
+        health::notice_of({.why = why}, question.communicator, options_.rank, universal_time()));
   }
   const std::uint32_t distance = (question.to + options_.size - options_.rank) % options_.size;
   for (std::uint32_t stride = std::bit_floor(distance); stride > 0; stride /= 2) {

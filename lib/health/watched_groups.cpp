@@ -63,11 +63,12 @@ void WatchedGroups::settle(std::span<const Notice> causes) {
   changed_.notify_all();
 }
 
-void WatchedGroups::ask(const Question& question) {
+Status WatchedGroups::ask(const Question& question) {
   const std::lock_guard lock(mutex_);
   for (WatchedGroup* const group : groups_) {
-    if (group->id == question.communicator && !group->is_failing) group->compare(question);
+    if (group->id == question.communicator && group->cause.ok()) return group->compare(question);
   }
+  return {};
 }
 
 void WatchedGroups::conclude(WatchedGroup& group, const Status& why) noexcept {

@@ -23,8 +23,9 @@ struct WatchedGroup {
   std::span<const std::uint32_t> members = {};
   /// Ends what is under way, for this reason. Waits for nothing.
   std::function<void(const Status&)> fail = {};
-  /// Fails if this rank has called something else than the one that asks. Waits for nothing.
-  std::function<void(const Question&)> compare = {};
+  /// Fails if this rank has called something else than the one that asks, and says what, with ranks
+  /// of the world. Waits for nothing.
+  std::function<Status(const Question&)> compare = {};
 
   // Of WatchedGroups.
   bool is_failing = false;  // it has failed; why is being found out
@@ -46,8 +47,8 @@ class WatchedGroups {
   void alarm(const Notice& notice);
   /// What was found out, the first cause first.
   void settle(std::span<const Notice> causes);
-  /// Lets it compare.
-  void ask(const Question& question);
+  /// Lets it compare. What differs: if it has failed just before, it does not say so itself.
+  [[nodiscard]] Status ask(const Question& question);
   /// What ended it is known here beyond doubt.
   void conclude(WatchedGroup& group, const Status& why) noexcept;
 

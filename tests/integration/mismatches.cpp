@@ -111,22 +111,46 @@ std::vector<Call> calls_of(std::size_t count) {
   return calls;
 }
 
+bool has_root(CollectiveKind kind) {
+  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+}
+
+bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce ||
+         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scan ||
+         kind == CollectiveKind::exscan;
+}
+
 /// Whether it makes a difference, as an op does not to a broadcast.
 bool differ(const Call& one, const Call& other) {
-  const auto has_root = [](CollectiveKind kind) {
-    return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-           kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-  };
-  const auto reduces = [](CollectiveKind kind) {
-    return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce ||
-           kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scan ||
-           kind == CollectiveKind::exscan;
-  };
   if (one.kind != other.kind) return true;
   if (one.kind == CollectiveKind::barrier) return false;
   return one.count != other.count || one.type != other.type ||
          (reduces(one.kind) && one.op != other.op) ||
          (has_root(one.kind) && one.root != other.root);
+}
+
+/// Whether an error says that a rank called this.
+bool names(const std::string& text, const Call& call) {
+  const std::string kind = fmt::format(" called {}(", name(call.kind));
+  for (std::size_t begin = text.find(kind); begin != text.npos;
+       begin = text.find(kind, begin + 1)) {
+    const std::size_t from = begin + kind.size();
+    const std::string arguments = ", " + text.substr(from, text.find(')', from) - from) + ",";
+    const auto has = [&](const std::string& argument) {
+      return arguments.find(fmt::format(", {},", argument)) != text.npos;
+    };
+    if (call.kind == CollectiveKind::barrier) return true;
+    if (!has(std::string(name(call.type)))) continue;
+    // Where ranks may give and get different counts, the call has none.
+    const bool has_no_count = arguments.find(" element") == text.npos;
+    if (!has_no_count && !has(fmt::format("{} elements", call.count))) continue;
+    if (reduces(call.kind) && !has(std::string(name(call.op)))) continue;
+    if (has_root(call.kind) && !has(fmt::format("root {}", call.root))) continue;
+    return true;
+  }
+  return false;
 }
 
 struct Outcome {
@@ -135,8 +159,9 @@ struct Outcome {
 };
 
 /// What happens on this rank. `right`: what its call gives where all make it.
-Outcome disagree(Communicator& group, const Call& ours, const std::vector<std::byte>& right,
-                 Memory& memory, const std::string& what, Report& report) {
+Outcome disagree(Communicator& group, const Call& ours, const Call& theirs,
+                 const std::vector<std::byte>& right, Memory& memory, const std::string& what,
+                 Report& report) {
   const std::string here = fmt::format("{}, rank {}", what, group.rank());
   const Stopwatch watch;
   Status failure = make(group, ours, memory);
@@ -151,7 +176,7 @@ Outcome disagree(Communicator& group, const Call& ours, const std::vector<std::b
   const StatusCode code = failure.code();
   report.expect(code == StatusCode::mismatch, fmt::format("{}: {}", here, failure.to_string()));
   const std::string text = failure.to_string();
-  const bool names_both = text.find(", and rank ") != std::string::npos;
+  const bool names_both = names(text, ours) && names(text, theirs);
   report.expect(names_both, fmt::format("{}: not both calls are named: {}", here, text));
   return {.names_both = names_both, .nanoseconds = elapsed.count()};
 }
@@ -177,7 +202,9 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
                 Report& report, Tally& tally) {
   const std::string what =
       fmt::format("{} and, on rank {} of {}, {}", first.words(), odd, world.size(), second.words());
-  const Call& ours = world.rank() == odd ? second : first;
+  const bool is_odd = world.rank() == odd;
+  const Call& ours = is_odd ? second : first;
+  const Call& theirs = is_odd ? first : second;
   std::vector<std::byte> right;
   for (const Call* const each : {&first, &second}) {
     const Status status = make(world, *each, memory, std::nullopt);
@@ -185,7 +212,7 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
     if (each == &ours) right = memory.out;
   }
   Communicator group = world.dup();
-  const Outcome outcome = disagree(group, ours, right, memory, what, report);
+  const Outcome outcome = disagree(group, ours, theirs, right, memory, what, report);
   std::vector<Outcome> all(static_cast<std::size_t>(world.size()));
   world.all_gather(
       std::span(reinterpret_cast<const std::uint8_t*>(&outcome), sizeof outcome),
@@ -237,14 +264,16 @@ void check_messages(Communicator& world, Report& report) {
         group.recv(room, 0, 7, {.timeout = timeout});
       }
     });
-    if (group.rank() == 1) {
-      const std::string text = failure.to_string();
-      report.expect(failure.code() == StatusCode::mismatch, "a message of another type: " + text);
-      report.expect(text.find("f64") != text.npos && text.find("f32") != text.npos,
+    const auto expect_both = [&](const Status& status, const std::string& what) {
+      const std::string text =
+          fmt::format("{}, rank {}: {}", what, group.rank(), status.to_string());
+      report.expect(status.code() == StatusCode::mismatch, text);
+      report.expect(text.find(" f64 ") != text.npos && text.find(" f32 ") != text.npos,
                     "not both types: " + text);
-    }
-    const Status later = failure_of([&] { group.barrier({.timeout = timeout}); });
-    report.expect(!later.ok(), "the communicator goes on behind a message of another type");
+    };
+    if (group.rank() == 1) expect_both(failure, "a message of another type");
+    // All ranks, also those that have nothing to do with the message.
+    expect_both(failure_of([&] { group.barrier({.timeout = timeout}); }), "a barrier behind it");
     world.barrier();
   }
 }

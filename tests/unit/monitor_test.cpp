@@ -122,6 +122,7 @@ TEST_CASE("a question finds its way, also around one who has left") {
   std::atomic<int> asked = 0;
   world.ranks[3]->group.compare = [&](const health::Question& question) {
     if (question.from == 0 && question.index == 12 && question.tag == 99) ++asked;
+    return Status();
   };
   const auto ask = [&] {
     world.ranks[0]->monitor->ask({.to = 3, .communicator = 5, .index = 12, .tag = 99});
@@ -132,6 +133,35 @@ TEST_CASE("a question finds its way, also around one who has left") {
   asked = 0;
   world.ranks[2]->monitor->leave(Deadline::never());
   REQUIRE(comes_true(ask));
+}
+
+TEST_CASE("who is asked tells all what differs, though its communicator has failed just before") {
+  Watchers world(4);
+  Rank& asked = *world.ranks[3];
+  std::atomic<int> questions = 0;
+  std::atomic<bool> has_failed = false;
+  asked.group.compare = [&](const health::Question&) {
+    ++questions;
+    if (!has_failed) return Status();
+    return Status(StatusCode::mismatch, "rank 1 called this, and rank 3 called that").with_peer(1);
+  };
+  const auto ask = [&] {
+    world.ranks[1]->monitor->ask({.to = 3, .communicator = 5, .index = 1, .tag = 99});
+    std::this_thread::sleep_for(10ms);
+    return questions > 0;
+  };
+  REQUIRE(comes_true(ask));  // the ranks have found each other
+  has_failed = true;
+  asked.monitor->report(asked.group, {.why = Status(StatusCode::mismatch, "rank 1 says so"),
+                                      .operation = "barrier() #2",
+                                      .is_second_hand = true});
+  ask();
+  for (const auto& each : world.ranks) {
+    const std::string text = each->monitor->cause_of(each->group, true).to_string();
+    INFO(text);
+    REQUIRE(text.find("called that") != text.npos);
+    REQUIRE(text.find("barrier() #2") != text.npos);
+  }
 }
 
 TEST_CASE("who is alone in knowing the cause does not wait for others") {
