@@ -1,6 +1,9 @@
-// Operations that report to completion queues. Every rank runs it; `hocket run` starts them.
+// Operations that report to completion queues. Every rank runs it; `hocket run` starts them. With
+// "time": how long an operation takes that reports to a queue, and one that is waited for.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <map>
@@ -9,12 +12,15 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include <poll.h>
 
 #include "hocket/hocket.hpp"
+
+#include "support/stopwatch.hpp"
 
 namespace {
 
@@ -25,10 +31,16 @@ using hocket::Completion;
 using hocket::CompletionQueue;
 using hocket::Message;
 using hocket::OperationOptions;
+using hocket::testing::Stopwatch;
 using Values = std::vector<std::uint32_t>;
 
 constexpr auto patience = 60s;
 int failures = 0;
+
+double median(std::vector<double> of) {
+  std::ranges::nth_element(of, of.begin() + static_cast<std::ptrdiff_t>(of.size() / 2));
+  return of[of.size() / 2];
+}
 
 void expect(bool is_right, const std::string& what) {
   if (is_right) return;
@@ -235,11 +247,40 @@ void of_worlds(Communicator& world) {
   }
 }
 
+/// In turns, as the machine's pace changes.
+void measure(Communicator& world) {
+  constexpr int times = 200;
+  CompletionQueue queue;
+  Values sum(2, 1);
+  std::vector<double> waited;
+  std::vector<double> reported;
+  const auto us_each = [&](const auto& run) {
+    world.barrier();
+    const Stopwatch watch;
+    for (int i = 0; i < times; ++i) run();
+    return std::chrono::duration<double, std::micro>(watch.elapsed()).count() / times;
+  };
+  for (int round = 0; round < 200; ++round) {
+    waited.push_back(us_each([&] { world.start(Collective::all_reduce(sum)).wait(); }));
+    reported.push_back(us_each([&] {
+      start(world, Collective::all_reduce(sum, sum, {}, {.queue = &queue}));
+      (void)queue.next();
+    }));
+  }
+  if (world.rank() > 0) return;
+  std::printf("a sum of 8 bytes: started and waited for %.2f us, reported by a queue %.2f us\n",
+              median(waited), median(reported));
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
   try {
     Communicator world = hocket::join({.operation_timeout = 60s});
+    if (argc > 1 && std::string_view(argv[1]) == "time") {
+      measure(world);
+      return 0;
+    }
     one_by_one(world);
     by_polling(world);
     many_at_once(world);

@@ -92,9 +92,9 @@ class Worker {
   }
 
  private:
-  static constexpr std::string_view kinds[] = {"all_reduce", "all_gather", "reduce_scatter",
-                                               "broadcast",  "messages",   "all_to_all",
-                                               "reduce",     "barrier"};
+  static constexpr std::string_view kinds[] = {
+      "all_reduce", "all_gather", "reduce_scatter", "broadcast", "messages", "all_to_all",
+      "reduce",     "barrier",    "gather",         "scatter",   "scan",     "exscan"};
 
   void run(CollectiveKind kind) {
     std::fill(in_.begin(), in_.end(), 1.F);
@@ -108,11 +108,34 @@ class Worker {
                 .type = DataType::f32,
                 .count = count_,
                 .reduction = ReduceOp::sum});
-    const bool sums = kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce_scatter;
-    const bool copies =
-        kind == CollectiveKind::all_gather || kind == CollectiveKind::all_to_all || is_broadcast;
-    if (sums) expect(static_cast<float>(size_));
-    if (copies) expect(1.F);
+    const bool is_root = group_.rank() == 0;
+    const auto before = static_cast<float>(group_.rank());  // ranks
+    switch (kind) {
+      case CollectiveKind::all_reduce:
+      case CollectiveKind::reduce_scatter:
+        expect(static_cast<float>(size_));
+        break;
+      case CollectiveKind::reduce:
+        if (is_root) expect(static_cast<float>(size_));
+        break;
+      case CollectiveKind::all_gather:
+      case CollectiveKind::all_to_all:
+      case CollectiveKind::scatter:
+      case CollectiveKind::broadcast:
+        expect(1.F);
+        break;
+      case CollectiveKind::gather:
+        if (is_root) expect(1.F);
+        break;
+      case CollectiveKind::scan:
+        expect(before + 1.F);
+        break;
+      case CollectiveKind::exscan:
+        if (!is_root) expect(before);
+        break;
+      case CollectiveKind::barrier:
+        break;
+    }
   }
 
   /// Around in a ring.
