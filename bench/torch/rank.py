@@ -70,6 +70,7 @@ def main() -> None:
         note("all_reduce", size, measured(lambda: dist.all_reduce(values), times))
         note("all_reduce by a future", size, measured(
             lambda: dist.all_reduce(values, async_op=True).get_future().wait(), times))
+    note("new_group", 0, measured(dist.new_group, 20))
     for rows in (1, 16):
         note(f"DDP step of {rows} rows a rank", 4 * 1024 * 1025 * 10, ddp_step(rows))
     if RANK == 0:

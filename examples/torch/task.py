@@ -63,6 +63,17 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer, chosen: argparse.N
     repeat(step, chosen)
 
 
+def show_progress(count: int, steps: int, loss: torch.Tensor) -> None:
+    """One line that changes in a terminal; now and then a line elsewhere, as under `hocket run`."""
+    if dist.get_rank() > 0:
+        return
+    text = f"step {count} of {steps}, loss {loss.item():.4f}"
+    if sys.stderr.isatty():
+        print(f"\r{text} ", end="", file=sys.stderr, flush=True)
+    elif count % max(1, steps // 5) == 0:
+        print(text, file=sys.stderr, flush=True)
+
+
 def repeat(step: Callable[[int], torch.Tensor], chosen: argparse.Namespace) -> None:
     """Calls `step` for each step, and shows progress. The last line has the mean of the ranks' losses."""
     times = []
@@ -71,9 +82,7 @@ def repeat(step: Callable[[int], torch.Tensor], chosen: argparse.Namespace) -> N
         begin_of_step = time.perf_counter()
         loss = step(count)
         times.append(time.perf_counter() - begin_of_step)
-        if dist.get_rank() == 0 and sys.stderr.isatty():
-            print(f"\rstep {count + 1} of {chosen.steps}, loss {loss.item():.4f} ", end="",
-                  file=sys.stderr)
+        show_progress(count + 1, chosen.steps, loss)
     mean = loss.clone()
     dist.all_reduce(mean)
     mean /= dist.get_world_size()

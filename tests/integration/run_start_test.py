@@ -49,4 +49,4 @@ class EndsBeforeItJoins(Case):
 if __name__ == "__main__":
     launcher.HOCKET = sys.argv.pop(1)
     JOIN = sys.argv.pop(1)
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -311,6 +311,6 @@ if __name__ == "__main__":
     RANK, SIZE = world.rank, world.size
     told = unittest.main(exit=False, verbosity=0)
     for test, why in told.result.skipped:
-        print(f"skipped {test.id()}: {why}")
+        print(f"skipped: {test.id()}: {why}")
     world.barrier()
     sys.exit(not told.result.wasSuccessful())

@@ -377,4 +377,4 @@ class Changes(unittest.TestCase):
 
 if __name__ == "__main__":
     BUILD = Path(sys.argv.pop(1))
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -41,4 +41,4 @@ if __name__ == "__main__":
     if python_with("lightgbm") is None:
         print("# skipped: no Python here has the package lightgbm")
         sys.exit(77)
-    unittest.main()
+    unittest.main(verbosity=2)

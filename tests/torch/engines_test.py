@@ -44,4 +44,4 @@ if __name__ == "__main__":
     if len(missing) == len(PACKAGES):
         print(f"# skipped: no Python here has one of the packages {', '.join(missing)}")
         sys.exit(77)
-    unittest.main()
+    unittest.main(verbosity=2)

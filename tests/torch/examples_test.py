@@ -74,4 +74,4 @@ if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
     # Beforehand, as it may take longer than ranks wait.
     subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
-    unittest.main()
+    unittest.main(verbosity=2)

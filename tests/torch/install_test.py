@@ -18,6 +18,8 @@ from pathlib import Path
 from launch import run_with_torch
 
 run_with_torch()
+import torch  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[2]
 GUIDE = (ROOT / "docs/guide/pytorch.md").read_text()
 
@@ -27,6 +29,16 @@ def command(beginning: str) -> list[str]:
     found = re.search(rf"^{re.escape(beginning)}.*$", GUIDE, re.MULTILINE)
     assert found is not None, f"the guide has no command {beginning}"
     return shlex.split(re.sub(r"(/usr/bin/)?python3", sys.executable, found[0]))
+
+
+# The installed package says which backend it has (entry point torch.distributed.backends).
+WITHOUT_IMPORT = """
+import tempfile, torch, torch.distributed as dist
+with tempfile.TemporaryDirectory() as folder:
+    dist.init_process_group("hocket", init_method=f"file://{folder}/store", rank=0, world_size=1)
+    dist.all_reduce(torch.ones(1))
+    dist.destroy_process_group()
+"""
 
 
 class Install(unittest.TestCase):
@@ -51,7 +63,11 @@ class Install(unittest.TestCase):
                 [*command("hocket run -n 2 -- python3 examples/torch/ddp.py"), "--steps", "2", "--width", "50"],
                 **environment)
             self.assertRegex(trained, r"2 ranks, hocket: loss \d")
+            if tuple(int(each) for each in torch.__version__.split(".")[:2]) < (2, 14):
+                print(f"... skipped 'torch {torch.__version__} finds no backend that is not imported'", flush=True)
+                return
+            self.run_in_tree([sys.executable, "-c", WITHOUT_IMPORT], **environment)
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)

@@ -168,4 +168,4 @@ class Leaving(unittest.TestCase):
 if __name__ == "__main__":
     # Beforehand, as it may take longer than ranks wait.
     subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
-    unittest.main()
+    unittest.main(verbosity=2)

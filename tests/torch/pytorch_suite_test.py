@@ -62,4 +62,4 @@ if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
     # Beforehand, as it may take longer than ranks wait.
     subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1], verbosity=2)

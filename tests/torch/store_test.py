@@ -355,4 +355,4 @@ if __name__ == "__main__":
     # Beforehand, as it may take longer than ranks wait.
     subprocess.run([sys.executable, "-m", "hocket.torch"], env={**os.environ, "PYTHONPATH": FOLDER},
                    check=True)
-    unittest.main(verbosity=1)
+    unittest.main(verbosity=2)

@@ -62,6 +62,18 @@ class Collectives(Case):
         self.same(values, [complex(SIZE * (SIZE - 1) / 2, SIZE)])
         dist.all_reduce(torch.empty(0))
 
+    def test_rarer_types(self) -> None:
+        for name in ("complex64", "complex128", "float8_e4m3fn", "float8_e5m2", "uint16", "uint32", "uint64"):
+            dtype = getattr(torch, name, None)  # not all versions of torch have all of them
+            if dtype is None:
+                continue
+            wide = torch.complex128 if dtype.is_complex else torch.float64
+            with self.subTest(name):
+                dist.all_reduce(values := torch.ones(3).to(dtype))
+                self.same(values.to(wide), [SIZE] * 3)
+                dist.broadcast(values := full(RANK, 3).to(dtype), SIZE - 1)
+                self.same(values.to(wide), [SIZE - 1] * 3)
+
     def test_tensors_with_gaps(self) -> None:
         whole = full(1, 4, 2)
         dist.all_reduce(whole[:, 0])
@@ -168,9 +180,12 @@ class Works(Case):
         self.same(values.unique(), [SIZE])
 
     def test_dropped(self) -> None:
-        for _ in range(20):
-            dist.all_reduce(full(1, 10_000), async_op=True)
-        dist.barrier()
+        several = [full(1, 10_000) for _ in range(20)]
+        for values in several:
+            dist.all_reduce(values, async_op=True)
+        dist.all_reduce(full(1, 1))  # behind all of them
+        for values in several:
+            self.same(values.unique(), [SIZE])
 
     def test_futures(self) -> None:
         work = dist.all_reduce(full(1, 10), async_op=True)
@@ -284,6 +299,39 @@ class Groups(Case):
         everybody = dist.new_group(timeout=datetime.timedelta(seconds=20))
         dist.all_reduce(values := full(1, 4), group=everybody)
         self.same(values, [SIZE] * 4)
+
+    def test_by_its_members_alone(self) -> None:
+        if TORCH < (2, 1):
+            self.skipTest("torch 2.1 and later make groups by their members alone")
+        dist.barrier()
+        threads = len(os.listdir("/proc/self/task"))
+        if RANK < max(1, SIZE - 1):
+            group = dist.new_group(RANKS[:max(1, SIZE - 1)], use_local_synchronization=True)
+            dist.all_reduce(values := full(1, 4), group=group)
+            self.same(values, [max(1, SIZE - 1)] * 4)
+        self.assertEqual(len(os.listdir("/proc/self/task")), threads)
+        dist.barrier()
+
+    def test_sequence_numbers(self) -> None:
+        group = dist.new_group()
+        begin = group._get_sequence_number_for_group()
+        for _ in range(3):
+            dist.all_reduce(full(1, 4), group=group)
+        self.assertEqual(group._get_sequence_number_for_group() - begin, 3)
+
+    def test_abort(self) -> None:
+        group = dist.new_group()
+        backend = group._get_backend(torch.device("cpu")) if TORCH >= (2, 0) else group
+        if not hasattr(backend, "abort"):
+            self.skipTest("before torch 2.6 or so, a backend from outside can't be aborted")
+        dist.all_reduce(full(1, 4), group=group)
+        if RANK == 0:
+            backend.abort()
+        dist.barrier()
+        with self.assertRaisesRegex(RuntimeError, "abort"):
+            for _ in range(3):
+                dist.all_reduce(full(1, 4), group=group)
+        dist.barrier()
 
     def test_parts_of_parts(self) -> None:
         """Torch gives groups that have no rank in common the same name."""
@@ -643,5 +691,5 @@ if __name__ == "__main__":
     load = unittest.defaultTestLoader.loadTestsFromTestCase
     told = unittest.TextTestRunner(verbosity=0).run(unittest.TestSuite(map(load, wanted)))
     for test, why in told.skipped:
-        print(f"skipped {test.id()}: {why}", flush=True)
+        print(f"skipped: {test.id()}: {why}", flush=True)
     os._exit(not told.wasSuccessful())  # without saying good-bye to a rank that has died
