@@ -168,7 +168,7 @@ void Watch::dial(const Place& place, Instant now) {
     throw;
   }
   way.line = std::move(*line);
-  way.ends_alone = false;
+  way.ends_alone = way.is_known_there = false;
   way.next_dial = Deadline::never();
 }
 
@@ -216,14 +216,18 @@ Result<std::string> Watch::on_hello(link::Line& line, std::string_view bytes) {
   }
   if (way.line == nullptr) return Status(StatusCode::internal, "a line of no door");
   places_[way.line.get()] = {hello.rank, hello.way};
-  way.ends_alone = false;
+  way.ends_alone = way.is_known_there = false;
   make_ready({hello.rank, hello.way});
   return answer;
 }
 
 Status Watch::on_answer(link::Line& line, std::string_view answer) {
   if (Status status = check_answer(answer); !status.ok()) return status;
-  if (const auto place = find(line)) make_ready(*place);
+  if (const auto place = find(line)) {
+    contacts_[place->rank].ways[place->way].is_known_there = true;
+    line.send(message_of(Message::beat));  // so that the other end knows it as well
+    make_ready(*place);
+  }
   return {};
 }
 
@@ -270,11 +274,13 @@ void Watch::on_end(link::Line& line, const Status& why) {
       why.code() == StatusCode::peer_lost && (error == 0 || error == ECONNRESET || error == EPIPE);
   // It is our end that can't go on: to the other it would look as if we had died.
   if (was_ready && !is_theirs) line.send(message_of(Message::line_ends));
-  const bool is_death = was_ready && is_theirs && !way.ends_alone;
+  const bool is_death = was_ready && is_theirs && way.is_known_there && !way.ends_alone;
   places_.erase(&line);
   way.line.reset();
   const bool has_other = std::ranges::any_of(contact.ways, &Way::is_ready);
   if (is_death && !has_other) return note_death(place->rank, why);
+  // As if it had not dialled yet.
+  if (was_ready && !way.is_known_there && !has_other) contact.silence.reset();
   if (dials(place->rank)) dial_again(*place, why);
   tick();
 }
@@ -285,6 +291,7 @@ void Watch::on_message(link::Line& line, std::string_view message) {
   const std::uint32_t rank = place->rank;
   Contact& contact = contacts_[rank];
   const Instant now = monotonic_clock().now();
+  contact.ways[place->way].is_known_there = true;
   if (contact.silence) contact.silence->hear(now);
   if (contact.is_elsewhere) silence_elsewhere_.hear(now);
   const std::string_view content = message.substr(1);

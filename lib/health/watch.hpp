@@ -64,6 +64,9 @@ class Watch final : public link::LineHost, private StoryHost {
     Deadline next_dial = {};
     Duration pause = {};
     bool ends_alone = false;  // the other end said so: its process lives
+    /// The other end has said something, and so knows that the line is ready. If it leaves before,
+    /// it can't say so, and its end is no death.
+    bool is_known_there = false;
 
     [[nodiscard]] bool is_ready() const noexcept { return line != nullptr && line->is_ready(); }
     /// Nothing will come of it any more.
