@@ -80,7 +80,7 @@ class Hocket(Peer):
     absence = "build it: meson compile -C build"
 
     def command(self, task: Task, place: Place) -> Command:
-        return Command(self.words(task, place), {"HOCKET_TRANSPORT": "shm,tcp" if place.shares_memory else "tcp"})
+        return Command(self.words(task, place), {} if place.shares_memory else {"HOCKET_TRANSPORT": "tcp"})
 
     def words(self, task: Task, place: Place) -> list[str]:
         if task.operation == "start":

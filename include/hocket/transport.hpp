@@ -119,6 +119,11 @@ class HOCKET_API Transport {
   /// needed.
   [[nodiscard]] virtual Status connect(std::span<const std::string> addresses) = 0;
 
+  /// Waits, some seconds at most, until the other ranks' connect() has got what they need to
+  /// receive what this rank sends, even if it ends right behind that. Called once, by a rank whose
+  /// peers are about to connect; before open().
+  virtual void await_peers() noexcept {}
+
   /// Success if messages can go to another rank, else why not. After connect().
   [[nodiscard]] virtual Status can_reach(std::uint32_t peer) const = 0;
 

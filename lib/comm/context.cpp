@@ -253,6 +253,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (Status status = made->connect(std::move(addresses)); !status.ok()) return status;
   const Card& ours = (*cards)[static_cast<std::size_t>(world->rank)];
   auto recorder = open_recorder(*world, *cards, config);
+  Transport& transport = *made->transport;
   auto engine = engine::Engine::make(
       std::move(made->transport),
       {.executor = {.segment_bytes = ours.segment_bytes, .recorder = recorder.get()},
@@ -264,6 +265,7 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
   if (*monitor != nullptr) {
     if (Status status = connect(**monitor, *cards); !status.ok()) return status;
   }
+  transport.await_peers();
   auto context = std::make_shared<Context>(
       config, std::move(*world), std::move(recorder), std::move(*monitor), made->name(),
       std::move(processes), std::move(host_names), std::move(hosts),

@@ -80,6 +80,10 @@ Status MixedTransport::connect(std::span<const std::string> addresses) {
   return {};
 }
 
+void MixedTransport::await_peers() noexcept {
+  for (const Part& part : parts_) part.transport->await_peers();
+}
+
 Result<std::size_t> MixedTransport::way_to(std::uint32_t peer) const {
   std::string why;
   for (std::size_t i = 0; i < parts_.size(); ++i) {

@@ -44,6 +44,7 @@ class MixedTransport final : public Transport {
     return parts_.front().transport->memory_domain();
   }
   [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
+  void await_peers() noexcept override;
   [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;

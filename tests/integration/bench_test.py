@@ -54,7 +54,7 @@ class Formats(Case):
     def test_table(self) -> None:
         said = self.bench("all_reduce", "--ranks", "4", "-b", "8", "-e", "32K", "-f", "16", *QUICK)
         lines = said.splitlines()
-        self.assertRegex(lines[0], r"^# hocket-bench \S+ all_reduce: 4 ranks on 1 host, transport \w+$")
+        self.assertRegex(lines[0], r"^# hocket-bench \S+ all_reduce: 4 ranks on 1 host, transport [\w,]+$")
         (head,) = [line for line in lines if "busbw" in line]
         self.assertEqual(head.split(), ["#", "size", "count", "type", "redop", "root", "time", "p50",
                                         "p99", "algbw", "busbw", "#wrong"])

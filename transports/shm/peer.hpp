@@ -82,7 +82,6 @@ class Peer {
     }
     return &ours_->notes[written_ % notes_kept];
   }
-  [[nodiscard]] bool has_notes() const noexcept { return written_ > 0; }
   /// Returns its number.
   std::uint32_t publish(Note& note) noexcept {
     note.turn.store(++written_, std::memory_order_release);

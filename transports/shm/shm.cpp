@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/config.hpp"
 #include "base/fd.hpp"
 #include "base/machine.hpp"
 #include "transports/shm/transport.hpp"
@@ -19,13 +18,7 @@
 namespace hocket::shm {
 namespace {
 
-/// Off by default: what a rank has sent is lost to those that first look after it has left.
-Status available(std::span<const Setting> settings) {
-  const Config config(settings);
-  if (config.get(variables::transport).find("shm") == std::string::npos) {
-    return Status(StatusCode::unsupported, "shm is off by default")
-        .with_hint("HOCKET_TRANSPORT=shm,tcp turns it on");
-  }
+Status available(std::span<const Setting> /*settings*/) {
   if (own_machine().empty()) {
     return {StatusCode::unsupported, "this system does not say which machine it is"};
   }

@@ -4,10 +4,11 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <new>
+#include <thread>
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -25,8 +26,9 @@ namespace {
 /// that are over.
 constexpr unsigned polls_between_looks = 256;
 
-/// A rank that leaves waits no longer for others to open its board. They do so when they connect.
-constexpr Duration leaving_max = std::chrono::seconds(2);
+/// So long a rank waits for others to open its board, which they do when they connect.
+constexpr Duration patience = std::chrono::seconds(2);
+constexpr Duration between_looks = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -78,33 +80,33 @@ ShmTransport::~ShmTransport() {
   meet_readers();
   for (Peer* const peer : active_) mark(*peer);
   ring();
-  wait_for_readers();
-}
-
-/// So that nothing is lost that we have sent.
-void ShmTransport::wait_for_readers() noexcept {
-  const Deadline deadline = Deadline::after(monotonic_clock(), leaving_max);
-  for (const Peer* const peer : active_) {
-    while (peer->has_notes() && board_.hold(peer->rank()) == Hold::nothing) {
-      pollfd process = {peer->process(), POLLIN, 0};
-      if (::poll(&process, 1, 1) > 0 || deadline.passed(monotonic_clock().now())) break;
-    }
-  }
 }
 
 Status ShmTransport::connect(std::span<const std::string> addresses) {
   return described([&] {
     addresses_.assign(addresses.begin(), addresses.end());
-    is_here_.resize(addresses_.size());
+    pids_.resize(addresses_.size());
     for (std::uint32_t rank = 0; rank < addresses_.size(); ++rank) {
       const auto address = Address::parse(addresses_[rank]);
-      is_here_[rank] = rank != rank_ && address.ok() && address->domain == address_.domain;
-      if (!is_here_[rank]) continue;
+      if (rank == rank_ || !address.ok() || address->domain != address_.domain) continue;
+      pids_[rank] = address->pid;
       auto board = Peer::hold(*address, expected(rank));
       if (board.ok()) held_[rank] = *std::move(board);  // else reach() tries it again, and says why
     }
     return Status();
   });
+}
+
+/// From then on nothing is lost that we send.
+void ShmTransport::await_peers() noexcept {
+  const Deadline deadline = Deadline::after(monotonic_clock(), patience);
+  for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
+    while (pids_[rank] != 0 && board_.hold(rank) == Hold::nothing) {
+      const bool has_ended = ::kill(static_cast<pid_t>(pids_[rank]), 0) != 0 && errno == ESRCH;
+      if (has_ended || deadline.passed(monotonic_clock().now())) break;
+      std::this_thread::sleep_for(between_looks);
+    }
+  }
 }
 
 Status ShmTransport::can_reach(std::uint32_t peer) const {
@@ -114,7 +116,7 @@ Status ShmTransport::can_reach(std::uint32_t peer) const {
   };
   if (peer >= addresses_.size() || peer == rank_) return refused("is no other rank of this world");
   if (addresses_[peer].empty()) return refused("does not share memory");
-  if (is_here_[peer]) return {};
+  if (pids_[peer] != 0) return {};
   return refused("is on another host, in another container, or of another user");
 }
 
@@ -125,8 +127,8 @@ void ShmTransport::meet_readers() noexcept {
   const std::uint32_t readers = board_.header().readers.load(std::memory_order_acquire);
   if (readers == readers_seen_) return;
   bool has_all = true;
-  for (std::uint32_t rank = 0; rank < is_here_.size(); ++rank) {
-    if (!is_here_[rank] || peers_[rank] != nullptr || board_.hold(rank) != Hold::mapping) {
+  for (std::uint32_t rank = 0; rank < pids_.size(); ++rank) {
+    if (pids_[rank] == 0 || peers_[rank] != nullptr || board_.hold(rank) != Hold::mapping) {
       continue;
     }
     has_all = described([&] { return reach(rank); }).ok() && has_all;

@@ -37,6 +37,7 @@ class ShmTransport final : public Transport {
   [[nodiscard]] std::string address() const override { return address_.to_string(); }
   [[nodiscard]] std::string memory_domain() const override { return address_.domain; }
   [[nodiscard]] Status connect(std::span<const std::string> addresses) override;
+  void await_peers() noexcept override;
   [[nodiscard]] Status can_reach(std::uint32_t peer) const override;
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
@@ -74,7 +75,6 @@ class ShmTransport final : public Transport {
     return {.rank = rank, .reader = rank_, .size = size_, .epoch = epoch_};
   }
   [[nodiscard]] Result<Peer*> reach(std::uint32_t rank);
-  void wait_for_readers() noexcept;
   void meet_readers() noexcept;
   [[nodiscard]] Result<ChannelId> open_channel(std::uint32_t peer, std::uint64_t lane);
   [[nodiscard]] Channel& make_channel(std::uint32_t peer, std::uint64_t lane);
@@ -126,7 +126,7 @@ class ShmTransport final : public Transport {
   Fd bell_pull_;  // the other end, so that it stays open
   Fd epoll_;
   std::vector<std::string> addresses_ = {};
-  std::vector<bool> is_here_ = {};  // ranks that share memory with this one
+  std::vector<std::int64_t> pids_ = {};  // of ranks that share memory with this one; of others 0
   std::uint32_t readers_seen_ = 0;
   std::vector<Fd> held_ = {};                      // boards of ranks that are not reached yet
   std::vector<std::unique_ptr<Peer>> peers_ = {};  // by rank
