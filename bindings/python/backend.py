@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import subprocess
 import sysconfig
 import tempfile
@@ -32,9 +33,11 @@ def get_requires_for_build_wheel(config_settings: object = None) -> list[str]:
 def build_wheel(wheel_directory: str, config_settings: object = None,
                 metadata_directory: str | None = None) -> str:
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run(["meson", "setup", folder, ROOT, *OPTIONS], check=True)
-        subprocess.run(["ninja", "-C", folder, EXTENSION, PROGRAM], check=True)
-        told = subprocess.check_output(["meson", "introspect", "--projectinfo", folder])
+        # pip hides this Python's own packages from what it starts, and Debian's meson is one of them.
+        outside = {name: text for name, text in os.environ.items() if name != "PYTHONPATH"}
+        subprocess.run(["meson", "setup", folder, ROOT, *OPTIONS], env=outside, check=True)
+        subprocess.run(["ninja", "-C", folder, EXTENSION, PROGRAM], env=outside, check=True)
+        told = subprocess.check_output(["meson", "introspect", "--projectinfo", folder], env=outside)
         version = json.loads(told)["version"]
         for binary in (EXTENSION, PROGRAM):
             subprocess.run(["strip", "--strip-unneeded", Path(folder, binary)], check=True)
