@@ -465,7 +465,7 @@ void Neighbor::dial(ChannelId id) {
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), bytes) != 0) {
     if (errno == EAGAIN) return make_due(id);  // the peer has many callers: again
-    return close(id, lost(channel.peer));
+    return end_out(channel, lost(channel.peer));  // what it has sent may be here
   }
   const Hello hello = {
       .epoch = options_.epoch, .size = options_.size, .rank = options_.rank, .lane = channel.lane};
