@@ -464,7 +464,7 @@ void Neighbor::dial(ChannelId id) {
   name.copy(there.sun_path + 1, sizeof there.sun_path - 1);
   const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), bytes) != 0) {
-    if (errno == EAGAIN) return make_due(id);  // the peer has many callers: again
+    if (errno == EAGAIN) return make_due(id);     // the peer has many callers: again
     return end_out(channel, lost(channel.peer));  // what it has sent may be here
   }
   const Hello hello = {
