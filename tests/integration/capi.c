@@ -17,6 +17,17 @@ static void expect(int is_right, const char* what) {
   printf("WRONG: %s (last error: %s)\n", what, hocket_last_error());
 }
 
+/* Of one number on each rank, in place. */
+static hocket_collective sum_of(int32_t* value) {
+  return (hocket_collective){.struct_size = sizeof(hocket_collective),
+                             .kind = HOCKET_KIND_ALL_REDUCE,
+                             .dtype = HOCKET_I32,
+                             .in = value,
+                             .out = value,
+                             .count = 1,
+                             .op = HOCKET_OP_SUM};
+}
+
 static void count_end(void* count, hocket_status status) {
   if (status == HOCKET_OK) ++*(atomic_int*)count;
 }
@@ -167,13 +178,7 @@ static void works(hocket_comm* world) {
   hocket_work* works[3] = {NULL, NULL, NULL};
   atomic_int is_released = 0;
   for (int i = 0; i < 3; ++i) {
-    const hocket_collective sum = {.struct_size = sizeof sum,
-                                   .kind = HOCKET_KIND_ALL_REDUCE,
-                                   .dtype = HOCKET_I32,
-                                   .in = &values[i],
-                                   .out = &values[i],
-                                   .count = 1,
-                                   .op = HOCKET_OP_SUM};
+    const hocket_collective sum = sum_of(&values[i]);
     expect(hocket_start(world, &sum, &works[i]) == HOCKET_OK, "start");
   }
   atomic_int is_over = 0;
@@ -462,13 +467,7 @@ static void* sum_up(void* group) {
   for (int i = 0; i < sums; ++i) {
     int32_t value = 1;
     hocket_work* work = NULL;
-    const hocket_collective sum = {.struct_size = sizeof sum,
-                                   .kind = HOCKET_KIND_ALL_REDUCE,
-                                   .dtype = HOCKET_I32,
-                                   .in = &value,
-                                   .out = &value,
-                                   .count = 1,
-                                   .op = HOCKET_OP_SUM};
+    const hocket_collective sum = sum_of(&value);
     if (hocket_start(group, &sum, &work) != HOCKET_OK) return group;
     const hocket_status status = hocket_work_wait(work, 0);
     hocket_work_free(work);
@@ -505,15 +504,9 @@ static void queues(hocket_comm* world) {
   hocket_completion end = {.struct_size = sizeof end};
   expect(hocket_queue_next(queue, HOCKET_NO_WAIT, &end) == HOCKET_IN_PROGRESS, "nothing is there");
   int32_t value = 1;
-  const hocket_collective sum = {.struct_size = sizeof sum,
-                                 .kind = HOCKET_KIND_ALL_REDUCE,
-                                 .dtype = HOCKET_I32,
-                                 .in = &value,
-                                 .out = &value,
-                                 .count = 1,
-                                 .op = HOCKET_OP_SUM,
-                                 .queue = queue,
-                                 .queue_tag = 77};
+  hocket_collective sum = sum_of(&value);
+  sum.queue = queue;
+  sum.queue_tag = 77;
   hocket_work* work = NULL;
   expect(hocket_start(world, &sum, &work) == HOCKET_OK, "start one that reports");
   hocket_work_free(work);

@@ -19,6 +19,7 @@
 
 #include "hocket/hocket.hpp"
 
+#include "integration/collectives/kinds.hpp"
 #include "integration/collectives/report.hpp"
 #include "support/failure_of.hpp"
 #include "support/stopwatch.hpp"
@@ -35,6 +36,8 @@ using hocket::ReduceOp;
 using hocket::Status;
 using hocket::StatusCode;
 using hocket::testing::failure_of;
+using hocket::testing::has_root;
+using hocket::testing::reduces;
 using hocket::testing::Report;
 using hocket::testing::Stopwatch;
 
@@ -109,17 +112,6 @@ std::vector<Call> calls_of(std::size_t count) {
     calls.push_back({.kind = kind, .count = count + 1});
   }
   return calls;
-}
-
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
-
-bool reduces(CollectiveKind kind) {
-  return kind == CollectiveKind::all_reduce || kind == CollectiveKind::reduce ||
-         kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::scan ||
-         kind == CollectiveKind::exscan;
 }
 
 /// Whether it makes a difference, as an op does not to a broadcast.

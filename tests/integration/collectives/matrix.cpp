@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "integration/collectives/kinds.hpp"
 #include "integration/collectives/model.hpp"
 #include "integration/collectives/operation.hpp"
 
@@ -24,11 +25,6 @@ constexpr std::array reducing = {CollectiveKind::all_reduce, CollectiveKind::red
 constexpr std::array moving = {CollectiveKind::all_gather, CollectiveKind::broadcast,
                                CollectiveKind::gather, CollectiveKind::scatter,
                                CollectiveKind::all_to_all};
-
-bool has_root(CollectiveKind kind) {
-  return kind == CollectiveKind::reduce || kind == CollectiveKind::broadcast ||
-         kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
-}
 
 bool has_parts(CollectiveKind kind) {
   return kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter ||
