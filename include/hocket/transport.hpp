@@ -119,9 +119,9 @@ class HOCKET_API Transport {
   /// needed.
   [[nodiscard]] virtual Status connect(std::span<const std::string> addresses) = 0;
 
-  /// Waits, some seconds at most, until the other ranks' connect() has got what they need to
-  /// receive what this rank sends, even if it ends right behind that. Called once, by a rank whose
-  /// peers are about to connect; before open().
+  /// Called once, at the end of a join, after connect() and before open(). Waits until the other
+  /// ranks have connected so far that they receive what this rank sends even if it ends right
+  /// afterwards; a few seconds at most. By default there is nothing to wait for.
   virtual void await_peers() noexcept {}
 
   /// Success if messages can go to another rank, else why not. After connect().

@@ -97,8 +97,8 @@ class GroupCore final : private engine::GroupObserver {
   /// The same for an operation that could not begin, because the communicator had failed.
   [[nodiscard]] Status failure_before(std::string_view operation, const Status& why) const noexcept;
 
-  /// If what this rank called is known, and is not what the other rank has called, this fails, and
-  /// says so with ranks of the world. Waits for nothing.
+  /// Fails if it is known what this rank called, and the other rank called something else. Returns
+  /// that failure, with ranks of the world. Waits for nothing.
   Status compare(std::optional<std::uint64_t> ours, const health::Question& question);
 
   void abort(std::string_view reason) noexcept;

@@ -57,7 +57,8 @@ Status wrong_length(const Run& run, std::uint32_t step_index, std::uint64_t expe
       .with_hint("do all ranks call the same operation with the same count and type?");
 }
 
-/// A message whose tag differs, but for one that differs because this rank called something else.
+/// Whether the message that does not fit belongs to a later call of its sender: then the two ranks
+/// differ in an earlier call, which is not known here.
 bool is_of_later_call(const Run& run, const TransportCompletion& completion) {
   const bool has_tag = completion.status.ok() || completion.status.code() == StatusCode::mismatch;
   return has_tag && completion.tag != 0 && completion.tag != run.tag &&

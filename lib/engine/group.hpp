@@ -29,8 +29,8 @@ struct Failure {
   int awaited = -1;                 // for which rank of the group it was waiting
   bool is_second_hand = false;      // another rank has failed, and said why
   std::uint64_t index = 0;          // of the operation among all of its group
-  /// A message of a later call than this operation has told that the calls before it differ: its
-  /// sender knows how.
+  /// The message that did not fit belongs to a later call of its sender. An earlier call differs,
+  /// and only the sender knows which.
   bool meets_later_call = false;
 };
 
@@ -72,8 +72,9 @@ class LastCalls {
     if (index + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
     return tag;
   }
-  /// This rank's call after the same earlier calls as another rank's of this tag: the newest, as
-  /// digests of different calls may be the same. Nothing if there is none, or if it is that call.
+  /// What this rank called after the same earlier calls as another rank its call with this tag.
+  /// The newest such call, because histories that differ may have the same digest. Nothing if none
+  /// is known, or if it is the same call.
   [[nodiscard]] std::optional<std::uint64_t> in_place_of(std::uint64_t theirs) const noexcept {
     const std::uint64_t count = count_.load(std::memory_order_acquire);
     for (std::uint64_t back = 1; back <= std::min(count, kept); ++back) {

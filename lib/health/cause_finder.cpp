@@ -50,7 +50,7 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
     const auto [own, is_new] = known.told.try_emplace(notice.origin, notice);
     if (!is_new && !is_better(notice, own->second)) return false;
     Notice news = notice;
-    if (!is_new && news.operation.empty()) {  // where it was, it has said before
+    if (!is_new && news.operation.empty()) {  // the rank has named its operation before
       news.operation = own->second.operation;
       news.step = own->second.step;
     }

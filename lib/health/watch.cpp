@@ -279,7 +279,7 @@ void Watch::on_end(link::Line& line, const Status& why) {
   way.line.reset();
   const bool has_other = std::ranges::any_of(contact.ways, &Way::is_ready);
   if (is_death && !has_other) return note_death(place->rank, why);
-  // As if it had not dialled yet.
+  // That rank may have left: as if it had not dialled yet.
   if (was_ready && !way.is_known_there && !has_other) contact.silence.reset();
   if (dials(place->rank)) dial_again(*place, why);
   tick();

@@ -23,8 +23,8 @@ struct WatchedGroup {
   std::span<const std::uint32_t> members = {};
   /// Ends what is under way, for this reason. Waits for nothing.
   std::function<void(const Status&)> fail = {};
-  /// Fails if this rank has called something else than the one that asks, and says what, with ranks
-  /// of the world. Waits for nothing.
+  /// Fails if this rank has called something else than the one that asks. Returns that failure,
+  /// with ranks of the world. Waits for nothing.
   std::function<Status(const Question&)> compare = {};
 
   // Of WatchedGroups.
@@ -47,7 +47,8 @@ class WatchedGroups {
   void alarm(const Notice& notice);
   /// What was found out, the first cause first.
   void settle(std::span<const Notice> causes);
-  /// Lets it compare. What differs: if it has failed just before, it does not say so itself.
+  /// Lets it compare, and returns what differs. The caller must tell the others: a communicator
+  /// that has just failed for another reason does not.
   [[nodiscard]] Status ask(const Question& question);
   /// What ended it is known here beyond doubt.
   void conclude(WatchedGroup& group, const Status& why) noexcept;
