@@ -1,15 +1,20 @@
 #include "health/watched_groups.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "health/cause_finder.hpp"
+#include "health/silence.hpp"
 
 namespace hocket::health {
 namespace {
 
 /// Of communicators that this rank may make later, or never.
 constexpr std::ptrdiff_t failures_known_max = 256;
+
+/// Who waits looks at the time so often.
+constexpr Duration look = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -82,7 +87,12 @@ Status WatchedGroups::cause_of(WatchedGroup& group, Duration patience,
                                bool expects_failure) noexcept {
   std::unique_lock lock(mutex_);
   if (!group.is_failing && !expects_failure) return {};
-  changed_.wait_for(lock, patience, [&] { return !group.cause.ok(); });
+  // A process that was stopped has not waited: what it has to know has come meanwhile.
+  Silence silence(look, monotonic_clock().now());
+  const auto is_known = [&] { return !group.cause.ok(); };
+  while (!changed_.wait_for(lock, look, is_known)) {
+    if (silence.look(monotonic_clock().now()) >= patience) break;
+  }
   return group.cause;
 }
 

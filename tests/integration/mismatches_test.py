@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Ranks that disagree while some of them stand still for longer than the others look for the cause:
+who goes on tells the same story as all. Argument: mismatches."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from surroundings import environment, free_port
+
+MISMATCHES = ""  # the program
+RANKS = 4
+STOP_S = (0.05, 0.45)  # others wait 0.12 s for the one who decides; after 2 s they would call a rank dead
+GO_S = (0.02, 0.2)
+END_S = 30
+SEED = int.from_bytes(os.urandom(4), "little")
+
+
+class Stops(unittest.TestCase):
+    def setUp(self) -> None:
+        port = free_port()
+        self.ranks = [
+            subprocess.Popen([MISMATCHES], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                             env=environment(RANK=rank, WORLD_SIZE=RANKS, MASTER_ADDR="127.0.0.1",
+                                             MASTER_PORT=port, HOCKET_SECRET="hush"))
+            for rank in range(RANKS)]
+
+    def tearDown(self) -> None:
+        for each in self.ranks:
+            each.kill()
+            each.communicate()
+
+    def test_who_stood_still_tells_the_same_story(self) -> None:
+        chance = random.Random(SEED)
+        stops = 0
+        while all(each.poll() is None for each in self.ranks):
+            rank = chance.choice(self.ranks)
+            rank.send_signal(signal.SIGSTOP)
+            time.sleep(chance.uniform(*STOP_S))
+            rank.send_signal(signal.SIGCONT)
+            stops += 1
+            time.sleep(chance.uniform(*GO_S))
+        outputs = [each.communicate(timeout=END_S)[0] for each in self.ranks]
+        self.assertEqual([each.returncode for each in self.ranks], [0] * RANKS,
+                         f"seed {SEED}, {stops} stops:\n" + "".join(outputs))
+        told = re.search(r"(\d+) pairs of calls: every rank names both in (\d+),", outputs[0])
+        self.assertIsNotNone(told, outputs[0])
+        self.assertEqual(*told.groups())
+        self.assertGreater(stops, 20)
+        print(f"{stops} stops; {told.group()}")
+
+
+if __name__ == "__main__":
+    MISMATCHES = sys.argv[1]
+    unittest.main(argv=sys.argv[:1], verbosity=2)
