@@ -27,7 +27,7 @@
 #include "conformance/transport_world.hpp"
 #include "net/socket.hpp"
 #include "support/child.hpp"
-#include "transports/tcp/link.hpp"
+#include "transports/common/link.hpp"
 #include "transports/verbs/queue_pair.hpp"
 #include "transports/verbs/transport.hpp"
 
@@ -469,7 +469,7 @@ TEST_CASE("without enough memory that may be locked it is said what to raise") {
 TEST_CASE("after a flood of strangers ranks still connect") {
   TransportWorld world(verbs_subject, 2);
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    const auto address = require(tcp::parse_address(world.at(rank).address()));
+    const auto address = require(common::parse_address(world.at(rank).address()));
     const Deadline deadline = Deadline::after(monotonic_clock(), soon);
     const auto there = require(net::resolve(address.endpoints.front(), deadline)).front();
     for (int i = 0; i < 2 * limits::strangers_at_once; ++i) {

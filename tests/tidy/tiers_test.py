@@ -132,7 +132,7 @@ class Tables(unittest.TestCase):
             "lib/plan/builders/ring.hpp": ("address", "plan"),
             "tools/proof/verify.cpp": ("gcc", "proof"),
             "transports/verbs/port.cpp": ("gcc", "rdma"),
-            "transports/tcp/link.cpp": ("gcc", "rdma"),
+            "transports/common/link.cpp": ("gcc", "rdma"),
             "lib/device/device_side.cpp": ("gcc", "device"),
             "transports/nccl/nccl.cpp": ("gcc", "device"),
             "tools/lab/plan.py": ("gcc", "netlab rates"),

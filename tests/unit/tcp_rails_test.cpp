@@ -21,8 +21,8 @@
 #include "link/sockets.hpp"
 #include "net/socket.hpp"
 #include "support/require.hpp"
+#include "transports/common/link.hpp"
 #include "transports/tcp/bundle.hpp"
-#include "transports/tcp/link.hpp"
 #include "transports/tcp/rail.hpp"
 #include "transports/tcp/transport.hpp"
 
@@ -137,7 +137,7 @@ class Pair {
  public:
   Pair(std::size_t rail, Fate fate) {
     std::string addresses[] = {ranks_[0]->address(), ranks_[1]->address()};
-    auto there = require(tcp::parse_address(addresses[1]));
+    auto there = require(common::parse_address(addresses[1]));
     net::Endpoint& endpoint = there.endpoints.at(rail);
     relay_.emplace_back(endpoint.host, numbers(endpoint.host, endpoint.port), fate);
     endpoint = relay_.front().endpoint();
@@ -149,7 +149,7 @@ class Pair {
   explicit Pair(std::vector<std::string> addresses_of_1) {
     std::string addresses[] = {ranks_[0]->address(), ranks_[1]->address()};
     require(ranks_[1]->connect(addresses));
-    auto there = require(tcp::parse_address(addresses[1]));
+    auto there = require(common::parse_address(addresses[1]));
     for (std::size_t i = 0; i < addresses_of_1.size(); ++i) {
       if (!addresses_of_1[i].empty()) {
         there.endpoints.at(i) = require(net::parse_endpoint(addresses_of_1[i]));
@@ -241,7 +241,8 @@ std::vector<std::string> paired(const std::vector<std::string>& ours,
     return addresses;
   };
   std::vector<std::string> ways;
-  for (const tcp::Way& way : tcp::pair_addresses(resolved(ours), resolved(theirs), is_first)) {
+  for (const common::Way& way :
+       common::pair_addresses(resolved(ours), resolved(theirs), is_first)) {
     ways.push_back(way.ours.endpoint().host + " " + way.theirs.endpoint().host);
   }
   return ways;
@@ -279,14 +280,14 @@ TEST_CASE("both ends come to the same pairs in the same order") {
 
 TEST_CASE("an address may be several, and says which instance they belong to") {
   const std::string text = "10.0.0.7:4711,[fd01::7]:4712 0123456789abcdef0123456789abcdef";
-  const auto address = require(tcp::parse_address(text));
+  const auto address = require(common::parse_address(text));
   REQUIRE(address.endpoints.size() == 2);
   CHECK(address.to_string() == text);
   for (const char* const bad :
        {" 0123456789abcdef0123456789abcdef", "10.0.0.7:1,10.0.0.8 0123456789abcdef0123456789abcdef",
         "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,1.1.1.1:1,"
         "1.1.1.1:1,1.1.1.1:1,1.1.1.1:1 0123456789abcdef0123456789abcdef"}) {
-    CHECK_FALSE(tcp::parse_address(bad).ok());
+    CHECK_FALSE(common::parse_address(bad).ok());
   }
 }
 
@@ -310,7 +311,8 @@ TEST_CASE("frames are what they were on the other side, and garbage is no frame"
 }
 
 TEST_CASE("a connection that is reset at any byte takes nothing with it") {
-  const std::uint64_t greeting = 60 + 43 + 32 + 33 + tcp::link_hello_bytes + tcp::link_answer_bytes;
+  const std::uint64_t greeting =
+      60 + 43 + 32 + 33 + common::link_hello_bytes + common::link_answer_bytes;
   static constexpr std::uint64_t of_frames[] = {
       0,   1,   55,     56,     57,     111,    112,     113,     700,
       812, 900, 65'591, 65'592, 65'593, 65'648, 131'072, 200'000, 1'000'000};
@@ -431,14 +433,14 @@ struct ByHand {
             static_cast<ssize_t>(bytes.size()));
   }
   Status move() {
-    for (const tcp::Event& event : poller.look())
+    for (const common::Event& event : poller.look())
       static_cast<tcp::Rail*>(event.pollee)->note(event);
     return bundle.move(scratch);
   }
 
   std::array<Fd, 2> theirs;
   tcp::Queues queues;
-  tcp::Poller poller;
+  common::Poller poller;
   tcp::Bundle bundle = tcp::Bundle(0, queues, 2, poller);
   tcp::Scratch scratch;
 };

@@ -12,7 +12,7 @@
 #include "base/limits.hpp"
 #include "net/socket.hpp"
 #include "support/require.hpp"
-#include "transports/tcp/link.hpp"
+#include "transports/common/link.hpp"
 #include "transports/tcp/transport.hpp"
 #include "wire/handshake.hpp"
 
@@ -72,7 +72,7 @@ struct KnownPair {
   }
 
   [[nodiscard]] Fd stranger() const {
-    const auto address = require(tcp::parse_address(ranks[1]->address()));
+    const auto address = require(common::parse_address(ranks[1]->address()));
     const Deadline deadline = Deadline::after(monotonic_clock(), soon);
     return require(net::connect_to(
         require(net::resolve(address.endpoints.front(), deadline)).front(), deadline));

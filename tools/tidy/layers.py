@@ -45,10 +45,8 @@ ARROWS = {
     "comm": "hocket/* base net wire link store world bridge health record reduce plan choose engine device",
     "capi": "hocket/* base net wire store world bridge reduce plan engine device comm",
     # What several transports are made of.
-    "transports/common": "hocket/status.hpp hocket/transport.hpp base",
+    "transports/common": f"{COMMON} base net wire link hocket/transport.hpp",
     "transports/*": f"{COMMON} base net wire link hocket/transport.hpp transports/common",
-    # Queue pairs are set up over its connections (decision 0012).
-    "transports/verbs": f"{COMMON} base net wire link hocket/transport.hpp transports/common transports/tcp",
     "transports/shm": f"{COMMON} base hocket/transport.hpp transports/common",
     # No carrier of messages, but an offload of whole collectives (decision 0013).
     "transports/nccl": f"{COMMON} base device hocket/device.hpp hocket/collective.hpp",

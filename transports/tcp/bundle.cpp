@@ -11,6 +11,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
+#include "transports/common/failures.hpp"
 
 namespace hocket::tcp {
 namespace {
@@ -24,7 +25,7 @@ constexpr std::uint64_t complete = ~std::uint64_t{0};
 
 }  // namespace
 
-Bundle::Bundle(ChannelId of, Queues& queues, std::size_t rails, Poller& poller)
+Bundle::Bundle(ChannelId of, Queues& queues, std::size_t rails, common::Poller& poller)
     : channel(of), queues_(queues), poller_(poller) {
   for (std::size_t i = 0; i < rails; ++i) rails_.push_back(std::make_unique<Rail>(*this, queues));
 }
@@ -90,7 +91,7 @@ void Bundle::end() {
   leave(Frame::Kind::left, 0, [](Fd&&) {});
   for (const auto& rail : rails_) rail->is_out = true;
   end_ = is_closed_ ? closed_by_peer(queues_.peer, reason_)
-                    : lost_peer(queues_.peer, "its connection ended");
+                    : common::lost_peer(queues_.peer, "its connection ended");
 }
 
 void Bundle::lose(std::size_t number, const Status& why) {
@@ -107,7 +108,7 @@ void Bundle::lose(std::size_t number, const Status& why) {
   const auto left = std::ranges::count_if(rails_, [](const auto& each) { return !each->is_out; });
   if (left == 0) {
     end_ = is_closed_ ? closed_by_peer(queues_.peer, reason_)
-                      : lost_peer(queues_.peer, why.what(), why.system_error());
+                      : common::lost_peer(queues_.peer, why.what(), why.system_error());
   } else if (std::ranges::none_of(rails_, [](const auto& each) { return each->is_ending; })) {
     untold_.insert(number);
     log::line(log::Level::warning,
@@ -199,7 +200,7 @@ Status Bundle::check_length(const Frame& piece) {
   Slot& slot = queues_.receives[piece.message];
   slot.header = make_header(piece.length, piece.tag, piece.message);
   if (piece.length <= slot.room()) return {};
-  return too_long(queues_.peer, piece.length, slot.room());
+  return common::too_long(queues_.peer, piece.length, slot.room());
 }
 
 void Bundle::note_arrival(std::uint64_t number) {

@@ -22,8 +22,8 @@
 #include "hocket/transport.hpp"
 
 #include "base/clock.hpp"
+#include "transports/common/poller.hpp"
 #include "transports/tcp/connection.hpp"
-#include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/tcp/rail.hpp"
 
@@ -35,7 +35,7 @@ class Bundle {
   static constexpr Duration tick_time = std::chrono::milliseconds(250);
 
   /// Borrows the queues of its channel, and the poller.
-  Bundle(ChannelId of, Queues& queues, std::size_t rails, Poller& poller);
+  Bundle(ChannelId of, Queues& queues, std::size_t rails, common::Poller& poller);
 
   [[nodiscard]] bool is_linked() const noexcept;
   [[nodiscard]] bool was_linked() const noexcept { return was_linked_; }
@@ -118,7 +118,7 @@ class Bundle {
   void lose(std::size_t number, const Status& why);
 
   Queues& queues_;
-  Poller& poller_;
+  common::Poller& poller_;
   std::vector<std::unique_ptr<Rail>> rails_ = {};
   std::set<std::size_t> untold_ = {};  // that are lost, which the other end may not know
   Status end_ = {};                    // no rail is left, for this reason

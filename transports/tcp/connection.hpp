@@ -14,7 +14,7 @@
 
 #include "link/greeting.hpp"
 #include "net/silence.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/common/poller.hpp"
 #include "transports/tcp/queue.hpp"
 
 namespace hocket::tcp {
@@ -37,15 +37,7 @@ class Scratch {
   std::vector<std::byte> memory_;
 };
 
-/// The failure if the other end turns out to be gone: its connection ended without a farewell.
-[[nodiscard]] Status lost_peer(std::uint32_t peer, std::string_view how, int error = 0);
-/// What it means when its host does not answer: the same as when the system finds that out.
-[[nodiscard]] Status unanswered_by_peer(std::uint32_t peer);
-[[nodiscard]] Status too_many_channels(std::size_t count);
-/// A message is longer than the receive that it meets.
-[[nodiscard]] Status too_long(std::uint32_t peer, std::uint64_t bytes, std::uint64_t room);
-
-class Connection : public Pollee {
+class Connection : public common::Pollee {
  public:
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -53,7 +45,7 @@ class Connection : public Pollee {
 
   [[nodiscard]] bool is_linked() const noexcept { return static_cast<bool>(link_.socket); }
   [[nodiscard]] int socket() const noexcept { return link_.socket.get(); }
-  void note(const Event& event) noexcept;
+  void note(const common::Event& event) noexcept;
   /// Whether the other host has not answered for so long (net::Silence); while it is linked.
   [[nodiscard]] bool is_unanswered(Instant now, Duration limit) noexcept {
     return silence_.lasts(socket(), now, limit);

@@ -86,7 +86,7 @@ void Stream::adopt(link::Link link) {
   adopt_link(std::move(link));
 }
 
-void Stream::note(const Event& event) noexcept {
+void Stream::note(const common::Event& event) noexcept {
   Connection::note(event);
   if (event.is_ending()) is_ending_ = true;
 }
@@ -240,7 +240,7 @@ Status Stream::open_message() {
     return why;
   }
   if (slot.bytes <= slot.room()) return {};
-  return too_long(queues_.peer, slot.bytes, slot.room());
+  return common::too_long(queues_.peer, slot.bytes, slot.room());
 }
 
 void Stream::close_message() noexcept {

@@ -22,6 +22,7 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "transports/common/failures.hpp"
 #include "transports/tcp/connection.hpp"
 #include "transports/tcp/queue.hpp"
 
@@ -38,7 +39,7 @@ class Stream final : public Connection {
         receiving_(index) {}
 
   void adopt(link::Link link);
-  void note(const Event& event) noexcept;
+  void note(const common::Event& event) noexcept;
   /// Reads at the next turn, whether or not there was an event.
   void try_to_read() noexcept { is_readable_ = true; }
 
@@ -95,7 +96,7 @@ class Stream final : public Connection {
   [[nodiscard]] bool has_surplus() const noexcept { return surplus_begin_ < surplus_.size(); }
   [[nodiscard]] Slot& incoming() noexcept { return queues_.receives[receiving_]; }
   [[nodiscard]] Status lost(std::string_view how, int error = 0) const override {
-    return lost_peer(queues_.peer, how, error);
+    return common::lost_peer(queues_.peer, how, error);
   }
   [[nodiscard]] Status farewell(const std::byte* header) {
     peer_closed_ = true;

@@ -13,6 +13,7 @@
 #include "link/sockets.hpp"
 #include "net/interfaces.hpp"
 #include "net/silence.hpp"
+#include "transports/common/failures.hpp"
 
 namespace hocket::tcp {
 namespace {
@@ -71,7 +72,7 @@ Result<ChannelId> TcpTransport::open(std::uint32_t peer, std::uint64_t lane) {
                   fmt::format("lane {} to rank {} is open already", lane, peer))
         .with_peer(static_cast<int>(peer));
   }
-  if (channels_.is_full()) return too_many_channels(channels_.size());
+  if (channels_.is_full()) return common::too_many_channels(channels_.size());
   Channel& channel = make_channel(peer, lane);
   if (is_over) {
     channel.failure = described([&] {
@@ -292,7 +293,7 @@ void TcpTransport::close_lanes(std::uint64_t first, std::uint64_t last,
   // Whoever has dialled already was welcome, and is told goodbye; without memory for that it sees
   // its connection end.
   try {
-    for (const LinkKey& key : links_.parked(first, last)) {
+    for (const common::LinkKey& key : links_.parked(first, last)) {
       if (!by_lane_.contains({key.lane, key.peer})) static_cast<void>(open(key.peer, key.lane));
     }
   } catch (const std::bad_alloc&) {
@@ -327,16 +328,16 @@ bool TcpTransport::should_look() noexcept {
 }
 
 bool TcpTransport::look() noexcept {
-  const std::span<Event> events = poller_.look();
-  for (const Event& event : events) {
+  const std::span<common::Event> events = poller_.look();
+  for (const common::Event& event : events) {
     if (event.pollee == nullptr) continue;
-    if (event.pollee->role == Pollee::Role::rail) {
+    if (event.pollee->role == common::Pollee::Role::rail) {
       auto& rail = static_cast<Rail&>(*event.pollee);
       rail.note(event);
       place(rail.bundle);
       continue;
     }
-    if (event.pollee->role != Pollee::Role::stream) {
+    if (event.pollee->role != common::Pollee::Role::stream) {
       links_.handle(event);
       continue;
     }
@@ -348,12 +349,12 @@ bool TcpTransport::look() noexcept {
   if (links_.has_news()) take_news();
   if (!closed_.empty()) bury();
   if (++looks_ % looks_between_checks == 0) check_answers(monotonic_clock().now());
-  return events.size() == Poller::events_at_once;
+  return events.size() == common::Poller::events_at_once;
 }
 
 void TcpTransport::take_news() noexcept {
   links_.take_news(news_);
-  for (LinkNews& news : news_) {
+  for (common::LinkNews& news : news_) {
     const auto found = by_lane_.find({news.key.lane, news.key.peer});
     if (found == by_lane_.end() || channel(found->second).is_over()) continue;
     guarded(found->second, [&] { take(news, found->second); });
@@ -365,7 +366,7 @@ void TcpTransport::take_news() noexcept {
   }
 }
 
-void TcpTransport::take(LinkNews& news, ChannelId id) {
+void TcpTransport::take(common::LinkNews& news, ChannelId id) {
   Channel& channel = this->channel(id);
   if (!channel.suspicion.ok()) {
     if (!news.peer_closed && news.key.stream != 0) return;  // that was not asked
@@ -510,7 +511,7 @@ void TcpTransport::check_answers(Channel& channel, Instant now) {
   for (const auto& stream : channel.streams) {
     const bool is_alive = stream->is_linked() && !stream->has_end();
     if (!is_alive || !stream->is_unanswered(now, host_timeout_)) continue;
-    stream->end(unanswered_by_peer(channel.queues.peer));
+    stream->end(common::unanswered_by_peer(channel.queues.peer));
     ++channel.ended;
     place(*stream);
   }

@@ -19,9 +19,9 @@
 #include "hocket/transport.hpp"
 
 #include "transports/common/channel_table.hpp"
+#include "transports/common/links.hpp"
+#include "transports/common/poller.hpp"
 #include "transports/tcp/bundle.hpp"
-#include "transports/tcp/links.hpp"
-#include "transports/tcp/poller.hpp"
 #include "transports/tcp/queue.hpp"
 #include "transports/tcp/stream.hpp"
 
@@ -102,7 +102,7 @@ class TcpTransport final : public Transport {
   [[nodiscard]] Status adopt(Channel& channel, std::uint32_t number, link::Link link);
   [[nodiscard]] bool should_look() noexcept;
   void take_news() noexcept;
-  void take(LinkNews& news, ChannelId id);
+  void take(common::LinkNews& news, ChannelId id);
   void take_turns() noexcept;
   void take_turn(Stream& stream);
   [[nodiscard]] Status move(Stream& stream);
@@ -127,14 +127,14 @@ class TcpTransport final : public Transport {
   [[nodiscard]] std::size_t emit(std::span<TransportCompletion> completions) noexcept;
 
   TransportCaps caps_ = {.small_bytes_max = 1024, .segment_bytes = 256 << 10};
-  Poller poller_ = {};
-  Links links_;
+  common::Poller poller_ = {};
+  common::Links links_;
   Scratch scratch_ = {};
   common::ChannelTable<std::unique_ptr<Channel>> channels_ = {};
   std::vector<ChannelId> closed_ = {};
   std::map<std::pair<std::uint64_t, std::uint32_t>, ChannelId> by_lane_ = {};  // by lane and peer
   std::size_t streams_ = 0;                                                    // of all channels
-  std::vector<LinkNews> news_ = {};
+  std::vector<common::LinkNews> news_ = {};
 
   // Of streams.
   std::vector<Stream*> turns_ = {};  // those with something to do

@@ -18,7 +18,6 @@
 #include "transports/common/lane_set.hpp"
 #include "transports/common/op_memory.hpp"
 #include "transports/common/ring.hpp"
-#include "transports/tcp/queue.hpp"
 #include "transports/verbs/queue_pair.hpp"
 #include "transports/verbs/wire.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "transports/tcp/connection.hpp"
+#include "transports/common/failures.hpp"
 
 namespace hocket::verbs {
 
@@ -15,7 +15,7 @@ Result<Channel*> Channels::open(Peer& peer, std::uint64_t lane) {
                   fmt::format("lane {} to rank {} is open already", lane, peer.rank))
         .with_peer(static_cast<int>(peer.rank));
   }
-  if (opened_.is_full()) return tcp::too_many_channels(opened_.size());
+  if (opened_.is_full()) return common::too_many_channels(opened_.size());
   opened_.make_room();
   channel.id = opened_.next();
   opened_.add(&channel);

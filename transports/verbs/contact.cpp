@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "net/silence.hpp"
-#include "transports/tcp/connection.hpp"
+#include "transports/common/failures.hpp"
 
 namespace hocket::verbs {
 
@@ -25,7 +25,7 @@ Status Contact::begin(link::Link link, const Card& ours, Deadline give_up) {
 Status Contact::say(const std::string& words) {
   const ssize_t sent = ::send(socket(), words.data(), words.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent == static_cast<ssize_t>(words.size())) return {};
-  return tcp::lost_peer(number, "its connection broke", sent < 0 ? errno : 0);
+  return common::lost_peer(number, "its connection broke", sent < 0 ? errno : 0);
 }
 
 Result<bool> Contact::look() {
@@ -34,8 +34,8 @@ Result<bool> Contact::look() {
     const ssize_t count = ::recv(socket(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
     if (count < 0 && errno == EAGAIN) break;
-    if (count == 0) return tcp::lost_peer(number, "its connection ended");
-    if (count < 0) return tcp::lost_peer(number, "its connection broke", errno);
+    if (count == 0) return common::lost_peer(number, "its connection ended");
+    if (count < 0) return common::lost_peer(number, "its connection broke", errno);
     said_.append(bytes.data(), static_cast<std::size_t>(count));
     if (said_.size() > card_bytes + 1) {
       return Status(StatusCode::protocol_error, "it says more than it may");

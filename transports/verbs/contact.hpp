@@ -10,13 +10,13 @@
 
 #include "base/clock.hpp"
 #include "link/greeting.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/common/poller.hpp"
 #include "transports/verbs/wire.hpp"
 
 namespace hocket::verbs {
 
 /// Who is told of what happens to a descriptor.
-struct Watch : tcp::Pollee {
+struct Watch : common::Pollee {
   enum class What : std::uint8_t { contact, completions, adapter };
   Watch(What of, std::uint32_t which) : Pollee(Role::stream), what(of), number(which) {}
   What what;

@@ -10,7 +10,7 @@
 
 #include "hocket/status.hpp"
 
-#include "transports/tcp/queue.hpp"
+#include "transports/common/ring.hpp"
 #include "transports/verbs/rail.hpp"
 #include "transports/verbs/regions.hpp"
 #include "transports/verbs/slots.hpp"

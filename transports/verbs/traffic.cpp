@@ -11,7 +11,7 @@
 
 #include "base/limits.hpp"
 #include "base/log.hpp"
-#include "transports/tcp/connection.hpp"
+#include "transports/common/failures.hpp"
 
 namespace hocket::verbs {
 namespace {
@@ -391,7 +391,8 @@ bool Traffic::meet(Channel& channel, std::uint64_t number) {
   if (arrival.bytes > op.memory.bytes()) {
     // First what is before it comes in full, for which the other end must go on.
     if (channel.first_incomplete() < number) return false;
-    break_off(channel, tcp::too_long(channel.peer.rank, arrival.bytes, op.memory.bytes()), number);
+    break_off(channel, common::too_long(channel.peer.rank, arrival.bytes, op.memory.bytes()),
+              number);
     return false;
   }
   op.bytes = arrival.bytes;

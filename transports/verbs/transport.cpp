@@ -14,7 +14,7 @@
 #include "base/limits.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "transports/tcp/connection.hpp"
+#include "transports/common/failures.hpp"
 #include "transports/verbs/errors.hpp"
 #include "transports/verbs/library.hpp"
 
@@ -31,7 +31,7 @@ constexpr std::uint32_t receives_per_rail = 512;
 constexpr Duration goodbye_time = 1s;
 
 /// There is one connection to a peer.
-tcp::LinkKey key_of(std::uint32_t peer) noexcept { return {.peer = peer}; }
+common::LinkKey key_of(std::uint32_t peer) noexcept { return {.peer = peer}; }
 
 }  // namespace
 
@@ -186,10 +186,10 @@ void VerbsTransport::break_pairs(std::uint32_t peer) noexcept {
 // --- connections ---
 
 bool VerbsTransport::look() {
-  const std::span<tcp::Event> events = poller_.look();
-  for (const tcp::Event& event : events) {
+  const std::span<common::Event> events = poller_.look();
+  for (const common::Event& event : events) {
     if (event.pollee == nullptr) continue;
-    if (event.pollee->role == tcp::Pollee::Role::stream) {
+    if (event.pollee->role == common::Pollee::Role::stream) {
       look_at(static_cast<const Watch&>(*event.pollee));
     } else {
       links_.handle(event);
@@ -198,7 +198,7 @@ bool VerbsTransport::look() {
   if (!links_.is_idle()) links_.expire();
   take_news();
   expire();
-  return events.size() == tcp::Poller::events_at_once;
+  return events.size() == common::Poller::events_at_once;
 }
 
 void VerbsTransport::look_at(const Watch& watch) {
@@ -238,7 +238,7 @@ void VerbsTransport::dial(Partner& partner) {
 
 void VerbsTransport::take_news() {
   links_.take_news(news_);
-  for (tcp::LinkNews& news : news_) {
+  for (common::LinkNews& news : news_) {
     Partner& found = partner(news.key.peer);
     if (found.peer.is_lost()) continue;
     Status status = std::move(news.failure);

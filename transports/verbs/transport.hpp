@@ -12,8 +12,8 @@
 
 #include "hocket/transport.hpp"
 
-#include "transports/tcp/links.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/common/links.hpp"
+#include "transports/common/poller.hpp"
 #include "transports/verbs/contact.hpp"
 #include "transports/verbs/port.hpp"
 #include "transports/verbs/rail.hpp"
@@ -101,9 +101,9 @@ class VerbsTransport final : public Transport {
   Duration connect_timeout_ = Duration::zero();
 
   // In the order in which they may be made: each is used by those behind it.
-  tcp::Poller poller_ = {};
-  tcp::Links links_;
-  std::vector<tcp::LinkNews> news_ = {};
+  common::Poller poller_ = {};
+  common::Links links_;
+  std::vector<common::LinkNews> news_ = {};
   Traffic::Rails rails_ = {};
   Traffic traffic_;
   std::vector<std::unique_ptr<Watch>> watches_ = {};

@@ -1,4 +1,4 @@
-#include "transports/tcp/dial.hpp"
+#include "transports/common/dial.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include "base/text.hpp"
 #include "link/sockets.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 namespace {
 
 using namespace std::chrono_literals;
@@ -143,4 +143,4 @@ void Dial::hang_up() noexcept {
   greeting_.reset();
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

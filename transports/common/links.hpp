@@ -28,12 +28,12 @@
 #include "link/greeting.hpp"
 #include "net/socket.hpp"
 #include "net/token_bucket.hpp"
+#include "transports/common/dial.hpp"
 #include "transports/common/lane_set.hpp"
-#include "transports/tcp/dial.hpp"
-#include "transports/tcp/link.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/common/link.hpp"
+#include "transports/common/poller.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 struct LinkKey {
   std::uint32_t peer = 0;
@@ -190,7 +190,7 @@ class Links {
   std::vector<Peer> peers_ = {};
   using Entries = std::map<LinkKey, Entry>;
   Entries entries_ = {};
-  common::LaneSet closed_lanes_ = {};
+  LaneSet closed_lanes_ = {};
   std::size_t parked_ = 0;
   Strangers strangers_ = {};  // the oldest first
   std::map<LinkKey, std::unique_ptr<Dial>> dials_ = {};
@@ -199,4 +199,4 @@ class Links {
   bool has_starved_ = false;  // some entry
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

@@ -1,4 +1,4 @@
-#include "transports/tcp/links.hpp"
+#include "transports/common/links.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -17,7 +17,7 @@
 #include "link/sockets.hpp"
 #include "net/interfaces.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 namespace {
 
 using namespace std::chrono_literals;
@@ -516,4 +516,4 @@ Deadline Links::next() const noexcept {
   return next;
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

@@ -20,7 +20,7 @@
 #include "net/endpoint.hpp"
 #include "net/socket.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 inline constexpr std::uint32_t link_version = 3;  // 2 had no tags and reasons
 inline constexpr std::size_t instance_bytes = 16;
@@ -97,4 +97,4 @@ struct LinkAnswer {
   [[nodiscard]] Status status(const LinkHello& ours, std::uint32_t listener) const;
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

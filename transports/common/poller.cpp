@@ -1,11 +1,11 @@
-#include "transports/tcp/poller.hpp"
+#include "transports/common/poller.hpp"
 
 #include <algorithm>
 #include <cerrno>
 
 #include <sys/timerfd.h>
 
-namespace hocket::tcp {
+namespace hocket::common {
 namespace {
 
 constexpr std::uint32_t all_events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -63,4 +63,4 @@ void Poller::wake_at(Deadline deadline) noexcept {
   static_cast<void>(::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &when, nullptr));
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

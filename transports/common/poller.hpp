@@ -13,7 +13,7 @@
 #include "base/clock.hpp"
 #include "base/fd.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 /// Who is told; which class it is follows from the role.
 struct Pollee {
@@ -64,4 +64,4 @@ class Poller {
   std::array<Event, events_at_once> events_ = {};
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

@@ -11,10 +11,10 @@
 #include "base/fd.hpp"
 #include "link/greeting.hpp"
 #include "net/socket.hpp"
-#include "transports/tcp/link.hpp"
-#include "transports/tcp/poller.hpp"
+#include "transports/common/link.hpp"
+#include "transports/common/poller.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 
 struct DialOptions {
   std::uint32_t peer = 0;
@@ -71,4 +71,4 @@ class Dial final : public Pollee {
   bool peer_closed_ = false;
 };
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common

@@ -1,4 +1,4 @@
-#include "transports/tcp/link.hpp"
+#include "transports/common/link.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -16,7 +16,7 @@
 #include "base/text.hpp"
 #include "wire/fields.hpp"
 
-namespace hocket::tcp {
+namespace hocket::common {
 namespace {
 
 constexpr std::string_view same_settings_hint =
@@ -203,4 +203,4 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
                 fmt::format("rank {} has a connection for lane {} already", listener, ours.lane));
 }
 
-}  // namespace hocket::tcp
+}  // namespace hocket::common
