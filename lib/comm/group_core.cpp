@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/mail.hpp"
 
@@ -37,6 +38,7 @@ GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Durat
   watched_->members = members_.members();
   watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
   watched_->compare = [this](const health::Question& question) {
+    if (!group_.calls.have_begun(question.index)) warn_that_others_wait(question);
     return compare(group_.calls.at(question.index), question);
   };
   context_->monitor->add(*watched_);
@@ -168,7 +170,9 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
   context_->monitor->ask({.to = members_.in_world(stall.awaited),
                           .communicator = members_.id(),
                           .index = stall.index,
-                          .tag = stall.tag});
+                          .tag = stall.tag,
+                          .number = stall.number,
+                          .age = stall.age});
   const Duration limit = context_->stall_warning;
   std::uint64_t& warned_of = warned_of_.at(stall.index % group_.overlap);
   if (limit <= Duration::zero() || stall.age < limit || warned_of == stall.number) return;
@@ -183,6 +187,18 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
         format_duration(std::chrono::round<std::chrono::milliseconds>(stall.age))));
     return Status();
   }));
+}
+
+/// Called on the monitor's thread.
+void GroupCore::warn_that_others_wait(const health::Question& question) {
+  const Duration limit = context_->stall_warning;
+  if (limit <= Duration::zero() || question.age < limit) return;
+  if (std::exchange(said_late_, question.index + 1) == question.index + 1) return;
+  log::line(
+      log::Level::warning,
+      "rank {}: rank {} called {} #{} {} ago and waits for this rank, which has not called it",
+      context_->world.rank, question.from, engine::describe_call(question.tag), question.number,
+      format_duration(std::chrono::round<std::chrono::milliseconds>(question.age)));
 }
 
 /// Called on the monitor's thread. Two ranks that called different operations may wait for each

@@ -109,6 +109,7 @@ class GroupCore final : private engine::GroupObserver {
   void on_failure(const engine::Failure& failure) noexcept override;
   void ask_about(const engine::Failure& failure) noexcept;
   void on_stall(const engine::Stall& stall) noexcept override;
+  void warn_that_others_wait(const health::Question& question);
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
   [[nodiscard]] Status fail_by_exception(CollectiveKind kind) noexcept {
@@ -119,7 +120,8 @@ class GroupCore final : private engine::GroupObserver {
   const Membership members_;
   const Duration timeout_;
   std::array<std::uint64_t, limits::overlap_max> warned_of_ = {};  // by bank: whose stall was told
-  std::unique_ptr<engine::Mailbox> mailbox_;                       // from the first message on
+  std::uint64_t said_late_ = 0;  // one more than the index of the call for which others last wait
+  std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   std::mutex mutex_;
   engine::Group group_;
   std::unique_ptr<health::WatchedGroup> watched_;          // of the monitor, if there is one

@@ -65,9 +65,13 @@ class LastCalls {
     count_.store(index + 1, std::memory_order_release);
     return index;
   }
+  /// Whether it has begun.
+  [[nodiscard]] bool have_begun(std::uint64_t index) const noexcept {
+    return index < count_.load(std::memory_order_acquire);
+  }
   /// Nothing if it has not begun, or has been forgotten.
   [[nodiscard]] std::optional<std::uint64_t> at(std::uint64_t index) const noexcept {
-    if (index >= count_.load(std::memory_order_acquire)) return std::nullopt;
+    if (!have_begun(index)) return std::nullopt;
     const std::uint64_t tag = tags_[index % kept].load(std::memory_order_acquire);
     if (index + kept <= count_.load(std::memory_order_acquire)) return std::nullopt;
     return tag;
