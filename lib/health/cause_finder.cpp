@@ -29,6 +29,11 @@ bool CauseFinder::is_better(const Notice& a, const Notice& b) noexcept {
   return key(a) < key(b);
 }
 
+/// Only who has seen two calls that differ can name both; all others were told that they do.
+bool CauseFinder::misses_first_hand(const Notice& best) noexcept {
+  return best.code == StatusCode::mismatch && best.is_second_hand;
+}
+
 bool CauseFinder::is_settled(const Subject& subject) const {
   return subject.rank == nobody ? settled_.contains(subject.communicator) : is_gone(subject.rank);
 }
@@ -62,7 +67,9 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
     alarm_due_ = Deadline(now + settling_time / 2);
     wait_from(now);
   }
-  due_ = Deadline(now + settling_time).or_sooner(due_at_last_);
+  const bool is_complete = std::ranges::none_of(
+      cases_, [](const auto& each) { return misses_first_hand(each.second.best); });
+  due_ = is_complete ? Deadline(now + settling_time).or_sooner(due_at_last_) : due_at_last_;
   return true;
 }
 

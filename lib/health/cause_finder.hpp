@@ -21,7 +21,8 @@ namespace hocket::health {
 
 class CauseFinder {
  public:
-  /// Without news for so long, all notices of one event have reached the one who decides.
+  /// Without news for so long, all notices of one event have reached the one who decides, unless
+  /// one is known to be missing.
   static constexpr Duration settling_time = std::chrono::milliseconds(20);
   /// However much is news.
   static constexpr Duration settling_time_max = std::chrono::milliseconds(80);
@@ -77,6 +78,7 @@ class CauseFinder {
 
   [[nodiscard]] static Subject subject_of(const Notice& notice) noexcept;
   [[nodiscard]] static bool is_better(const Notice& a, const Notice& b) noexcept;
+  [[nodiscard]] static bool misses_first_hand(const Notice& best) noexcept;
   [[nodiscard]] bool is_settled(const Subject& subject) const;
   [[nodiscard]] bool is_known(const Notice& notice) const;
   [[nodiscard]] bool is_of_one_cut_off(const Notice& accusation) const;

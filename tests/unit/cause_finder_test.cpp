@@ -78,6 +78,20 @@ TEST_CASE("it decides a moment after the last news, but not much later than the 
   REQUIRE(finder.due_alone().is_never());
 }
 
+TEST_CASE("of calls that differ it waits for the rank that has seen both") {
+  ManualClock clock;
+  CauseFinder finder;
+  const auto begin = clock.now();
+  Notice told = failure(half, 2, 1, 40, StatusCode::mismatch);
+  told.is_second_hand = true;
+  REQUIRE(finder.add(told, clock.now()));
+  REQUIRE(finder.due().at() == begin + 80ms);
+  clock.advance(30ms);
+  REQUIRE(finder.add(failure(half, 0, 2, 50, StatusCode::mismatch), clock.now()));
+  REQUIRE(finder.due().at() == begin + 50ms);
+  REQUIRE(finder.decide().front().origin == 2);
+}
+
 TEST_CASE("what another has decided is taken over once, with all that it explains") {
   const ManualClock clock;
   CauseFinder finder;
