@@ -23,10 +23,9 @@ std::size_t cost(const Request& request) noexcept {
   return sum;
 }
 
-/// Whether it waits for queues too.
+/// Whether a queue that is not empty counts as a key that is there.
 bool counts_queues(const Request& request) noexcept {
-  return (request.kind == Kind::wait || request.kind == Kind::check) &&
-         request.number == queues_count;
+  return request.kind == Kind::wait || request.kind == Kind::check;
 }
 
 /// Most who leave stand near the front, as they came first.
@@ -314,8 +313,8 @@ Reply Keyspace::timed_out(const Request& request) const {
                                 ? fmt::format(" within {}", format_duration(request.timeout))
                                 : std::string(" at once");
   if (request.kind == Kind::queue_pop) {
-    return failure(StatusCode::timeout,
-                   fmt::format("nothing came into queue {}{}", quote(request.keys.front()), after));
+    return failure(StatusCode::timeout, fmt::format("queue {} is empty: nothing came into it{}",
+                                                    quote(request.keys.front()), after));
   }
   if (request.kind == Kind::barrier) {
     const auto found = barriers_.find(request.keys.front());

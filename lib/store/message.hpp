@@ -64,9 +64,6 @@ struct Member {
   }
 };
 
-/// As the number of a wait or a check: a queue that is not empty counts as a key that is there.
-inline constexpr std::int64_t queues_count = 1;
-
 /// Whether the request can be served at all: its kind, how many keys and values it has, and their
 /// sizes. Every store asks this first.
 [[nodiscard]] Status check(const Request& request);

@@ -164,8 +164,7 @@ TorchCall read_key(CallReader& from, Kind kind, Answer answer) {
 }
 
 TorchCall read_keys(CallReader& from, Kind kind, Answer answer, Duration timeout) {
-  return ask(answer,
-             {.kind = kind, .keys = from.keys(), .number = queues_count, .timeout = timeout});
+  return ask(answer, {.kind = kind, .keys = from.keys(), .timeout = timeout});
 }
 
 TorchCall about_all_keys(Kind kind, Answer answer) {

@@ -68,7 +68,19 @@ STORE_TEST("queues, barriers and calls that wait make no keys") {
   require(store.barrier("b", 1));
   REQUIRE_FALSE(store.get("k", 0ns).ok());
   REQUIRE(require(store.num_keys()) == 0);
+  REQUIRE_FALSE(require(store.check({"b"})));
+}
+
+STORE_TEST("who checks or waits sees a queue that is not empty, who gets does not") {
+  Store& store = *subject.store;
   REQUIRE_FALSE(require(store.check({"q"})));
+  require(store.queue_push("q", "element"));
+  REQUIRE(require(store.check({"q"})));
+  require(store.wait({"q"}, 0ns));
+  REQUIRE_FALSE(store.get("q", 0ns).ok());
+  REQUIRE(require(store.queue_pop("q")) == "element");
+  REQUIRE_FALSE(require(store.check({"q"})));
+  REQUIRE_FALSE(store.wait({"q"}, 0ns).ok());
 }
 
 STORE_TEST("a number is added to, from 0 on") {

@@ -149,7 +149,7 @@ TEST_CASE("requests expire at their deadline, the soonest first") {
   const Completion first = only(keyspace.take_completions());
   REQUIRE(first.ticket == 2);
   REQUIRE(first.reply.status.code() == StatusCode::timeout);
-  REQUIRE(first.reply.status.what() == "nothing came into queue \"q\" within 1s");
+  REQUIRE(first.reply.status.what() == "queue \"q\" is empty: nothing came into it within 1s");
   REQUIRE(keyspace.next_deadline().at() == start + 2s);
 
   keyspace.expire(start + 1h);
@@ -382,38 +382,28 @@ TEST_CASE("who gives up among thousands does not look at all of them") {
   REQUIRE(keyspace.take_completions().size() == count);
 }
 
-TEST_CASE("a queue counts as a key only for those who say so") {
+TEST_CASE("a queue counts as a key for those who wait or check, and not for those who get") {
   Keyspace keyspace;
-  Request either = of(Kind::wait, {"q"});
-  either.number = hocket::store::queues_count;
-  park(keyspace, 1, of(Kind::wait, {"q"}));
-  park(keyspace, 2, either);
-  park(keyspace, 3, either);
+  park(keyspace, 1, of(Kind::get, {"q"}));
+  park(keyspace, 2, of(Kind::wait, {"q"}));
+  park(keyspace, 3, of(Kind::wait, {"q"}));
   REQUIRE(at_once(keyspace, push("a")).status.ok());
   // What was pushed is for one of them.
   const std::vector<Completion> first = keyspace.take_completions();
   REQUIRE(first.size() == 1);
   REQUIRE(first.front().ticket == 2);
-  REQUIRE(at_once(keyspace, either).status.ok());
+  REQUIRE(at_once(keyspace, of(Kind::wait, {"q"})).status.ok());
+  REQUIRE(at_once(keyspace, of(Kind::check, {"q"})).number == 1);
   REQUIRE(at_once(keyspace, push("b")).status.ok());
   REQUIRE(keyspace.take_completions().front().ticket == 3);
   REQUIRE(keyspace.parked() == 1);
   REQUIRE(at_once(keyspace, set({"q"}, {"v"})).status.ok());
   REQUIRE(keyspace.take_completions().front().ticket == 1);
-
-  Request get = of(Kind::get, {"other"}, 0s);
-  get.number = hocket::store::queues_count;
-  Request push_other = push("c");
-  push_other.keys = {"other"};
-  REQUIRE(at_once(keyspace, push_other).status.ok());
-  REQUIRE(at_once(keyspace, get).status.code() == StatusCode::timeout);
 }
 
 TEST_CASE("a waiter that a queue wakes may still lack another key") {
   Keyspace keyspace;
-  Request both = of(Kind::wait, {"q", "k"});
-  both.number = hocket::store::queues_count;
-  park(keyspace, 1, both);
+  park(keyspace, 1, of(Kind::wait, {"q", "k"}));
   REQUIRE(at_once(keyspace, push("a")).status.ok());
   REQUIRE(keyspace.take_completions().empty());
   REQUIRE(at_once(keyspace, set({"k"}, {"v"})).status.ok());
