@@ -18,6 +18,8 @@ import tempfile
 import types
 import unittest
 
+from launch import stand_in_for_expecttest
+
 BACKEND, _, NAME = sys.argv[1].partition("-as-")
 RANKS = sys.argv[2]
 if "TEMP_DIR" not in os.environ:  # the processes that the tests spawn run this file, too
@@ -26,12 +28,7 @@ if "TEMP_DIR" not in os.environ:  # the processes that the tests spawn run this 
     os.mkdir(f"{scratch}/test_dir")
     os.environ.update(BACKEND=NAME or BACKEND, WORLD_SIZE=RANKS, TEMP_DIR=scratch, OMP_NUM_THREADS="1")
 
-try:
-    import expecttest  # noqa: F401
-except ModuleNotFoundError:  # Debian has none; the tests here use nothing of it
-    sys.modules["expecttest"] = types.ModuleType("expecttest")
-    sys.modules["expecttest"].TestCase, sys.modules["expecttest"].ACCEPT = unittest.TestCase, False
-
+stand_in_for_expecttest()
 import torch  # noqa: E402
 from torch.testing._internal.distributed import distributed_test  # noqa: E402
 

@@ -13,7 +13,7 @@ _Name = Literal["sum", "product", "min", "max", "average", "premul_sum", "bit_an
                 "bit_xor", "logical_and", "logical_or"]
 _Op = _Name | Callable[[memoryview, memoryview, memoryview], object]  # of out, a and b
 
-class Error(Exception):
+class Error(RuntimeError):
     status: str
     rank: int | None
     peer: int | None

@@ -52,7 +52,7 @@ bool add_errors(PyObject* module) {
       "rank, peer: the rank that noticed it, and the other one that it concerns; None if unknown\n"
       "step: the step of the operation's plan; None if unknown\n"
       "system_error: an errno value; 0 for none",
-      PyExc_Exception, nullptr);
+      PyExc_RuntimeError, nullptr);
   if (base == nullptr || PyModule_AddObjectRef(module, "Error", base) != 0) return false;
   for (int32_t status = 1; status < HOCKET_IN_PROGRESS; ++status) {
     const Kind& kind = kinds[static_cast<std::size_t>(status)];

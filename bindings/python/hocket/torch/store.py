@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 import torch.distributed as dist
 
 import hocket
+
+
+class StoreTimeout(hocket.Timeout, getattr(dist, "DistStoreError", RuntimeError)):
+    """A key did not come in time, as torch says it too."""
+
+
+def _waits(call: Callable) -> Callable:
+    @functools.wraps(call)
+    def told(*arguments: object, **words: object) -> object:
+        try:
+            return call(*arguments, **words)
+        except hocket.Timeout as error:
+            timeout = StoreTimeout(str(error))
+            timeout.__dict__.update(error.__dict__)
+            raise timeout from None
+
+    return told
 
 
 class Store(dist.Store):
@@ -29,6 +47,7 @@ class Store(dist.Store):
     def set(self, key: str, value: str | bytes) -> None:
         self._store.set(key, value, self._seconds())
 
+    @_waits
     def get(self, key: str) -> bytes:
         return self._store.get(key, self._seconds())
 
@@ -48,6 +67,7 @@ class Store(dist.Store):
     def check(self, keys: Sequence[str]) -> bool:
         return self._store.check(keys, self._seconds())
 
+    @_waits
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         self._store.wait(keys, self._seconds(timeout))
 
@@ -60,6 +80,7 @@ class Store(dist.Store):
     def list_keys(self) -> list[str]:
         return self._store.keys("", self._seconds())
 
+    @_waits
     def multi_get(self, keys: Sequence[str]) -> list[bytes]:
         return self._store.multi_get(keys, self._seconds())
 
@@ -69,6 +90,7 @@ class Store(dist.Store):
     def queue_push(self, key: str, value: str | bytes) -> None:
         self._store.queue_push(key, value, self._seconds())
 
+    @_waits
     def queue_pop(self, key: str, block: bool = True) -> bytes:
         try:
             return self._store.queue_pop(key, self._seconds() if block else 0)
@@ -80,6 +102,7 @@ class Store(dist.Store):
     def queue_len(self, key: str) -> int:
         return self._store.queue_length(key, self._seconds())
 
+    @_waits
     def barrier(self, key: str, world_size: int, timeout: timedelta | None = None) -> None:
         self._store.barrier(key, world_size, self._seconds(timeout))
 
