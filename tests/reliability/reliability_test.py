@@ -513,7 +513,8 @@ def main() -> int:
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--write", type=Path)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--only", default="", help="scenarios whose name has this")
+    parser.add_argument("--only", default="", help="scenarios whose name has this pattern, and nothing else")
+    parser.add_argument("--figures", action="store_true", help="no scenarios, only what is measured beside them")
     parser.add_argument("--transport", default=TRANSPORT)
     parser.add_argument("--kills", type=int)
     arguments = parser.parse_args()
@@ -525,11 +526,13 @@ def main() -> int:
         text, wrong = kill_many(program, arguments.kills, dice)
         print(text, *(f"WRONG {each}" for each in wrong[:5]), sep="\n")
         return 1 if wrong else 0
+    if arguments.figures:
+        return 1 if measure_others(arguments.build)[1] else 0
     print(HEAD, end="", flush=True)
     has_networks = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter")))
     rows, failed, is_whole = [], False, not arguments.only
     for scenario in scenarios(arguments.long):
-        if arguments.only not in scenario.name:
+        if not re.search(arguments.only, scenario.name):
             continue
         if not has_networks and scenario.needs_networks():
             is_whole = False

@@ -18,7 +18,7 @@ import unittest
 from datetime import timedelta
 from pathlib import Path
 
-from launch import run_with_torch, stand_in_for_expecttest
+from launch import Result, run_with_torch, stand_in_for_expecttest
 
 SUITE = "test_store.py"
 TESTS = Path(os.environ.get("PYTORCH_TESTS", ""), SUITE)
@@ -109,11 +109,11 @@ def run_suite(way: str) -> None:
     import test_store
     chosen = [each for name, each in vars(test_store).items() if any(part in name for part in OF_TCP)
               and isinstance(each, type) and issubclass(each, unittest.TestCase)]
-    ran = unittest.TextTestRunner(verbosity=2).run(
+    ran = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(
         unittest.TestSuite(map(unittest.defaultTestLoader.loadTestsFromTestCase, chosen)))
     bad = {test.id(): text.strip().splitlines()[-1] for test, text in (*ran.failures, *ran.errors)}
     skipped = {test.id(): why for test, why in ran.skipped}
-    print(json.dumps({"passed": ran.testsRun - len(bad) - len(skipped), "failed": bad, "skipped": skipped}))
+    print(json.dumps({"passed": ran.passed, "failed": bad, "skipped": skipped}))
 
 
 class PyTorchStores(unittest.TestCase):

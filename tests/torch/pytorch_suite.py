@@ -18,7 +18,7 @@ import tempfile
 import types
 import unittest
 
-from launch import stand_in_for_expecttest
+from launch import Result, stand_in_for_expecttest
 
 BACKEND, _, NAME = sys.argv[1].partition("-as-")
 RANKS = sys.argv[2]
@@ -103,13 +103,12 @@ def main() -> None:
     patterns = [f"*{sys.argv[i + 1]}*" for i, each in enumerate(sys.argv) if each == "-k"]
     loader = unittest.TestLoader()
     loader.testNamePatterns = patterns or None
-    ran = unittest.TextTestRunner(verbosity=2 if "-v" in sys.argv else 1).run(
+    ran = unittest.TextTestRunner(verbosity=2 if "-v" in sys.argv else 1, resultclass=Result).run(
         loader.loadTestsFromTestCase(TestHocket))
     failed = [(str(test).split()[0], text.strip().splitlines()[-1])
               for test, text in (*ran.failures, *ran.errors)]
     skipped = [(str(test).split()[0], why) for test, why in ran.skipped]
-    passed = ran.testsRun - len(failed) - len(skipped)
-    print(json.dumps({"passed": passed, "failed": failed, "skipped": skipped}))
+    print(json.dumps({"passed": ran.passed, "failed": failed, "skipped": skipped}))
     sys.exit(0 if not failed else 1)
 
 
