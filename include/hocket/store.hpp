@@ -87,8 +87,9 @@ class HOCKET_API Store {
   /// Returns the keys that begin with `prefix`, sorted.
   [[nodiscard]] virtual std::vector<std::string> keys(std::string_view prefix = {},
                                                       TimeLimit timeout = {});
-  // Queues are apart from values: a key may name one of each. To wait() and check(), a queue that
-  // is not empty is there. First in, first out.
+  // Queues are apart from values: a key may name one of each. wait() and check() treat a queue
+  // that is not empty as a key that is there; each pushed element wakes one who waits. First in,
+  // first out.
   virtual void queue_push(std::string_view key, std::string_view value, TimeLimit timeout = {});
   /// Waits until there is an element.
   [[nodiscard]] virtual std::string queue_pop(std::string_view key, TimeLimit timeout = {});

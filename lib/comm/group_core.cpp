@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "base/limits.hpp"
-#include "base/log.hpp"
 #include "base/text.hpp"
 #include "comm/mail.hpp"
 
@@ -192,13 +191,12 @@ void GroupCore::on_stall(const engine::Stall& stall) noexcept {
 /// Called on the monitor's thread.
 void GroupCore::warn_that_others_wait(const health::Question& question) {
   const Duration limit = context_->stall_warning;
-  if (limit <= Duration::zero() || question.age < limit) return;
-  if (std::exchange(said_late_, question.index + 1) == question.index + 1) return;
-  log::line(
-      log::Level::warning,
-      "rank {}: rank {} called {} #{} {} ago and waits for this rank, which has not called it",
+  if (limit <= Duration::zero() || question.age < limit || question.index < said_late_) return;
+  said_late_ = question.index + 1;
+  context_->monitor->warn(fmt::format(
+      "rank {}: rank {} called {} #{} {} ago and waits for this rank, which has not begun it",
       context_->world.rank, question.from, engine::describe_call(question.tag), question.number,
-      format_duration(std::chrono::round<std::chrono::milliseconds>(question.age)));
+      format_duration(std::chrono::round<std::chrono::milliseconds>(question.age))));
 }
 
 /// Called on the monitor's thread. Two ranks that called different operations may wait for each

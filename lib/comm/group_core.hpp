@@ -120,7 +120,7 @@ class GroupCore final : private engine::GroupObserver {
   const Membership members_;
   const Duration timeout_;
   std::array<std::uint64_t, limits::overlap_max> warned_of_ = {};  // by bank: whose stall was told
-  std::uint64_t said_late_ = 0;  // one more than the index of the call for which others last wait
+  std::uint64_t said_late_ = 0;  // behind the last call of which it was said that others wait in it
   std::unique_ptr<engine::Mailbox> mailbox_;  // from the first message on
   std::mutex mutex_;
   engine::Group group_;

@@ -67,10 +67,15 @@ bool CauseFinder::add(const Notice& notice, Instant now) {
     alarm_due_ = Deadline(now + settling_time / 2);
     wait_from(now);
   }
+  settle_from(now);
+  return true;
+}
+
+/// Without more news.
+void CauseFinder::settle_from(Instant now) noexcept {
   const bool is_complete = std::ranges::none_of(
       cases_, [](const auto& each) { return misses_first_hand(each.second.best); });
   due_ = is_complete ? Deadline(now + settling_time).or_sooner(due_at_last_) : due_at_last_;
-  return true;
 }
 
 void CauseFinder::wait_from(Instant now) noexcept {
@@ -196,7 +201,7 @@ void CauseFinder::settle(const Notice& cause, Instant now) {
   drop_what_follows_from(cause);
   if (cases_.empty()) return rest_if_done();
   wait_from(now);
-  due_ = Deadline(now + settling_time);
+  settle_from(now);
 }
 
 void CauseFinder::drop_what_follows_from(const Notice& cause) {

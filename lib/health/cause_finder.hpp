@@ -88,6 +88,7 @@ class CauseFinder {
   void drop_what_follows_from(const Notice& cause);
   void remember(const Notice& cause);
   void wait_from(Instant now) noexcept;
+  void settle_from(Instant now) noexcept;
   void rest_if_done() noexcept;
 
   std::map<Subject, Case> cases_;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::ptrdiff_t failures_known_max = 256;
 
 /// Who waits looks at the time so often.
-constexpr Duration look = std::chrono::milliseconds(20);
+constexpr Duration look_interval = std::chrono::milliseconds(20);
 
 }  // namespace
 
@@ -88,11 +88,12 @@ Status WatchedGroups::cause_of(WatchedGroup& group, Duration patience,
   std::unique_lock lock(mutex_);
   if (!group.is_failing && !expects_failure) return {};
   // A process that was stopped has not waited: what it has to know has come meanwhile.
-  Silence silence(look, monotonic_clock().now());
+  Silence silence(look_interval, monotonic_clock().now());
   const auto is_known = [&] { return !group.cause.ok(); };
-  while (!changed_.wait_for(lock, look, is_known)) {
-    if (silence.look(monotonic_clock().now()) >= patience) break;
-  }
+  do {
+    if (changed_.wait_for(lock, look_interval, is_known)) return group.cause;
+  } while (silence.look(monotonic_clock().now()) < patience);
+  changed_.wait_for(lock, look_interval, is_known);  // it may have been stopped just now
   return group.cause;
 }
 

@@ -65,8 +65,9 @@ class Store {
   Result<std::vector<std::string>> keys(std::string_view prefix = {},
                                         std::optional<Duration> timeout = {});
 
-  // Queues are apart from values: a key may name one of each. To wait() and check(), a queue that
-  // is not empty is there. First in, first out; who waited longest is served first.
+  // Queues are apart from values: a key may name one of each. wait() and check() treat a queue
+  // that is not empty as a key that is there; each pushed element wakes one who waits. First in,
+  // first out; who waited longest is served first.
   Status queue_push(std::string_view key, std::string_view value,
                     std::optional<Duration> timeout = {});
   /// Waits until there is one.

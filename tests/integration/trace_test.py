@@ -268,7 +268,7 @@ class Warnings(unittest.TestCase):
                    r"[2-4]\d\dms after it")
         self.assertEqual(len(re.findall(warning, said)), 1, said)
         told = (r"rank 2: rank [01] called all_reduce\(sum, f32, 256 elements\) #6 \d+ms ago and waits for this rank, "
-                "which has not called it")
+                "which has not begun it")
         self.assertEqual(len(re.findall(told, said)), 1, said)
 
     def test_without_a_limit_nobody_is_warned(self) -> None:

@@ -124,7 +124,7 @@ class Stores(unittest.TestCase):
         self.assertEqual(sums, [3, 3, 3])
 
     def test_what_it_raises_is_told(self) -> None:
-        with self.assertRaises(hocket.Error):
+        with self.assertRaises(RuntimeError):
             hocket.Store.open("tcp://127.0.0.1:1", timeout=0.2)
         with self.assertRaises(TypeError):
             hocket.Store.local().set("a")

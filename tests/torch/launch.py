@@ -48,9 +48,8 @@ def python_with_torch() -> str:
 
 def run_with_torch() -> None:
     """Runs this script again with a Python that has torch, unless this one is that."""
-    wants_newest = "--newest" in sys.argv
     python = python_with_torch()
-    if python != sys.executable and (wants_newest or not Path(python).samefile(sys.executable)):
+    if python != sys.executable:
         os.execv(python, [python, *sys.argv])
 
 

@@ -1,5 +1,5 @@
 // Channels over InfiniBand verbs: reliable queue pairs, one to each peer and rail, made when there
-// is first something to post, and set up over the TCP transport's authenticated connections.
+// is first something to post, and set up over authenticated connections (common::Links).
 #pragma once
 
 #include <cstddef>

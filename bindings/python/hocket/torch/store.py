@@ -13,7 +13,7 @@ import hocket
 
 
 class StoreTimeout(hocket.Timeout, getattr(dist, "DistStoreError", RuntimeError)):
-    """A key did not come in time, as torch says it too."""
+    """A key did not come in time. It is torch's own error for that, too."""
 
 
 def _waits(call: Callable) -> Callable:
