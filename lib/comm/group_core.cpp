@@ -128,7 +128,12 @@ void GroupCore::on_failure(const engine::Failure& failure) noexcept {
           ? -1
           : static_cast<int>(members_.in_world(static_cast<std::uint32_t>(failure.awaited)));
   // First, so that the answer is there when all choose what to say.
-  if (failure.meets_later_call && failure.why.peer() >= 0) ask_about(failure);
+  if (failure.meets_later_call && failure.why.peer() >= 0) {
+    ask({.to = members_.in_world(static_cast<std::uint32_t>(failure.why.peer())),
+         .communicator = members_.id(),
+         .index = failure.index,
+         .tag = failure.tag});
+  }
   context_->monitor->report(*watched_,
                             {.why = why,
                              .operation = std::move(operation),
@@ -136,19 +141,18 @@ void GroupCore::on_failure(const engine::Failure& failure) noexcept {
                              .is_second_hand = failure.is_second_hand || failure.meets_later_call});
 }
 
-/// The first call that differed may be some calls back. What is answered first counts.
-void GroupCore::ask_about(const engine::Failure& failure) noexcept {
-  constexpr std::uint64_t asked = 8;
-  const auto peer = static_cast<std::uint32_t>(failure.why.peer());
-  for (std::uint64_t back = std::min(asked, failure.index + 1); back-- > 0;) {
-    const std::uint64_t index = failure.index - back;
+/// Also about the calls before it, the oldest first: that is the one that differs, and what is
+/// answered first counts.
+void GroupCore::ask(const health::Question& question) noexcept {
+  constexpr std::uint64_t asked_before = 7;
+  for (std::uint64_t back = std::min(asked_before, question.index); back > 0; --back) {
+    const std::uint64_t index = question.index - back;
     const auto tag = group_.calls.at(index);
     if (!tag) continue;
-    context_->monitor->ask({.to = members_.in_world(peer),
-                            .communicator = members_.id(),
-                            .index = index,
-                            .tag = *tag});
+    context_->monitor->ask(
+        {.to = question.to, .communicator = question.communicator, .index = index, .tag = *tag});
   }
+  context_->monitor->ask(question);
 }
 
 /// Texts of the engine name ranks of the group, those of a transport name ranks of the world.
@@ -166,12 +170,12 @@ Status GroupCore::in_world(const engine::Failure& failure) const {
 
 /// Under the engine's lock.
 void GroupCore::on_stall(const engine::Stall& stall) noexcept {
-  context_->monitor->ask({.to = members_.in_world(stall.awaited),
-                          .communicator = members_.id(),
-                          .index = stall.index,
-                          .tag = stall.tag,
-                          .number = stall.number,
-                          .age = stall.age});
+  ask({.to = members_.in_world(stall.awaited),
+       .communicator = members_.id(),
+       .index = stall.index,
+       .tag = stall.tag,
+       .number = stall.number,
+       .age = stall.age});
   const Duration limit = context_->stall_warning;
   std::uint64_t& warned_of = warned_of_.at(stall.index % group_.overlap);
   if (limit <= Duration::zero() || stall.age < limit || warned_of == stall.number) return;

@@ -107,7 +107,7 @@ class GroupCore final : private engine::GroupObserver {
   [[nodiscard]] Status failure(const Status& why, std::string_view what,
                                std::string_view operation) const;
   void on_failure(const engine::Failure& failure) noexcept override;
-  void ask_about(const engine::Failure& failure) noexcept;
+  void ask(const health::Question& question) noexcept;
   void on_stall(const engine::Stall& stall) noexcept override;
   void warn_that_others_wait(const health::Question& question);
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
