@@ -20,6 +20,7 @@
 #include "choose/parameters.hpp"
 #include "comm/arguments.hpp"
 #include "comm/card.hpp"
+#include "comm/local.hpp"
 #include "comm/tuning.hpp"
 #include "engine/transports.hpp"
 #include "net/interfaces.hpp"
@@ -271,6 +272,8 @@ Result<std::shared_ptr<Context>> make_context(const JoinOptions& options) {
       std::move(processes), std::move(host_names), std::move(hosts),
       choose::Selector(tuning->network, std::move(tuning->rules)), std::move(*engine));
   if (const auto& runtime = device::process_runtime(); runtime.ok()) context->runtime = &*runtime;
+  // Also found once, and no later: while a thread finds it, a child of fork() would wait for ever.
+  static_cast<void>(allowed_instruction_set());
   context->stall_warning = config.get(variables::stall_warning);
   context->overlap = *overlap;
   return context;
