@@ -70,7 +70,7 @@ Result<Address> parse_address(std::string_view text) {
       rest.size() != 2 * instance_bytes ||
       rest.find_first_not_of("0123456789abcdef") != std::string_view::npos) {
     return Status(StatusCode::invalid_argument,
-                  fmt::format("{} is no address of the TCP transport", quote(text)));
+                  fmt::format("{} is no address of a data port", quote(text)));
   }
   return Address{.endpoints = std::move(endpoints), .instance = std::string(rest)};
 }
@@ -169,7 +169,7 @@ Status LinkAnswer::status(const LinkHello& ours, std::uint32_t listener) const {
       return {};
     case LinkVerdict::version_differs:
       return refusal(StatusCode::mismatch,
-                     fmt::format("rank {} has version {} of the TCP transport, and we have {}",
+                     fmt::format("rank {} has version {} of data connections, and we have {}",
                                  listener, version, link_version),
                      same_settings_hint);
     case LinkVerdict::other_instance:

@@ -144,9 +144,9 @@ Status Links::connect(std::span<const std::string> addresses) {
 
 Status Links::can_reach(std::uint32_t peer) const {
   if (peer < peers_.size() && peer != rank_ && !peers_[peer].instance.empty()) return {};
-  std::string why = fmt::format("rank {} has no TCP transport", peer);
+  std::string why = fmt::format("rank {} has no data port", peer);
   if (peer >= size_) why = fmt::format("there is no rank {} in a world of {}", peer, size_);
-  if (peer == rank_) why = fmt::format("rank {} sends nothing to itself over TCP", peer);
+  if (peer == rank_) why = fmt::format("rank {} has no connection to itself", peer);
   if (peers_.empty()) why = "the addresses of the other ranks are not known yet: call connect()";
   return Status(StatusCode::unsupported, std::move(why)).with_peer(static_cast<int>(peer));
 }
@@ -317,8 +317,8 @@ void Links::accept_from(const Door& door, Instant now) {
   if (errno == EAGAIN) return;
   accepts_again_ = true;
   accepts_at_ = Deadline::after(monotonic_clock(), accept_pause);
-  log::line(log::Level::warning, "rank {}: the TCP transport can't accept connections: errno {}",
-            rank_, errno);
+  log::line(log::Level::warning, "rank {}: the data port can't accept connections: errno {}", rank_,
+            errno);
 }
 
 /// Too many have come of late who did not prove who they are. Short queues outside: a member must
@@ -330,7 +330,7 @@ void Links::set_flooded(bool is_flooded) {
         ::listen(door.listener.get(), is_flooded ? limits::flooded_backlog : SOMAXCONN));
   }
   log::line(is_flooded ? log::Level::warning : log::Level::info,
-            "rank {}: strangers come to the TCP transport {} {} a second", rank_,
+            "rank {}: strangers come to the data port {} {} a second", rank_,
             is_flooded ? "faster than" : "no longer faster than", limits::strangers_per_second);
 }
 
@@ -342,7 +342,7 @@ void Links::log_drop(const Stranger& stranger, const Status& why) const {
   const bool is_usual = why.code() == StatusCode::already_exists ||
                         why.code() == StatusCode::timeout || why.code() == StatusCode::peer_lost;
   log::line(is_member && !is_usual ? log::Level::warning : log::Level::info,
-            "rank {}: the TCP transport refused {}: {}", rank_, name_of(stranger.greeting.socket()),
+            "rank {}: the data port refused {}: {}", rank_, name_of(stranger.greeting.socket()),
             why.what());
 }
 
