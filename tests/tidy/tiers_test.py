@@ -23,6 +23,7 @@ import report  # noqa: E402
 import touched  # noqa: E402
 import tree  # noqa: E402
 from check import FOLDERS, Plan, Spent, plan_of, run_added  # noqa: E402
+from check import test as run_tests  # noqa: E402
 from folder import Folder  # noqa: E402
 from table import TIERS, VARIANTS, TableError, Test, fits, read_table  # noqa: E402
 
@@ -289,7 +290,10 @@ class Nightly(unittest.TestCase):
         self.write(Folder(self.root, "thread", commit="abc"), 2, bytes="OK", store="OK")
         folder = Folder(self.root, "thread", commit="abc")
         self.assertEqual(self.counts(folder), {"passed": 3, "failed": 0, "skipped": 1, "failed at first": 1})
-        self.assertEqual(report.tally(folder), {"passed": 3, "skipped": 1, "failed at first": 1})
+        names = {"engine", "bytes", "gpu", "store"}
+        self.assertEqual(report.tally(folder, names), {"passed": 3, "skipped": 1, "failed at first": 1})
+        self.assertEqual(report.tally(folder, {"bytes"}), {"passed": 1, "failed at first": 1})
+        self.assertEqual([log.seconds(each, {"bytes"}) for each in folder.logs], [15, 15])
 
     def test_another_run_begins_anew(self) -> None:
         self.assertEqual(Folder(self.root, "thread", commit="abd").done, set())
@@ -302,6 +306,44 @@ class Nightly(unittest.TestCase):
         folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": name} for name in ("engine", "bytes")]
         plan = Plan(read_table(PAGE), "nightly", [folder], [])
         self.assertEqual([test.name for test in plan.chosen(folder)], ["bytes"])
+
+    def test_it_leaves_out_suites_that_passed_elsewhere(self) -> None:
+        folder = Folder(self.root, "thread", commit="abc")
+        folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": "bytes"},
+                                 {"suite": ["hocket:conformance"], "name": "store Tcp"}]
+        record = touched.Record("abc", begun={"thread": {"unit": {"passed": 2}}, "gcc": {"conformance": {}}})
+        plan = Plan(read_table(PAGE), "nightly", [folder], [], record=record)
+        self.assertEqual([test.name for test in plan.chosen(folder)], ["store Tcp"])
+        self.assertEqual(plan.suites_of(folder), ["unit", "conformance"])
+
+    def run_suites(self, came: dict[str, str], record: touched.Record) -> tuple[list[str], touched.Record]:
+        """A run of the two suites of a new build: the names of the tests that ran, and what is noted then."""
+        folder = Folder(self.root, "gcc", commit="abc")
+        folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": "bytes"},
+                                 {"suite": ["hocket:docs"], "name": "links"}]
+        ran: list[str] = []
+
+        def run(tests: list[Test], _fuzz_s: int) -> None:
+            ran.extend(test.name for test in tests)
+            self.write(folder, 10 + len(ran), **{test.name: came[test.name] for test in tests})
+            folder.logs = folder._nightly_logs()
+
+        folder.test = run
+        plan = Plan(read_table(PAGE), "nightly", [folder], [], commit="abc", record=record)
+        with mock.patch("check.ROOT", self.root), mock.patch("touched.clean_commit", return_value="abc"):
+            run_tests(plan, folder)
+        return ran, touched.record_of(self.root, "abc")
+
+    def test_each_suite_is_noted_and_then_the_build(self) -> None:
+        (self.root / "tests").mkdir()
+        ran, record = self.run_suites({"bytes": "OK", "links": "FAIL"}, touched.Record())
+        self.assertEqual((ran, record.parts), (["bytes", "links"], {}))
+        self.assertEqual(record.begun, {"gcc": {"unit": {"minutes": 0.2, "passed": 1}}})
+        folder = Folder(self.root, "gcc", commit="abc")
+        folder.forget()  # as in another clone
+        ran, record = self.run_suites({"links": "OK"}, record)
+        self.assertEqual((ran, record.begun), (["links"], {}))
+        self.assertEqual(record.parts["gcc"]["passed"], 2)
 
 
 class Changes(unittest.TestCase):
@@ -333,7 +375,8 @@ class Changes(unittest.TestCase):
         commit = touched.clean_commit(self.root)
         self.assertIsNotNone(commit)
         for part in parts:
-            touched.record(self.root, commit, part, 7265, {"passed": 3, "skipped": 1})
+            touched.note_suite(self.root, commit, part, "unit", 7265, {"passed": 3, "skipped": 1})
+            touched.note_part(self.root, commit, part)
 
     def changed(self) -> list[str] | None:
         return touched.changed_since_nightly(self.root)[0]
@@ -358,7 +401,7 @@ class Changes(unittest.TestCase):
         self.assertRegex(touched.changed_since_nightly(self.root)[1], r"\(missing: address, thread, demo\)")
         self.commit()
         self.assertEqual(touched.clean_commit(self.root), commit, "another clone goes on with that")
-        self.assertEqual(list(touched.passed_parts(self.root, commit)), ["gcc", "clang"])
+        self.assertEqual(list(touched.record_of(self.root, commit).parts), ["gcc", "clang"])
         self.record("address", "thread", "demo")
         self.assertEqual(self.changed(), [touched.RECORD])
         self.write("lib/new.cpp")
@@ -366,11 +409,11 @@ class Changes(unittest.TestCase):
         self.commit()
         later = touched.clean_commit(self.root)
         self.assertNotEqual(later, commit)
-        self.assertEqual(touched.passed_parts(self.root, later), {})
+        self.assertEqual(touched.record_of(self.root, later), touched.Record(later))
 
     def test_in_a_clone_without_that_commit_all_have_changed(self) -> None:
         for part in touched.PARTS:
-            touched.record(self.root, "0123456789" * 4, part, 60, {})
+            touched.note_part(self.root, "0123456789" * 4, part, 60)
         self.assertIsNone(self.changed())
         self.assertRegex(touched.changed_since_nightly(self.root)[1], "commit 012345678901 .* not in this clone")
 

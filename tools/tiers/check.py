@@ -43,7 +43,7 @@ class Plan:
     suites: list[str]  # only these; empty for those that the tier has
     added: tuple[tuple[str, str], ...] = ()  # (variant, suite or test): for what changed, while there is time
     commit: str = ""  # of a nightly run whose parts are to be written down
-    passed: dict[str, dict] = field(default_factory=dict)  # the parts that were written down before
+    record: touched.Record = field(default_factory=touched.Record)  # what was written down before
 
     def chosen(self, folder: Folder) -> list[Test]:
         def is_chosen(test: Test) -> bool:
@@ -51,7 +51,16 @@ class Plan:
                 return test.suite in self.suites
             return self.table.runs(self.tier, folder.variant, test)
 
-        return [test for test in folder.tests() if test.name not in folder.done and is_chosen(test)]
+        return [test for test in folder.tests() if is_chosen(test) and not self.is_done(folder, test)]
+
+    def is_done(self, folder: Folder, test: Test) -> bool:
+        """In this run or, as a part of its suite, written down by another."""
+        return test.name in folder.done or test.suite in self.record.begun.get(folder.variant, {})
+
+    def suites_of(self, folder: Folder) -> list[str]:
+        """Those of the nightly run, in the order of the table."""
+        has = {test.suite for test in folder.tests() if self.table.runs("nightly", folder.variant, test)}
+        return sorted(has, key=self.table.place_of)
 
     def not_yet_run(self, folder: Folder, name: str) -> list[Test]:
         """What is named so, a suite or a test, and has not run."""
@@ -147,15 +156,39 @@ def run(plan: Plan, spent: Spent) -> list[str]:
                 broken.append(f"{folder.name} could not be built")
                 continue
             with spent.on("tests"):
-                folder.test(plan.chosen(folder), FUZZ_S[plan.tier])
+                test(plan, folder)
             if folder.is_broken:
                 broken.append(f"the tests in {folder.name} were cut off")
-            else:
-                note_part(plan, folder)
     finally:
         if waiting:
             waiting.end()
     return broken
+
+
+def test(plan: Plan, folder: Folder) -> None:
+    """Runs what is chosen; of a commit's nightly run a suite at a time, to write down at once that it has
+    passed: the rest may be cut off."""
+    chosen = plan.chosen(folder)
+    if not plan.commit:
+        folder.test(chosen, FUZZ_S[plan.tier])
+        return
+    is_whole = True
+    for suite in plan.suites_of(folder):
+        if tests := [each for each in chosen if each.suite == suite]:
+            folder.test(tests, FUZZ_S[plan.tier])
+        if folder.is_broken:
+            return
+        if suite in plan.record.begun.get(folder.variant, {}):
+            continue
+        names = {each.name for each in folder.tests() if each.suite == suite}
+        counts = report.tally(folder, names)
+        if counts["failed"] or plan.commit != touched.clean_commit(ROOT):
+            is_whole = False
+        else:
+            seconds = sum(log.seconds(each, names) for each in folder.logs)
+            touched.note_suite(ROOT, plan.commit, folder.variant, suite, seconds, counts)
+    if is_whole:
+        touched.note_part(ROOT, plan.commit, folder.variant, folder.build_s or 0)
 
 
 def run_added(plan: Plan, spent: Spent) -> list[str]:
@@ -181,19 +214,6 @@ def run_added(plan: Plan, spent: Spent) -> list[str]:
     if skipped:
         print(f"skipped for lack of time, although they concern changed files: {', '.join(skipped)}")
     return broken
-
-
-def note_part(plan: Plan, folder: Folder) -> None:
-    """Of a nightly run: as soon as a folder's tests have passed, as the rest of it may be cut off."""
-    counts = report.tally(folder)
-    if counts["passed"] and not counts["failed"]:
-        seconds = (folder.build_s or 0) + sum(log.seconds(each) for each in folder.logs)
-        write_down(plan, folder.variant, seconds, counts)
-
-
-def write_down(plan: Plan, part: str, seconds: float, counts: dict[str, int]) -> None:
-    if plan.commit and plan.commit == touched.clean_commit(ROOT):
-        touched.record(ROOT, plan.commit, part, seconds, counts)
 
 
 def print_list(plan: Plan) -> int:
@@ -251,24 +271,27 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
         is_part = not options.suite and options.compiler in ("", usual)
         commit = (touched.clean_commit(ROOT) or "") if is_part else ""
         folder = Folder(ROOT, variant, options.compiler, commit=commit)
-        return Plan(table, "nightly", [folder], options.suite, commit=commit)
+        record = touched.record_of(ROOT, commit)
+        return Plan(table, "nightly", [folder], options.suite, commit=commit, record=record)
     tier = options.tier or "check"
     # A commit's nightly run that was cut off, or in which tests failed, goes on where it ended.
     commit = (touched.clean_commit(ROOT) or "") if tier == "nightly" else ""
-    passed = touched.passed_parts(ROOT, commit) if commit else {}
+    record = touched.record_of(ROOT, commit)
     folders = [
         Folder(ROOT, variant, commit=commit, is_quick=tier == "ci")
         for variant in FOLDERS[tier]
-        if variant not in passed
+        if variant not in record.parts
     ]
-    plan = Plan(table, tier, folders, [], commit=commit, passed=passed)
+    plan = Plan(table, tier, folders, [], commit=commit, record=record)
     if tier == "ci":
         changed, said = touched.changed_since_nightly(ROOT)
         plan.added = table.added(changed)
         added = ", ".join(f"{name} ({variant})" for variant, name in plan.added)
         print(f"{said}; while there is time, they add: {added or 'nothing'}")
-    if passed:
-        print(f"of the nightly run of this commit these parts have passed: {', '.join(passed)}")
+    if record.parts:
+        print(f"of the nightly run of this commit these parts have passed: {', '.join(record.parts)}")
+    for variant, suites in record.begun.items():
+        print(f"of the build {variant} these suites have passed: {', '.join(suites)}")
     if done := sum(len(folder.done) for folder in folders):
         print(f"goes on with the nightly run of this commit, in which {done} tests are done")
     return plan
@@ -276,11 +299,11 @@ def plan_of(options: argparse.Namespace, table: Table) -> Plan:
 
 def print_record(plan: Plan) -> None:
     """What tests/nightly.json says now."""
-    passed = touched.passed_parts(ROOT, plan.commit) if plan.commit else {}
+    passed = touched.record_of(ROOT, plan.commit).parts
     if not plan.commit:
         print(f"{touched.RECORD} is as it was: it can only name a commit whose files were all checked")
     elif missing := ", ".join(part for part in touched.PARTS if part not in passed):
-        print(f"{touched.RECORD} names the parts that have passed; {missing} are missing: start it again")
+        print(f"{touched.RECORD} names what has passed; {missing} are missing: start it again")
     else:
         for folder in plan.folders:
             folder.forget()
@@ -296,12 +319,12 @@ def main() -> int:
     if earlier_s := sum(log.seconds(each) for folder in plan.folders for each in folder.logs):
         spent.parts["tests before it went on"] = earlier_s
     broken = run(plan, spent) + run_added(plan, spent)
-    if options.tier and "demo" not in plan.passed:
+    if options.tier and "demo" not in plan.record.parts:
         with spent.on("demo"):
             if subprocess.run(["tools/demo"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode:
                 broken.append("tools/demo")
-        if "tools/demo" not in broken:
-            write_down(plan, "demo", spent.parts["demo"], {})
+        if plan.commit and "tools/demo" not in broken and plan.commit == touched.clean_commit(ROOT):
+            touched.note_part(ROOT, plan.commit, "demo", spent.parts["demo"])
     print()
     counts = report.print_outcomes(plan.folders, broken)
     print_notes(plan)

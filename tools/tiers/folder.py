@@ -111,7 +111,9 @@ class Folder:
         """Runs these tests; what came of them is in `logs`."""
         fuzzed = [test for test in tests if test.suite == FUZZ]
         others = [test for test in tests if test.suite != FUZZ]
-        print(f"testing {self.name}: {len(tests)} tests", flush=True)
+        suites = {test.suite for test in tests}
+        of_suite = f" of {suites.pop()}" if len(suites) == 1 else ""
+        print(f"testing {self.name}: {len(tests)} tests{of_suite}", flush=True)
         started = time.monotonic()
         if others:
             self._run(others, "testlog", ["--timeout-multiplier", "10"] if self.is_sanitized else [])
@@ -124,7 +126,7 @@ class Folder:
 
     def _run(self, tests: list[Test], log: str, more: list[str]) -> None:
         if self.commit:
-            log = f"nightly-{self.commit}-{time.time():.0f}-{log}"
+            log = f"nightly-{self.commit}-{time.time_ns()}-{log}"
         elif self.ran:
             log += f"-{len(self.ran)}"
         path = self.path / "meson-logs" / f"{log}.json"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from pathlib import Path
 
 OUTCOMES = {"OK": "passed", "EXPECTEDFAIL": "passed", "SKIP": "skipped"}  # all others: failed
@@ -36,7 +36,8 @@ def done(logs: Iterable[Path]) -> set[str]:
     return {bare_name(result) for log in logs for result in results(log) if outcome(result) != "failed"}
 
 
-def seconds(log: Path) -> float:
-    """From the beginning of the first test to the end of the last one."""
-    spans = [(each["starttime"], each["starttime"] + each["duration"]) for each in results(log)]
+def seconds(log: Path, names: Container[str] | None = None) -> float:
+    """From the beginning of the first test to the end of the last one, of those so named or of all."""
+    ran = [each for each in results(log) if names is None or bare_name(each) in names]
+    spans = [(each["starttime"], each["starttime"] + each["duration"]) for each in ran]
     return max(end for _, end in spans) - min(start for start, _ in spans) if spans else 0.0

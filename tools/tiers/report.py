@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from folder import FUZZ, Folder
 from log import bare_name, outcome, results
@@ -34,10 +34,10 @@ def skipped_parts(result: dict) -> list[str]:
     return sorted({line.strip() for line in printed.split("\n") if SKIPPED.search(line)})
 
 
-def tally(folder: Folder) -> Counter[str]:
-    """How many tests of a folder passed, failed and were skipped when they ran last, and how many failed
-    before that."""
-    ran = [result for log in folder.logs for result in results(log)]
+def tally(folder: Folder, names: Container[str]) -> Counter[str]:
+    """How many of these tests of a folder passed, failed and were skipped when they ran last, and how many
+    failed before that."""
+    ran = [result for log in folder.logs for result in results(log) if bare_name(result) in names]
     last = {bare_name(result): outcome(result) for result in ran}
     return Counter(last.values()) + Counter({"failed at first": len(ran) - len(last)})
 

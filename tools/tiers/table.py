@@ -62,6 +62,10 @@ class Table:
         """The first row that fits; None for a test of a suite that the table does not know."""
         return next((row for row in self.rows if row.fits(test)), None)
 
+    def place_of(self, suite: str) -> int:
+        """The number of the suite's first row; suites without one come last."""
+        return next((i for i, row in enumerate(self.rows) if row.suite == suite), len(self.rows))
+
     def runs(self, tier: str, variant: str, test: Test) -> bool:
         """Whether the tier runs the test in this variant, whatever has changed.
 
