@@ -47,20 +47,22 @@ def batch(step: int, rank: int, rows: int, width: int) -> tuple[torch.Tensor, to
     return points, points.square().mean(1, keepdim=True)
 
 
+def step(model: nn.Module, optimizer: torch.optim.Optimizer, chosen: argparse.Namespace, count: int,
+         part: int) -> torch.Tensor:
+    """Trains on the batch of rank `part` for this step, and returns the loss."""
+    points, wanted = batch(count, part, chosen.rows, chosen.width)
+    optimizer.zero_grad()
+    loss = (model(points) - wanted).square().mean()
+    loss.backward()
+    optimizer.step()
+    return loss.detach()
+
+
 def train(model: nn.Module, optimizer: torch.optim.Optimizer, chosen: argparse.Namespace,
           part: int | None = None) -> None:
     """Trains on this rank's batches, or on those of rank `part`, and prints the loss."""
     number = dist.get_rank() if part is None else part
-
-    def step(count: int) -> torch.Tensor:
-        points, wanted = batch(count, number, chosen.rows, chosen.width)
-        optimizer.zero_grad()
-        loss = (model(points) - wanted).square().mean()
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
-
-    repeat(step, chosen)
+    repeat(lambda count: step(model, optimizer, chosen, count, number), chosen)
 
 
 def show_progress(count: int, steps: int, loss: torch.Tensor) -> None:
@@ -74,13 +76,13 @@ def show_progress(count: int, steps: int, loss: torch.Tensor) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def repeat(step: Callable[[int], torch.Tensor], chosen: argparse.Namespace) -> None:
-    """Calls `step` for each step, and shows progress. The last line has the mean of the ranks' losses."""
+def repeat(one_step: Callable[[int], torch.Tensor], chosen: argparse.Namespace, first: int = 0) -> None:
+    """Calls `one_step` for each step, and shows progress. The last line has the mean of the ranks' losses."""
     times = []
     loss = torch.zeros(())
-    for count in range(chosen.steps):
+    for count in range(first, chosen.steps):
         begin_of_step = time.perf_counter()
-        loss = step(count)
+        loss = one_step(count)
         times.append(time.perf_counter() - begin_of_step)
         show_progress(count + 1, chosen.steps, loss)
     mean = loss.clone()

@@ -414,10 +414,10 @@ class HOCKET_API Communicator {
 struct JoinOptions {
   /// The store in which the ranks meet, in place of a URL; HOCKET_RENDEZVOUS is ignored then. The
   /// world shares it until its last communicator is gone; join(), group(), split(), dup() and
-  /// monitored_barrier() call it. The world's keys begin with "hocket/" and stay in the store, so a
-  /// store that outlives the program needs a part (make_prefix_store), a `name` or a HOCKET_ATTEMPT
-  /// of its own for each run. If no secret is set, the ranks agree on one in the store: whoever can
-  /// read it can join the world.
+  /// monitored_barrier() call it. The world's keys begin with "hocket/" and stay in the store.
+  /// Ranks that are all started again with the same store meet there again; two jobs at a time each
+  /// need a part of it (make_prefix_store) or a `name`. If no secret is set, the ranks agree on one
+  /// in the store: whoever can read it can join the world.
   std::shared_ptr<Store> store = {};
   /// This rank, and the number of ranks. Give both or neither; without them the URL or the launcher
   /// says both.

@@ -51,9 +51,7 @@ Status loopback_fault(std::string_view lonely) {
 
 // --- coming in ---
 
-std::string key_of(const Entry& who, std::string_view name) {
-  return fmt::format("entry/{}/{}", scope_of(who.world), name);
-}
+std::string key_of(const Entry& who, std::string_view name) { return entry_key(who.world, name); }
 
 /// "17" of "entry/0/rank/17".
 std::optional<int> last_number(std::string_view key) {
@@ -74,6 +72,11 @@ Status lost_fault(const Entry& who, std::string_view how) {
       .with_hint("see the output of that rank: why did its process end?");
 }
 
+/// The rest is for finding out who is missing, and for telling the others.
+Duration without_rest(Duration left) {
+  return left - std::min<Duration>(left / 8, limits::entry_farewell);
+}
+
 class Porch {
  public:
   Porch(store::Store& store, const Entry& who) : store_(store), who_(who) {}
@@ -86,8 +89,10 @@ class Porch {
   Status leave_will();
   Status claim_rank();
   Status take_seat();
-  /// The last to arrive knows the outcome at once, the others nothing.
-  Result<std::optional<LocalRank>> announce_arrival();
+  /// Who is to decide knows the outcome then: the last to arrive, or rank 0 of a run.
+  Result<std::optional<LocalRank>> announce_arrival(Deadline deadline);
+  Result<std::optional<LocalRank>> decide();
+  Result<std::optional<LocalRank>> decide_when_all_came(Deadline deadline);
   /// What all ranks are told: the first verdict that anybody has.
   Result<std::string> propose(const std::string& verdict);
   Status blame(const Status& fault);
@@ -135,11 +140,37 @@ Status Porch::take_seat() {
   return store_.append(key("host/" + who_.host), fmt::format("{} ", who_.rank));
 }
 
-Result<std::optional<LocalRank>> Porch::announce_arrival() {
+Result<std::optional<LocalRank>> Porch::announce_arrival(Deadline deadline) {
   Result<std::int64_t> arrived = store_.add(key("arrived"), 1);
   if (!arrived.ok()) return arrived.status();
-  if (*arrived != who_.size) return std::optional<LocalRank>();
-  // The last one sees what all have written.
+  const bool is_last = *arrived == who_.size;
+  if (who_.world.run.empty()) return is_last ? decide() : std::optional<LocalRank>();
+  // The others may be those of an earlier run, in which this rank was the one that was missing. Of
+  // rank 0 it is known that it lives: it decides.
+  if (who_.rank == 0) return is_last ? decide() : decide_when_all_came(deadline);
+  if (!is_last) return std::optional<LocalRank>();
+  const Status told = store_.set(key("all"), "1");
+  return told.ok() ? std::optional<LocalRank>() : Result<std::optional<LocalRank>>(told);
+}
+
+Result<std::optional<LocalRank>> Porch::decide_when_all_came(Deadline deadline) {
+  constexpr Duration pause = std::chrono::milliseconds(100);  // between looks for a fault
+  const Duration to_wait = without_rest(deadline.remaining(monotonic_clock().now()));
+  const Deadline end = Deadline::after(monotonic_clock(), to_wait);
+  while (!end.passed(monotonic_clock().now())) {
+    const Duration left = end.remaining(monotonic_clock().now());
+    const Status all = store_.wait({key("all")}, std::min(left, pause));
+    if (all.ok()) return decide();
+    if (all.code() != StatusCode::timeout) return all;
+    const Result<bool> is_decided = store_.check({key("verdict")}, left);
+    if (is_decided.ok() && *is_decided) return std::optional<LocalRank>();
+  }
+  const Result<LocalRank> local = give_up(deadline);
+  return local.ok() ? std::optional(*local) : Result<std::optional<LocalRank>>(local.status());
+}
+
+Result<std::optional<LocalRank>> Porch::decide() {
+  // All have written what they say of themselves.
   Result<LocalRank> local = find_local_rank();
   if (!local.ok()) return local.status();
   if (local->local_size < who_.size) {
@@ -203,11 +234,9 @@ Result<LocalRank> Porch::give_up(Deadline deadline) {
 }
 
 Result<LocalRank> Porch::wait_for_verdict(Deadline deadline) {
-  const Duration left = deadline.remaining(monotonic_clock().now());
-  // The rest is for finding out who is missing, and for telling the others.
-  const Duration rest = std::min<Duration>(left / 8, limits::entry_farewell);
+  const Duration to_wait = without_rest(deadline.remaining(monotonic_clock().now()));
   // Both at once: after the verdict rank 0 may go on, end, and take the store with it.
-  auto both = store_.multi_get({key("verdict"), key("host/" + who_.host)}, left - rest);
+  auto both = store_.multi_get({key("verdict"), key("host/" + who_.host)}, to_wait);
   if (!both.ok())
     return both.status().code() == StatusCode::timeout ? give_up(deadline) : both.status();
   if (both->front() != go) return wire::decode_fault(both->front());
@@ -236,9 +265,9 @@ Result<LocalRank> Porch::enter(Deadline deadline) {
   if (status.ok()) status = claim_rank();
   if (status.ok()) status = take_seat();
   if (!status.ok()) return std::move(status).with_rank(who_.rank);
-  Result<std::optional<LocalRank>> last = announce_arrival();
-  if (!last.ok()) return last.status().with_rank(who_.rank);
-  if (*last) return **last;
+  Result<std::optional<LocalRank>> decided = announce_arrival(deadline);
+  if (!decided.ok()) return decided.status().with_rank(who_.rank);
+  if (*decided) return **decided;
   Result<LocalRank> local = wait_for_verdict(deadline);
   if (!local.ok()) return local.status().with_rank(who_.rank);
   return local;

@@ -36,6 +36,17 @@ Result<std::string> identity_of(store::Store& store) {
   return swap->value.value_or("");
 }
 
+/// 32 bits of it; 0 for no text.
+std::uint64_t mix(std::string_view text) noexcept {
+  std::uint64_t mixed = 0;
+  if (text.empty()) return mixed;
+  const wire::Digest digest = wire::sha256(text);
+  for (const std::byte each : std::span(digest).first(sizeof(std::uint32_t))) {
+    mixed = mixed << 8 | std::to_integer<std::uint64_t>(each);
+  }
+  return mixed;
+}
+
 }  // namespace
 
 Status check_name(std::string_view name, std::string_view what) {
@@ -53,20 +64,15 @@ Status check_name(std::string_view name, std::string_view what) {
 }
 
 std::string scope_of(const WorldId& id) {
-  if (id.number == 0 && id.name.empty()) return std::to_string(id.attempt);
-  return fmt::format("{}.{}{}{}", id.attempt, id.number, id.name.empty() ? "" : "-", id.name);
+  const std::string run = id.run.empty() ? "" : "@" + id.run;
+  if (id.number == 0 && id.name.empty()) return std::to_string(id.attempt) + run;
+  return fmt::format("{}.{}{}{}{}", id.attempt, id.number, id.name.empty() ? "" : "-", id.name,
+                     run);
 }
 
 std::uint64_t epoch_of(const WorldId& id) noexcept {
   constexpr int attempt_bits = 32;
-  std::uint64_t world = 0;
-  if (!id.name.empty()) {
-    const wire::Digest digest = wire::sha256(id.name);
-    for (const std::byte each : std::span(digest).first(sizeof(std::uint32_t))) {
-      world = world << 8 | std::to_integer<std::uint64_t>(each);
-    }
-  }
-  world += static_cast<std::uint32_t>(id.number);
+  const std::uint64_t world = (mix(id.name) ^ mix(id.run)) + static_cast<std::uint32_t>(id.number);
   return world << attempt_bits | static_cast<std::uint32_t>(id.attempt);
 }
 
@@ -77,8 +83,12 @@ std::string describe(const WorldId& id) {
                      is_first ? "" : fmt::format(" number {}", id.number + 1));
 }
 
+std::string entry_key(const WorldId& id, std::string_view name) {
+  return fmt::format("entry/{}/{}", scope_of(id), name);
+}
+
 std::string rank_key(const WorldId& id, int rank) {
-  return fmt::format("entry/{}/rank/{}", scope_of(id), rank);
+  return entry_key(id, fmt::format("rank/{}", rank));
 }
 
 Result<int> next_number(store::Store& store, const WorldId& id, int rank) {

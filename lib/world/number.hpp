@@ -18,19 +18,23 @@ struct WorldId {
   int attempt = 0;
   std::string name = {};
   int number = 0;  // among those of that name, from 0
+  /// Where the ranks may be started again with the same store: which time it is (runs.hpp).
+  std::string run = {};
 };
 
 /// Of a world or a communicator: letters, digits, ".", "_" and "-"; not too many. `what`: which.
 [[nodiscard]] Status check_name(std::string_view name, std::string_view what);
 
-/// By which its keys are apart from other worlds': "0", "0.1", "0.1-loader".
+/// By which its keys are apart from other worlds': "0", "0.1", "0.1-loader", "0.1-loader@5a1b".
 [[nodiscard]] std::string scope_of(const WorldId& id);
 /// What both ends of a connection must agree on.
 [[nodiscard]] std::uint64_t epoch_of(const WorldId& id) noexcept;
 /// For messages: " of world 2", " of world "loader"", or nothing for the first without a name.
 [[nodiscard]] std::string describe(const WorldId& id);
 
-/// The key by which a rank shows that it came.
+/// What the ranks use until all have come: how many there are, who has come, what comes of it.
+[[nodiscard]] std::string entry_key(const WorldId& id, std::string_view name);
+/// By which a rank shows that it came.
 [[nodiscard]] std::string rank_key(const WorldId& id, int rank);
 
 /// Returns the number of this rank's next world of that name in this store: 0 at first, then one

@@ -24,6 +24,7 @@
 #include "world/entry.hpp"
 #include "world/launcher.hpp"
 #include "world/rendezvous_url.hpp"
+#include "world/runs.hpp"
 #include "world/tls_settings.hpp"
 
 namespace hocket::world {
@@ -216,6 +217,7 @@ class Meeting {
   std::string route_;
   ServerLease server_;
   std::unique_ptr<store::Store> store_;
+  bool is_programs_store_ = false;  // which may outlive the ranks, and hold what was there before
 };
 
 Status Meeting::serve(const net::Endpoint& at, LeaseOptions lease) {
@@ -343,6 +345,7 @@ Status Meeting::open_file() {
 Status Meeting::use_store() {
   store_ = std::make_unique<store::PrefixStore>(std::move(terms_.store), "hocket");
   store_->set_timeout(terms_.timeout);
+  is_programs_store_ = true;
   return credentials_.secret.empty() ? share_secret() : Status();
 }
 
@@ -417,7 +420,8 @@ Result<World> Meeting::hold() {
     entry.address = chosen->address;
     entry.is_loopback = chosen->is_loopback;
   }
-  const Result<LocalRank> local = enter(*store_, entry, deadline_);
+  const Result<LocalRank> local =
+      is_programs_store_ ? enter_run(*store_, entry, deadline_) : enter(*store_, entry, deadline_);
   if (!local.ok()) {
     linger(entry, local.status().peer());
     return local.status();

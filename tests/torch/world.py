@@ -21,7 +21,9 @@ SIZE = int(sys.argv.pop(1))
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch.distributed.algorithms.ddp_comm_hooks import (  # noqa: E402
-    default_hooks, post_localSGD_hook, powerSGD_hook)
+    debugging_hooks, default_hooks, optimizer_overlap_hooks, post_localSGD_hook, powerSGD_hook,
+    quantization_hooks)
+from torch.distributed.optim.functional_sgd import _FunctionalSGD  # noqa: E402
 
 import hocket.torch  # noqa: E402, F401
 
@@ -412,12 +414,48 @@ class Training(Trains):
                  (None, default_hooks.fp16_compress_wrapper(default_hooks.allreduce_hook)),
                  (powerSGD_hook.PowerSGDState(**power), powerSGD_hook.powerSGD_hook),
                  (local, post_localSGD_hook.post_localSGD_hook)]
+        if TORCH >= (2, 0):  # before, only with NCCL or on GPUs
+            hooks += [(None, default_hooks.bf16_compress_hook),
+                      (None, default_hooks.bf16_compress_wrapper(default_hooks.allreduce_hook)),
+                      (powerSGD_hook.PowerSGDState(**power),
+                       default_hooks.fp16_compress_wrapper(powerSGD_hook.powerSGD_hook)),
+                      (dist.group.WORLD, quantization_hooks.quantization_pertensor_hook),
+                      (dist.group.WORLD, quantization_hooks.quantization_perchannel_hook)]
         for state, hook in hooks:  # batched_powerSGD_hook of torch 1.13 and 2.15 fails by itself
             with self.subTest(hook.__name__):
                 model = wrapped(self.model())
                 model.register_comm_hook(state, hook)
                 self.steps(model, 6)
                 self.check_same_on_all(model)
+
+    def test_hooks_of_torch_itself(self) -> None:
+        for kind in (dist.BuiltinCommHookType.ALLREDUCE, dist.BuiltinCommHookType.FP16_COMPRESS):
+            model = torch.nn.parallel.DistributedDataParallel(self.model())
+            model._register_builtin_comm_hook(kind)
+            self.steps(model, 6)
+            self.check_same_on_all(model)
+
+    def test_a_hook_that_does_nothing(self) -> None:
+        model = torch.nn.parallel.DistributedDataParallel(self.model())
+        model.register_comm_hook(None, debugging_hooks.noop_hook)
+        self.steps(model, 2)
+        mine = next(model.parameters()).detach()
+        dist.all_gather(of_all := [torch.empty_like(mine) for _ in RANKS], mine)
+        self.assertEqual(len({each.sum().item() for each in of_all}), SIZE, "each trained alone")
+
+    def test_an_optimizer_in_the_hook(self) -> None:
+        model = torch.nn.parallel.DistributedDataParallel(self.model())
+        optimizer = _FunctionalSGD([], lr=0.1, _allow_empty_param_list=True)
+        state = optimizer_overlap_hooks._OptimizerHookState(optimizer, params=list(model.parameters()))
+        hook = optimizer_overlap_hooks._hook_then_optimizer(default_hooks.allreduce_hook, state)
+        model.register_comm_hook(None, hook)
+        before = next(model.parameters()).detach().clone()
+        torch.manual_seed(RANK)
+        for _ in range(3):
+            model.zero_grad(set_to_none=False)
+            model(torch.rand(8, 20)).square().mean().backward()
+        self.assertFalse(torch.equal(before, next(model.parameters())))
+        self.check_same_on_all(model)
 
     def test_workers_of_a_data_loader(self) -> None:
         loader = torch.utils.data.DataLoader(torch.arange(8.0), batch_size=2, num_workers=2,
