@@ -42,6 +42,12 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 class Install(unittest.TestCase):
+    def test_setup_does_what_the_guide_says(self) -> None:
+        setup = (ROOT / "tools/setup").read_text("utf-8")
+        done = re.findall(r"^  (/usr/bin/python3 -m .*)$", setup, re.MULTILINE)
+        self.assertEqual(len(done), 2)
+        self.assertIn("\n".join(done), GUIDE)
+
     def run_in_tree(self, words: list[str], **environment: str) -> str:
         done = subprocess.run(words, cwd=ROOT, env={**os.environ, **environment},
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
