@@ -3,6 +3,7 @@
     hocket run -n 2 -- python3 examples/torch/lightning_ddp.py
 """
 
+import argparse
 import os
 
 import lightning
@@ -28,21 +29,24 @@ class Model(lightning.LightningModule):
         return torch.optim.SGD(self.parameters(), lr=0.01)
 
 
+def batches(chosen: argparse.Namespace) -> torch.utils.data.DataLoader:
+    samples = [task.batch(step, 0, chosen.rows, chosen.width) for step in range(2 * chosen.steps)]
+    points, wanted = (torch.cat(each) for each in zip(*samples))
+    return torch.utils.data.DataLoader(torch.utils.data.TensorDataset(points, wanted), chosen.rows)
+
+
 def main() -> None:
     chosen = task.options(__doc__).parse_args()
     task.make_known(chosen.backend)
     torch.set_num_threads(1)
     torch.manual_seed(1)
-    samples = [task.batch(step, 0, chosen.rows, chosen.width) for step in range(2 * chosen.steps)]
-    points, wanted = (torch.cat(each) for each in zip(*samples))
-    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(points, wanted), chosen.rows)
     trainer = lightning.Trainer(
         accelerator="cpu", devices=int(os.environ["LOCAL_WORLD_SIZE"]),
         num_nodes=int(os.environ["GROUP_WORLD_SIZE"]), max_steps=chosen.steps, logger=False,
         enable_checkpointing=False, enable_model_summary=False,
         strategy=DDPStrategy(process_group_backend=chosen.backend))
     model = Model(chosen.width)
-    trainer.fit(model, data)
+    trainer.fit(model, batches(chosen))
     loss = trainer.strategy.reduce(model.loss)
     if trainer.is_global_zero:
         print(f"{trainer.world_size} ranks, {chosen.backend}: loss {loss.item():.6f}")

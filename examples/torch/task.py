@@ -27,11 +27,11 @@ def make_known(backend: str) -> None:
         import hocket.torch  # noqa: F401
 
 
-def begin(backend: str) -> None:
+def begin(backend: str, init_method: str | None = None) -> None:
     """Joins the other ranks, and seeds torch alike on all of them."""
     torch.set_num_threads(1)
-    make_known(backend)
-    dist.init_process_group(backend)
+    make_known("hocket" if init_method else backend)
+    dist.init_process_group(backend, init_method)
     torch.manual_seed(1)
 
 

@@ -15,7 +15,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from launch import run_with_torch
+from launch import mpirun, run_with_torch
 
 run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
@@ -29,10 +29,12 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": FOLDER, "XDG_CACHE_HOME": f"{FOLDER}/
 
 
 class Examples(unittest.TestCase):
+    launcher = (HOCKET, "run", "--no-tag-output", "-n", "2", "--")
+
     def loss(self, name: str, backend: str, *words: str) -> str:
         done = subprocess.run(
-            [HOCKET, "run", "--no-tag-output", "-n", "2", "--", sys.executable, EXAMPLES / f"{name}.py",
-             "--backend", backend, "--steps", "5", "--width", "100", *words],
+            [*self.launcher, sys.executable, EXAMPLES / f"{name}.py", "--backend", backend,
+             "--steps", "5", "--width", "100", *words],
             env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200,
             check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -65,6 +67,13 @@ class Examples(unittest.TestCase):
 
     def test_lightning(self) -> None:
         self.compare("lightning_ddp", package="lightning")
+
+    def test_lightning_by_any_launcher(self) -> None:
+        self.compare("lightning_anywhere", package="lightning")
+        self.launcher = mpirun("openmpi", "--allow-run-as-root", "--oversubscribe")
+        if self.launcher is None:
+            self.skipTest("needs openmpi-bin")
+        self.compare("lightning_anywhere")
 
     def test_accelerate(self) -> None:
         self.compare("accelerate_ddp", package="accelerate")

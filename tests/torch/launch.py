@@ -10,6 +10,7 @@ tools/setup --for frameworks installs, instead of the first that is found.
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -51,6 +52,12 @@ def run_with_torch() -> None:
     python = python_with_torch()
     if python != sys.executable:
         os.execv(python, [python, *sys.argv])
+
+
+def mpirun(kind: str, *options: str) -> list[str] | None:
+    """The beginning of a command that runs a program on two ranks, if this MPI is installed."""
+    program = shutil.which(f"mpirun.{kind}")
+    return [program, *options, "-n", "2"] if program else None
 
 
 class Result(unittest.TextTestResult):

@@ -6,7 +6,6 @@ usage: store_test.py FOLDER HOCKET [TEST...]    in FOLDER is the package `hocket
 
 import datetime
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from launch import run_with_torch
+from launch import mpirun, run_with_torch
 
 run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
@@ -50,11 +49,6 @@ dist.destroy_process_group()
 def free_port() -> int:
     with socket.create_server((HOST, 0)) as server:
         return server.getsockname()[1]
-
-
-def mpirun(kind: str, *options: str) -> list[str] | None:
-    program = shutil.which(f"mpirun.{kind}")
-    return [program, *options, "-n", "2"] if program else None
 
 
 class Operations:
@@ -336,13 +330,22 @@ class Groups(unittest.TestCase):
 
     def test_started_by_anything(self) -> None:
         """The launcher says who and where."""
-        for launcher in ([HOCKET, "run", "-n", "2", "--"], mpirun("openmpi", "--allow-run-as-root", "--oversubscribe"),
-                         mpirun("mpich")):
-            if launcher is None:
-                continue
-            done = subprocess.run([*launcher, sys.executable, "-c", RANK, "gloo", "hocket://"],
-                                  env={**os.environ, "PYTHONPATH": FOLDER}, timeout=100, check=False)
-            self.assertEqual(done.returncode, 0, launcher)
+        script = Path(FOLDER) / "cache/launched_rank.py"
+        script.write_text(RANK)
+        python = [sys.executable]
+        launchers = [[HOCKET, "run", "-n", "2", "--", *python]]
+        mpis = (mpirun("openmpi", "--allow-run-as-root", "--oversubscribe"), mpirun("mpich"))
+        launchers += [[*mpi, *python] for mpi in mpis if mpi is not None]
+        if TORCH >= (2, 0):
+            port = str(free_port())
+            launchers += [[*python, "-m", f"torch.distributed.{name}", "--nproc-per-node=2", *words]
+                          for name, *words in (("run", "--standalone"), ("run", "--master-port", port),
+                                               ("launch", "--use-env", "--master-port", port))]
+        for launcher in launchers:
+            for backend in ("gloo", "hocket"):
+                done = subprocess.run([*launcher, script, backend, "hocket://"],
+                                      env={**os.environ, "PYTHONPATH": FOLDER}, timeout=100, check=False)
+                self.assertEqual(done.returncode, 0, (launcher, backend))
 
     def test_in_a_file(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
