@@ -2,17 +2,20 @@
 """What all ranks are told when one of them dies, stops or is cut off; and that they are told nothing
 when nothing has happened.
 
-    reliability_test.py BUILD-FOLDER [--long] [--write docs/reliability.md] [--transport LIST] [--kills N]
+    reliability_test.py BUILD-FOLDER [--long] [--only PATTERN] [--figures] [--transport LIST] [--kills N]
+    reliability_test.py BUILD-FOLDER --write docs/reliability.md
 
-Without --long each kind of harm is done a few times. With it, all that docs/reliability.md says is
-measured, among it --kills 10000 over shared memory; --write makes that page of it. --kills N kills one
-rank in each of N worlds, several at a time, and does nothing else.
+Without --long each kind of harm is done a few times, and with it as often as docs/reliability.md says.
+--only leaves out scenarios whose name does not have this pattern. --figures measures what that page says
+beside them, and --kills N kills one rank in each of N worlds, several at a time. What is found right is kept
+in the build folder; once it has all, --write makes the page of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
 import platform
 import random
@@ -467,18 +470,39 @@ HEAD = ("| what happens | worlds | name the rank | and operation, step | one sto
         "|---|---|---|---|---|---|---|\n")
 
 
-def page(sections: dict[str, str]) -> str:
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False,
-                            cwd=Path(__file__).parent).stdout.strip()
-    begin = f"""# Reliability
+class Measured:
+    """What --long has found right so far, with the commit in this build folder: rows of the table of deaths, and sections
+    of the page. In a file, since the parts are measured one by one, in hours."""
+
+    def __init__(self, build: Path) -> None:
+        self.file = build / "reliability.json"
+        self.commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True,
+                                     check=False, cwd=Path(__file__).parent).stdout.strip()
+        said = json.loads(self.file.read_text("utf-8")) if self.file.exists() else {}
+        self.texts: dict[str, str] = said.get("texts", {}) if said.get("commit") == self.commit else {}
+
+    def note(self, name: str, text: str) -> None:
+        self.texts[name] = text
+        self.file.write_text(json.dumps({"commit": self.commit, "texts": self.texts}, indent=1), "utf-8")
+
+    def page(self) -> str:
+        """KeyError of what is missing."""
+        rows = "\n".join(self.texts[scenario.name] for scenario in scenarios(is_long=True))
+        sections = {
+            "Ranks that die, stop or are cut off": f"{DEATHS}{HEAD}{rows}",
+            SHARED_HEADING: f"{SHARED}{self.texts[SHARED_HEADING]}",
+            **{heading: self.texts[heading] for heading in SECTIONS},
+        }
+        begin = f"""# Reliability
 
 What ranks are told when others die, stop, are cut off or call something else, and what it costs to find that out.
-`python3 tests/reliability/reliability_test.py build --long --write docs/reliability.md` measures and writes this page.
-These figures are of {time.strftime("%Y-%m-%d")}, commit {commit}, on a machine with {os.cpu_count()} processors
+`tools/check --suite reliability` measures all of it in hours, a part after the other, and
+`python3 tests/reliability/reliability_test.py build --write docs/reliability.md` then writes this page.
+These figures are of {time.strftime("%Y-%m-%d")}, commit {self.commit}, on a machine with {os.cpu_count()} processors
 ({platform.system()} {platform.release().split("-")[0]}), with all ranks on it, over TCP.
 [Decision 0025](decisions/0025-one-story.md) says how it works.
 """
-    return "\n".join([begin, *(f"## {heading}\n\n{text}\n" for heading, text in sections.items())])
+        return "\n".join([begin, *(f"## {heading}\n\n{text}\n" for heading, text in sections.items())])
 
 
 DEATHS = """Each world works until harm is done to one rank at a random moment. *Name the rank* counts the survivors that name it;
@@ -490,20 +514,56 @@ buffer was written to after its operation had failed. A rank that is stopped goe
 """
 
 
+SHARED_HEADING = "Deaths over shared memory"
 SHARED = """Among the tests of each change, the same is done a few times each over shared memory. Here a rank was killed in each of
 """
 
 
-def measure_others(build: Path) -> tuple[dict[str, str], bool]:
-    """By heading; and whether anything is wrong."""
-    sections, failed = {}, False
+def measure_others(build: Path, measured: Measured) -> bool:
+    """Whether all is right."""
+    is_right = True
     for heading, measure in SECTIONS.items():
         print(f"\n{heading}", flush=True)
         lines, wrong = measure(build)
-        sections[heading] = "\n".join(lines)
-        print(sections[heading], *(f"WRONG {each}" for each in wrong), sep="\n", flush=True)
-        failed |= bool(wrong)
-    return sections, failed
+        print(*lines, *(f"WRONG {each}" for each in wrong), sep="\n", flush=True)
+        if wrong:
+            is_right = False
+        else:
+            measured.note(heading, "\n".join(lines))
+    return is_right
+
+
+def kill_over_shared_memory(program: str, times: int, dice: random.Random, measured: Measured) -> bool:
+    """Whether all is right."""
+    text, wrong = kill_many(program, times, dice)
+    print(text, *(f"WRONG {each}" for each in wrong[:5]), sep="\n", flush=True)
+    if not wrong and times >= LONG_KILLS:
+        measured.note(SHARED_HEADING, text)
+    return not wrong
+
+
+def run_scenarios(program: str, arguments: argparse.Namespace, dice: random.Random, measured: Measured) -> bool:
+    """Whether all is right."""
+    print(HEAD, end="", flush=True)
+    has_networks = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter")))
+    is_right = True
+    for scenario in scenarios(arguments.long):
+        if not re.search(arguments.only, scenario.name):
+            continue
+        if not has_networks and scenario.needs_networks():
+            print(f"skipped: {scenario.name}: network namespaces need root, ip and tc", flush=True)
+            continue
+        run: Callable[[str, Scenario, random.Random], Findings] = let_be if scenario.is_harmless() else do_harm
+        findings = run(program, scenario, dice)
+        print(row(scenario, findings), flush=True)
+        findings.wrong += lateness(scenario, findings, arguments.long)
+        for each in findings.wrong[:5]:
+            print(f"WRONG {scenario.name}: {each}", flush=True)
+        if findings.wrong:
+            is_right = False
+        elif arguments.long:
+            measured.note(scenario.name, row(scenario, findings))
+    return is_right
 
 
 def main() -> int:
@@ -522,43 +582,21 @@ def main() -> int:
     dice = random.Random(arguments.seed)
     print(f"seed {arguments.seed}", flush=True)
     program = str(arguments.build / "tests/reliability/rank")
+    measured = Measured(arguments.build)
+    if arguments.write:
+        try:
+            arguments.write.write_text(measured.page(), encoding="utf-8")
+        except KeyError as missing:
+            print(f"not measured yet, or not right: {missing}")
+            return 1
+        return 0
     if arguments.kills:
-        text, wrong = kill_many(program, arguments.kills, dice)
-        print(text, *(f"WRONG {each}" for each in wrong[:5]), sep="\n")
-        return 1 if wrong else 0
-    if arguments.figures:
-        return 1 if measure_others(arguments.build)[1] else 0
-    print(HEAD, end="", flush=True)
-    has_networks = os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "unshare", "nsenter")))
-    rows, failed, is_whole = [], False, not arguments.only
-    for scenario in scenarios(arguments.long):
-        if not re.search(arguments.only, scenario.name):
-            continue
-        if not has_networks and scenario.needs_networks():
-            is_whole = False
-            print(f"skipped: {scenario.name}: network namespaces need root, ip and tc", flush=True)
-            continue
-        run: Callable[[str, Scenario, random.Random], Findings] = let_be if scenario.is_harmless() else do_harm
-        findings = run(program, scenario, dice)
-        rows.append(row(scenario, findings))
-        print(rows[-1], flush=True)
-        findings.wrong += lateness(scenario, findings, arguments.long)
-        for each in findings.wrong[:5]:
-            print(f"WRONG {scenario.name}: {each}", flush=True)
-        failed |= bool(findings.wrong)
-    sections = {"Ranks that die, stop or are cut off": f"{DEATHS}{HEAD}" + "\n".join(rows)}
-    if arguments.long and is_whole:
-        TRANSPORT = "shm,tcp"
-        text, wrong = kill_many(program, LONG_KILLS, dice)
-        print("", text, *(f"WRONG {each}" for each in wrong[:5]), sep="\n", flush=True)
-        failed |= bool(wrong)
-        sections["Deaths over shared memory"] = f"{SHARED}{text}"
-        others, is_wrong = measure_others(arguments.build)
-        sections |= others
-        failed |= is_wrong
-    if arguments.write and arguments.long and is_whole and not failed:
-        arguments.write.write_text(page(sections), encoding="utf-8")
-    return 1 if failed else 0
+        is_right = kill_over_shared_memory(program, arguments.kills, dice, measured)
+    elif arguments.figures:
+        is_right = measure_others(arguments.build, measured)
+    else:
+        is_right = run_scenarios(program, arguments, dice, measured)
+    return 0 if is_right else 1
 
 
 if __name__ == "__main__":
