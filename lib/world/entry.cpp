@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include <sys/stat.h>
@@ -21,6 +22,8 @@ constexpr std::string_view go = "go";
 
 bool is_first(const Entry& who) { return describe(who.world).empty(); }
 
+}  // namespace
+
 Status size_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::mismatch,
                 fmt::format("ranks disagree on the size{}: {}, but {} for rank {} ({})",
@@ -29,6 +32,8 @@ Status size_fault(const Entry& who, std::string_view first) {
       .with_peer(who.rank)
       .with_hint("start all ranks with the same size (WORLD_SIZE)");
 }
+
+namespace {
 
 Status duplicate_fault(const Entry& who, std::string_view first) {
   return Status(StatusCode::already_exists,
@@ -122,7 +127,7 @@ Status Porch::claim_rank() {
   Result<Swap> size = store_.compare_set(key("size"), "", opinion);
   if (!size.ok()) return size.status();
   const std::string first = size->value.value_or("");
-  if (!first.starts_with(fmt::format("{} ", who_.size))) return blame(size_fault(who_, first));
+  if (!is_size(first, who_.size)) return blame(size_fault(who_, first));
 
   Result<Swap> rank = store_.compare_set(rank_key(who_.world, who_.rank), "", who_.process);
   if (!rank.ok()) return rank.status();
@@ -154,16 +159,21 @@ Result<std::optional<LocalRank>> Porch::announce_arrival(Deadline deadline) {
 }
 
 Result<std::optional<LocalRank>> Porch::decide_when_all_came(Deadline deadline) {
-  constexpr Duration pause = std::chrono::milliseconds(100);  // between looks for a fault
+  constexpr Duration pause_max = std::chrono::seconds(1);
+  Duration pause = std::chrono::milliseconds(100);  // between looks for a fault
   const Duration to_wait = without_rest(deadline.remaining(monotonic_clock().now()));
   const Deadline end = Deadline::after(monotonic_clock(), to_wait);
   while (!end.passed(monotonic_clock().now())) {
-    const Duration left = end.remaining(monotonic_clock().now());
-    const Status all = store_.wait({key("all")}, std::min(left, pause));
+    const Deadline look = Deadline::after(monotonic_clock(), pause).or_sooner(end);
+    const Status all = store_.wait({key("all")}, look.remaining(monotonic_clock().now()));
     if (all.ok()) return decide();
     if (all.code() != StatusCode::timeout) return all;
-    const Result<bool> is_decided = store_.check({key("verdict")}, left);
+    const Result<bool> is_decided =
+        store_.check({key("verdict")}, end.remaining(monotonic_clock().now()));
     if (is_decided.ok() && *is_decided) return std::optional<LocalRank>();
+    // Some stores give up early.
+    std::this_thread::sleep_for(look.remaining(monotonic_clock().now()));
+    pause = std::min(2 * pause, pause_max);
   }
   const Result<LocalRank> local = give_up(deadline);
   return local.ok() ? std::optional(*local) : Result<std::optional<LocalRank>>(local.status());
@@ -324,6 +334,12 @@ Entry describe_process() {
                           is_known ? network.st_ino : 0),
       .process = fmt::format("pid {} on {}", ::getpid(), hostname),
   };
+}
+
+bool is_go(std::string_view verdict) { return verdict == go; }
+
+bool is_size(std::string_view opinion, int size) {
+  return opinion.starts_with(fmt::format("{} ", size));
 }
 
 std::string keys_of(const WorldId& world) { return "world/" + scope_of(world); }

@@ -40,6 +40,13 @@ struct Entry {
 /// Why there is none; success of another card.
 [[nodiscard]] Status why_no_card(std::string_view card);
 
+/// What the ranks have written of a world: that all have come, and how many its first rank says
+/// there are.
+[[nodiscard]] bool is_go(std::string_view verdict);
+[[nodiscard]] bool is_size(std::string_view opinion, int size);
+/// `who` says something else than that.
+[[nodiscard]] Status size_fault(const Entry& who, std::string_view first);
+
 /// Where a rank stands among those of its host, in the order of their ranks.
 struct LocalRank {
   int local_rank = 0;

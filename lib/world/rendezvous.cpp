@@ -411,9 +411,11 @@ Result<World> Meeting::hold() {
   entry.rank = launch_.rank;
   entry.size = launch_.size;
   entry.world = {.attempt = launch_.attempt, .name = terms_.name};
-  const Result<int> number = next_number(*store_, entry.world, entry.rank);
-  if (!number.ok()) return number.status();
-  entry.world.number = *number;
+  if (!is_programs_store_) {
+    const Result<int> number = next_number(*store_, entry.world, entry.rank);
+    if (!number.ok()) return number.status();
+    entry.world.number = *number;
+  }
   const Result<net::Interface> chosen = choose_address();
   entry.fault = chosen.status();
   if (chosen.ok()) {

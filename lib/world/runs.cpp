@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/limits.hpp"
 #include "base/rng.hpp"
 #include "wire/fault.hpp"
 #include "world/number.hpp"
@@ -20,18 +21,16 @@ using namespace std::chrono_literals;
 /// Between looks for a new run, at first and later.
 constexpr Duration run_look = 20ms;
 constexpr Duration run_look_max = 320ms;
-/// For rank 0 to be started again, where something went wrong in the run that there is. Perhaps it
-/// goes wrong right now, and no rank will be started again.
+/// For rank 0 to be started again, where something went wrong before this rank came: at least this,
+/// or a part of the time that is left. Perhaps it goes wrong right now, and no rank will be started
+/// again.
 constexpr Duration restart_patience = 30s;
+constexpr int restart_part = 4;
 
 class Runs {
  public:
   Runs(store::Store& store, Entry& who, Deadline deadline)
-      : store_(store),
-        who_(who),
-        deadline_(deadline),
-        key_(entry_key(who.world, "run")),
-        to_follow_(deadline) {}
+      : store_(store), who_(who), deadline_(deadline), key_(entry_key(who.world, "run")) {}
 
   /// As rank 0.
   Result<LocalRank> begin();
@@ -39,22 +38,34 @@ class Runs {
 
  private:
   [[nodiscard]] Duration left() const { return deadline_.remaining(monotonic_clock().now()); }
-
-  Status end(const std::string& run);
-  Result<std::string> run_after(const std::string& known);
-  /// Sets `found_` to what its processes left there, if that keeps this one from taking part.
-  Status look_into_run();
+  [[nodiscard]] WorldId in(const std::string& run) const {
+    WorldId world = who_.world;
+    world.run = run;
+    return world;
+  }
+  /// Empty if there is none.
   Result<std::string> value_of(const std::string& key);
+
+  /// Returns the run before it, if any.
+  Result<std::string> publish(const std::string& run);
+  Status end_runs_from(std::string run);
+
+  /// What came of this rank's place in a run before it came. `until`: so long it waits for another.
+  struct Found {
+    Status why = {};
+    Deadline until = {};
+  };
+  Result<Found> look_into(const std::string& run);
+  /// Empty if none comes.
+  Result<std::string> run_after(const std::string& known, Deadline until);
+  Status no_rank_0() const;
 
   store::Store& store_;
   Entry& who_;
   Deadline deadline_;
-  std::string key_;     // of the newest run
-  Status found_;        // in the last run that this rank looked into
-  Deadline to_follow_;  // when it no longer waits for another
+  std::string key_;  // of the newest run
 };
 
-/// Empty if there is none.
 Result<std::string> Runs::value_of(const std::string& key) {
   const Result<bool> is_there = store_.check({key}, left());
   if (!is_there.ok()) return is_there.status();
@@ -62,79 +73,126 @@ Result<std::string> Runs::value_of(const std::string& key) {
 }
 
 Result<LocalRank> Runs::begin() {
-  const Result<std::string> earlier = value_of(key_);
-  if (!earlier.ok()) return earlier.status();
   const std::string run = random_hex(8);
-  Status status = store_.set(key_, run, left());
-  if (status.ok() && !earlier->empty()) status = end(*earlier);
-  if (!status.ok()) return status;
+  Result<std::string> earlier = publish(run);
+  if (!earlier.ok()) return earlier.status();
   who_.world.run = run;
-  return enter(store_, who_, deadline_);
+  if (Status status = end_runs_from(*earlier); !status.ok()) return status;
+  Result<LocalRank> local = enter(store_, who_, deadline_);
+  if (local.ok() || earlier->empty() || local.status().code() != StatusCode::timeout) return local;
+  // Perhaps that one is the right one.
+  const Result<std::string> before = value_of(rank_key(in(*earlier), 0));
+  if (!before.ok() || before->empty()) return local;
+  return Status(local.status())
+      .caused_by(Status(
+          StatusCode::already_exists,
+          fmt::format("another process was rank 0{} before: {}", describe(who_.world), *before)));
 }
 
-/// Calls away who waits there.
-Status Runs::end(const std::string& run) {
-  WorldId then = who_.world;
-  then.run = run;
+/// One behind the other, so that each is ended by the next.
+Result<std::string> Runs::publish(const std::string& run) {
+  Result<std::string> earlier = value_of(key_);
+  while (earlier.ok()) {
+    Status status = store_.set(entry_key(in(run), "before"), *earlier, left());
+    if (!status.ok()) return status;
+    const Result<Swap> swap = store_.compare_set(key_, *earlier, run, left());
+    if (!swap.ok()) return swap.status();
+    if (swap->is_set) break;
+    earlier = swap->value.value_or("");
+  }
+  return earlier;
+}
+
+/// Calls away who waits there. Where the run before had no time to do that, in the one before it.
+Status Runs::end_runs_from(std::string run) {
   const Status fault =
       Status(StatusCode::already_exists,
-             fmt::format("another process is rank 0{}: {}", describe(then), who_.process))
+             fmt::format("another process is rank 0{}: {}", describe(who_.world), who_.process))
           .with_peer(0)
           .with_hint("give each process a RANK of its own");
-  return store_.compare_set(entry_key(then, "verdict"), "", wire::encode_fault(fault), left())
-      .status();
-}
-
-Result<LocalRank> Runs::follow() {
-  std::string run;
-  for (;;) {
-    Result<std::string> next = run_after(run);
-    if (!next.ok()) return next.status();
-    run = *std::move(next);
-    who_.world.run = run;
-    if (Status status = look_into_run(); !status.ok()) return status;
-    if (!found_.ok()) continue;
-    Result<LocalRank> local = enter(store_, who_, deadline_);
-    if (local.ok()) return local;
-    // Rank 0 may have called us away.
-    const Result<std::string> newest = value_of(key_);
-    if (!newest.ok() || *newest == run) return local;
-  }
-}
-
-Status Runs::look_into_run() {
-  const Result<std::string> earlier = value_of(rank_key(who_.world, who_.rank));
-  if (!earlier.ok()) return earlier.status();
-  const Result<std::string> verdict = value_of(entry_key(who_.world, "verdict"));
-  if (!verdict.ok()) return verdict.status();
-  found_ = Status();
-  to_follow_ = deadline_;
-  if (!earlier->empty()) {
-    found_ = Status(StatusCode::already_exists,
-                    fmt::format("rank {}{} was {} before, and rank 0 has not come again; {} waits "
-                                "no longer",
-                                who_.rank, describe(who_.world), *earlier, who_.process))
-                 .with_peer(0)
-                 .with_hint("give each process a RANK of its own, and start all of them again");
-  } else if (!verdict->empty()) {
-    found_ = wire::decode_fault(*verdict);
-    to_follow_ = Deadline::after(monotonic_clock(), restart_patience).or_sooner(deadline_);
+  while (!run.empty()) {
+    const Result<Swap> swap =
+        store_.compare_set(entry_key(in(run), "verdict"), "", wire::encode_fault(fault), left());
+    if (!swap.ok()) return swap.status();
+    if (!swap->is_set) break;
+    Result<std::string> before = value_of(entry_key(in(run), "before"));
+    if (!before.ok()) return before.status();
+    run = *std::move(before);
   }
   return {};
 }
 
-/// Waits for another run than the one that is known. If none comes, fails with what was found
-/// there.
-Result<std::string> Runs::run_after(const std::string& known) {
-  for (Duration pause = run_look; !to_follow_.passed(monotonic_clock().now());
-       pause = std::min(2 * pause, run_look_max)) {
-    Result<std::string> run = store_.get(key_, left());
-    const bool is_missing = !run.ok() && run.status().code() == StatusCode::timeout;
-    if (is_missing) break;
-    if (!run.ok() || *run != known) return run;
-    std::this_thread::sleep_for(std::min(pause, to_follow_.remaining(monotonic_clock().now())));
+Result<LocalRank> Runs::follow() {
+  Status why = no_rank_0();
+  std::string run;
+  Deadline until = deadline_;
+  for (;;) {
+    Result<std::string> next = run_after(run, until);
+    if (!next.ok()) return next.status();
+    if (next->empty()) return why;
+    run = *std::move(next);
+    who_.world.run = run;
+    Result<Found> found = look_into(run);
+    if (!found.ok()) return found.status();
+    why = found->why;
+    until = found->until;
+    if (!why.ok()) continue;
+    Result<LocalRank> local = enter(store_, who_, deadline_);
+    if (local.ok()) return local;
+    // Rank 0 may have called this one away, or be about to.
+    why = local.status();
+    until = Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
   }
-  if (!found_.ok()) return found_;
+}
+
+Result<Runs::Found> Runs::look_into(const std::string& run) {
+  const WorldId world = in(run);
+  const Result<std::string> same = value_of(rank_key(world, who_.rank));
+  if (!same.ok()) return same.status();
+  const Result<std::string> size = value_of(entry_key(world, "size"));
+  if (!size.ok()) return size.status();
+  const Result<std::string> verdict = value_of(entry_key(world, "verdict"));
+  if (!verdict.ok()) return verdict.status();
+  const Duration patience = std::max(restart_patience, left() / restart_part);
+  const Deadline soon = Deadline::after(monotonic_clock(), patience).or_sooner(deadline_);
+  const bool is_complete = is_go(*verdict);
+  const bool is_failed = !verdict->empty() && !is_complete;
+  if (is_failed) return Found{.why = wire::decode_fault(*verdict), .until = soon};
+  if (!same->empty() || is_complete) {
+    const std::string what =
+        same->empty()
+            ? fmt::format("all ranks{} came before", describe(who_.world))
+            : fmt::format("rank {}{} was {} before", who_.rank, describe(who_.world), *same);
+    return Found{.why = Status(StatusCode::already_exists,
+                               fmt::format("{}, and rank 0 has not come again; {} waits no longer",
+                                           what, who_.process))
+                            .with_peer(0)
+                            .with_hint("give each process a RANK of its own, and start all of them "
+                                       "again"),
+                 .until = deadline_};
+  }
+  if (size->empty() || is_size(*size, who_.size)) return Found{};
+  // Those who wait there, if they live, are to know that too.
+  Status fault = size_fault(who_, *size);
+  const Result<Swap> told =
+      store_.compare_set(entry_key(world, "verdict"), "", wire::encode_fault(fault), left());
+  if (!told.ok()) return told.status();
+  return Found{.why = std::move(fault), .until = soon};
+}
+
+Result<std::string> Runs::run_after(const std::string& known, Deadline until) {
+  for (Duration pause = run_look;; pause = std::min(2 * pause, run_look_max)) {
+    const Duration to_wait = until.remaining(monotonic_clock().now());
+    Result<std::string> run = store_.get(key_, std::max(to_wait, run_look));
+    const bool is_missing = !run.ok() && run.status().code() == StatusCode::timeout;
+    if (is_missing) return std::string();
+    if (!run.ok() || *run != known) return run;
+    if (to_wait <= Duration::zero()) return std::string();
+    std::this_thread::sleep_for(std::min(pause, to_wait));
+  }
+}
+
+Status Runs::no_rank_0() const {
   return Status(StatusCode::timeout,
                 fmt::format("rank 0{} is missing; rank {} ({}) waits no longer",
                             describe(who_.world), who_.rank, who_.process))

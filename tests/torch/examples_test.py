@@ -32,14 +32,20 @@ class Examples(unittest.TestCase):
     launcher = (HOCKET, "run", "--no-tag-output", "-n", "2", "--")
 
     def loss(self, name: str, backend: str, *words: str) -> str:
-        done = subprocess.run(
-            [*self.launcher, sys.executable, EXAMPLES / f"{name}.py", "--backend", backend,
-             "--steps", "5", "--width", "100", *words],
-            env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200,
-            check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = re.search(rf"^2 ranks, {backend}: loss (\S+)", done.stdout, re.MULTILINE)
-        self.assertIsNotNone(found, done.stdout)
+        command = [*self.launcher, sys.executable, EXAMPLES / f"{name}.py", "--backend", backend,
+                   "--steps", "5", "--width", "100", *words]
+        try:
+            done = subprocess.run(command, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True,
+                                  text=True, timeout=200, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            printed = done.stdout
+        except subprocess.TimeoutExpired as late:
+            # When it is freed, Gloo of torch 1.13 sometimes waits for a thread that waits for Python's lock.
+            if backend != "gloo" or TORCH >= (2, 0):
+                raise
+            printed = (late.stdout or b"").decode()
+        found = re.search(rf"^2 ranks, {backend}: loss (\S+)", printed, re.MULTILINE)
+        self.assertIsNotNone(found, printed)
         return found[1].rstrip(",")
 
     def compare(self, name: str, needs: tuple[int, int] = (1, 13), package: str = "torch") -> None:

@@ -1,6 +1,8 @@
 #include "world/runs.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -18,10 +20,10 @@ using namespace std::chrono_literals;
 using hocket::Deadline;
 using hocket::Duration;
 using hocket::monotonic_clock;
-using hocket::Result;
 using hocket::Status;
 using hocket::StatusCode;
 using hocket::store::HashStore;
+using hocket::store::Store;
 using hocket::world::enter_run;
 using hocket::world::Entry;
 using hocket::world::entry_key;
@@ -30,13 +32,36 @@ using hocket::world::WorldId;
 
 namespace {
 
+/// What a process waits for before it comes.
+using Moment = std::function<bool(Store&)>;
+
+const WorldId job = {.name = "job"};
+
+WorldId newest(Store& store) {
+  const auto run = store.get(entry_key(job, "run"));
+  return {.name = "job", .run = run.ok() ? *run : ""};
+}
+
+bool has_key(Store& store, const std::string& key) { return store.check({key}).value(); }
+
+Moment has_come(int rank, std::string process) {
+  return [rank, process](Store& store) {
+    const std::string key = rank_key(newest(store), rank);
+    return has_key(store, key) && store.get(key).value() == process;
+  };
+}
+
+Moment is_written(const WorldId& world, std::string_view key) {
+  return [key = entry_key(world, key)](Store& store) { return has_key(store, key); };
+}
+
 /// A process that comes as this rank.
 struct Comer {
   int rank = 0;
   int pid = 0;
-  Duration delay = 0s;
-  Duration patience = 20s;
   int size = 3;
+  Duration patience = 20s;
+  std::vector<Moment> after = {};
 };
 
 struct Outcome {
@@ -45,22 +70,29 @@ struct Outcome {
   Duration took = {};
 };
 
+Outcome come(Store& store, const Comer& who) {
+  Entry entry = {.rank = who.rank,
+                 .size = who.size,
+                 .world = job,
+                 .host = "here",
+                 .process = fmt::format("pid {}", who.pid),
+                 .address = "10.0.0.1"};
+  const auto start = monotonic_clock().now();
+  const auto local = enter_run(store, entry, Deadline::after(monotonic_clock(), who.patience));
+  return {local.status(), entry.world.run, monotonic_clock().now() - start};
+}
+
 /// What becomes of them, each in a thread with a handle of its own.
 std::vector<Outcome> gather(HashStore& store, const std::vector<Comer>& all) {
   std::vector<Outcome> outcomes(all.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < all.size(); ++i) {
     threads.emplace_back([&outcome = outcomes[i], &who = all[i], own = store.clone().value()] {
-      std::this_thread::sleep_for(who.delay);
-      Entry entry = {.rank = who.rank,
-                     .size = who.size,
-                     .host = "here",
-                     .process = fmt::format("pid {}", who.pid),
-                     .address = "10.0.0.1"};
-      entry.world.name = "job";
-      const auto start = monotonic_clock().now();
-      const auto local = enter_run(*own, entry, Deadline::after(monotonic_clock(), who.patience));
-      outcome = {local.status(), entry.world.run, monotonic_clock().now() - start};
+      own->set_timeout(20s);
+      for (const Moment& moment : who.after) {
+        while (!moment(*own)) std::this_thread::sleep_for(1ms);
+      }
+      outcome = come(*own, who);
     });
   }
   for (std::thread& thread : threads) thread.join();
@@ -77,13 +109,49 @@ std::string require_together(const std::vector<Outcome>& outcomes) {
   return outcomes.front().run;
 }
 
-std::vector<Comer> attempt(int number, Duration rank_0_comes_after = 0s) {
+/// Rank 0 comes after that moment.
+std::vector<Comer> attempt(int number, const std::vector<Moment>& after = {}, int size = 3) {
   std::vector<Comer> all;
-  for (int rank = 0; rank < 3; ++rank) {
-    all.push_back(
-        {.rank = rank, .pid = 10 * number + rank, .delay = rank == 0 ? rank_0_comes_after : 0s});
+  for (int rank = 0; rank < size; ++rank) {
+    all.push_back({.rank = rank, .pid = 10 * number + rank, .size = size});
   }
+  all.front().after = after;
   return all;
+}
+
+/// What ranks 0 and 1 of 3 leave that are killed while they wait for rank 2.
+WorldId leave_killed(Store& store) {
+  const WorldId killed = {.name = "job", .run = "1"};
+  REQUIRE(store.set(entry_key(job, "run"), "1").ok());
+  REQUIRE(store.set(entry_key(killed, "before"), "").ok());
+  REQUIRE(store.set(entry_key(killed, "size"), "3 for rank 0 (pid 10)").ok());
+  for (int rank = 0; rank < 2; ++rank) {
+    REQUIRE(store.set(rank_key(killed, rank), fmt::format("pid {}", 10 + rank)).ok());
+    REQUIRE(store.append(entry_key(killed, "host/here"), fmt::format("{} ", rank)).ok());
+    REQUIRE(store.add(entry_key(killed, "arrived"), 1).ok());
+  }
+  return killed;
+}
+
+/// All of them try until they are together; one comes later than the others, who have failed then.
+void retry_until_together(int late) {
+  HashStore store;
+  std::atomic<bool> has_failed = false;
+  std::vector<std::thread> threads;
+  std::vector<std::string> runs(3);
+  for (int rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank, own = store.clone().value()] {
+      while (rank == late && !has_failed) std::this_thread::sleep_for(1ms);
+      for (int i = 0; i < 20 && runs[static_cast<std::size_t>(rank)].empty(); ++i) {
+        const Outcome outcome = come(*own, {.rank = rank, .pid = 10 + rank, .patience = 600ms});
+        if (outcome.status.ok()) runs[static_cast<std::size_t>(rank)] = outcome.run;
+        has_failed = has_failed || !outcome.status.ok();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE_FALSE(runs[0].empty());
+  REQUIRE(runs == std::vector<std::string>(3, runs[0]));
 }
 
 bool has(std::string_view text, std::string_view part) {
@@ -96,55 +164,84 @@ TEST_CASE("ranks that are started again meet again in the same store") {
   HashStore store;
   std::string before;
   for (int number = 1; number < 5; ++number) {
-    const std::string run = require_together(gather(store, attempt(number, number % 2 * 60ms)));
+    const std::string run = require_together(gather(store, attempt(number)));
     REQUIRE(run != before);
     before = run;
   }
 }
 
-TEST_CASE("one that was not there before does not complete the run of those that have ended") {
+TEST_CASE("who would complete a run whose other ranks were killed follows rank 0 to the next") {
+  HashStore store;
+  const WorldId killed = leave_killed(store);
+  require_together(gather(store, attempt(2, {is_written(killed, "all")})));
+}
+
+TEST_CASE("ranks that are started again may be more or fewer") {
+  for (const int size : {2, 4}) {
+    HashStore store;
+    const WorldId killed = leave_killed(store);
+    std::vector<Moment> after;
+    if (size == 4) after = {is_written(killed, "verdict")};  // by rank 2, which comes there first
+    require_together(gather(store, attempt(2, after, size)));
+    require_together(gather(store, attempt(3, {}, 5)));  // behind a run that was complete
+  }
+}
+
+TEST_CASE("where a run has failed, the next start waits for rank 0") {
   HashStore store;
   std::vector<Comer> some = attempt(1);
-  some.pop_back();  // rank 2 ends before it comes
-  for (Comer& each : some) each.patience = 300ms;
+  some.pop_back();
+  for (Comer& each : some) each.patience = 1s;
   for (const Outcome& each : gather(store, some)) {
+    CAPTURE(each.status.to_string());
     REQUIRE(each.status.code() == StatusCode::timeout);
     REQUIRE(has(each.status.what(), "1 of 3 ranks of world \"job\" is missing: 2;"));
   }
-  require_together(gather(store, attempt(2, 100ms)));
+  require_together(gather(store, attempt(2)));
 }
 
-TEST_CASE("who would complete a run whose other ranks were killed follows rank 0 to the next") {
+TEST_CASE("ranks that try again meet, whoever was late") {
+  retry_until_together(0);
+  retry_until_together(1);
+}
+
+TEST_CASE("rank 0 calls away who waits in a run that its successor had no time to end") {
   HashStore store;
-  const WorldId killed = {.name = "job", .run = "1"};
-  REQUIRE(store.set(entry_key({.name = "job"}, "run"), "1").ok());
-  REQUIRE(store.set(entry_key(killed, "size"), "3 for rank 0 (pid 10)").ok());
-  for (int rank = 0; rank < 2; ++rank) {
-    REQUIRE(store.set(rank_key(killed, rank), fmt::format("pid {}", 10 + rank)).ok());
-    REQUIRE(store.append(entry_key(killed, "host/here"), fmt::format("{} ", rank)).ok());
-    REQUIRE(store.add(entry_key(killed, "arrived"), 1).ok());
-  }
-  require_together(gather(store, attempt(2, 200ms)));
-  REQUIRE(store.check({entry_key(killed, "all")}).value());  // it was there
+  const WorldId killed = leave_killed(store);
+  const WorldId link = {.name = "job", .run = "2"};  // whose rank 0 died when it had named it
+  REQUIRE(store.set(entry_key(link, "before"), "1").ok());
+  REQUIRE(store.set(entry_key(job, "run"), "2").ok());
+  require_together(gather(store, attempt(3)));
+  REQUIRE(has_key(store, entry_key(killed, "verdict")));
+  REQUIRE(has_key(store, entry_key(link, "verdict")));
 }
 
-TEST_CASE("two processes of one rank are told of each other") {
+TEST_CASE("a second process of a rank is told who came before") {
   HashStore store;
   require_together(gather(store, attempt(1)));
-  const auto late = gather(store, {{.rank = 2, .pid = 99, .patience = 200ms}});
-  CAPTURE(late[0].status.to_string());
-  REQUIRE(late[0].status.code() == StatusCode::already_exists);
-  REQUIRE(
-      has(late[0].status.what(), "rank 2 of world \"job\" was pid 12 before, and rank 0 has not"));
-  REQUIRE(has(late[0].status.what(), "pid 99 waits no longer"));
+  for (const int rank : {2, 3, 0}) {
+    const Outcome late = come(store, {.rank = rank, .pid = 99, .patience = 300ms});
+    CAPTURE(late.status.to_string());
+    const std::string text = late.status.to_string();
+    if (rank == 0) {
+      REQUIRE(late.status.code() == StatusCode::timeout);
+      REQUIRE(has(text, "another process was rank 0 of world \"job\" before: pid 10"));
+    } else {
+      REQUIRE(late.status.code() == StatusCode::already_exists);
+      REQUIRE(has(text, rank == 2 ? "rank 2 of world \"job\" was pid 12 before"
+                                  : "all ranks of world \"job\" came before"));
+      REQUIRE(has(text, "rank 0 has not come again; pid 99 waits no longer"));
+    }
+  }
 }
 
 TEST_CASE("the first of two processes of rank 0 is told at once") {
   HashStore store;
-  const auto outcomes = gather(store, {{.rank = 0, .pid = 10},
-                                       {.rank = 0, .pid = 99, .delay = 100ms},
-                                       {.rank = 1, .pid = 11, .delay = 200ms},
-                                       {.rank = 2, .pid = 12}});
+  const auto outcomes = gather(
+      store, {{.rank = 0, .pid = 10},
+              {.rank = 0, .pid = 99, .after = {has_come(0, "pid 10"), has_come(2, "pid 12")}},
+              {.rank = 1, .pid = 11, .after = {has_come(0, "pid 99")}},
+              {.rank = 2, .pid = 12}});
   REQUIRE(outcomes[0].status.code() == StatusCode::already_exists);
   REQUIRE(has(outcomes[0].status.what(), "another process is rank 0 of world \"job\": pid 99"));
   REQUIRE(outcomes[0].took < 5s);
@@ -153,9 +250,14 @@ TEST_CASE("the first of two processes of rank 0 is told at once") {
 
 TEST_CASE("who comes where something goes wrong is told, though later") {
   HashStore store;
-  const auto outcomes = gather(store, {{.rank = 0, .pid = 10},
-                                       {.rank = 1, .pid = 11, .size = 4},
-                                       {.rank = 2, .pid = 12, .delay = 300ms, .patience = 300ms}});
+  const Moment is_wrong = [](Store& each) {
+    return has_key(each, entry_key(newest(each), "verdict"));
+  };
+  const auto outcomes = gather(
+      store,
+      {{.rank = 0, .pid = 10},
+       {.rank = 1, .pid = 11, .size = 4, .patience = 1s},
+       {.rank = 2, .pid = 12, .patience = 300ms, .after = {has_come(0, "pid 10"), is_wrong}}});
   for (const Outcome& each : outcomes) {
     CAPTURE(each.status.to_string());
     REQUIRE(each.status.code() == StatusCode::mismatch);
@@ -164,9 +266,8 @@ TEST_CASE("who comes where something goes wrong is told, though later") {
 
 TEST_CASE("without rank 0 the others wait for it, and say so") {
   HashStore store;
-  const auto alone = gather(store, {{.rank = 1, .pid = 11, .patience = 100ms}});
-  REQUIRE(alone[0].status.code() == StatusCode::timeout);
-  REQUIRE(
-      has(alone[0].status.what(), "rank 0 of world \"job\" is missing; rank 1 (pid 11) waits no"));
-  REQUIRE(alone[0].took < 5s);
+  const Outcome alone = come(store, {.rank = 1, .pid = 11, .patience = 100ms});
+  REQUIRE(alone.status.code() == StatusCode::timeout);
+  REQUIRE(has(alone.status.what(), "rank 0 of world \"job\" is missing; rank 1 (pid 11) waits no"));
+  REQUIRE(alone.took < 5s);
 }
