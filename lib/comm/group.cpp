@@ -120,8 +120,7 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
 
 Status Group::meet(std::uint64_t number, Duration timeout) {
   return world::call_roll({.store = *context().world.store,
-                           .keys = fmt::format("roll/{:x}/{:x}/{}/", core_.members().id(),
-                                               core_.members().in_world(0), number),
+                           .keys = fmt::format("roll/{:x}/{}/", core_.members().number(), number),
                            .rank = position().rank,
                            .size = position().size,
                            .timeout = timeout,

@@ -26,10 +26,13 @@ class Membership {
   /// The same on all members. The world's is 0.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool is_of_world() const noexcept { return id_ == 0; }
+  /// For records, and what ranks tell each other of failures: parts of one split have the same id,
+  /// but not this number.
+  [[nodiscard]] std::uint64_t number() const noexcept;
   /// For questions about calls on device memory.
-  [[nodiscard]] std::uint64_t device_calls_id() const noexcept { return id_ | device_calls_bit; }
-  /// For records: parts of one split have the same id, but not this number.
-  [[nodiscard]] std::uint64_t record_id() const noexcept;
+  [[nodiscard]] std::uint64_t device_calls_number() const noexcept {
+    return number() | device_calls_bit;
+  }
   [[nodiscard]] const Position& position() const noexcept { return position_; }
 
   /// As ranks of the world, by rank.
@@ -55,7 +58,8 @@ class Membership {
  private:
   // Ids of split never have these bits.
   static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
-  static constexpr std::uint64_t device_calls_bit = std::uint64_t{1} << 54;
+  // Nor do numbers.
+  static constexpr std::uint64_t device_calls_bit = std::uint64_t{1} << 61;
 
   Membership(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t rank)
       : id_(id),

@@ -224,7 +224,7 @@ def a_world(program: str, scenario: Scenario, networks: Networks | None) -> Iter
 
 def harm(world: World, scenario: Scenario, victim: int, networks: Networks | None) -> float:
     """The time from which the delay counts."""
-    if scenario.harm == "kill":
+    if scenario.harm.startswith("kill"):
         os.kill(world.pids[victim], signal.SIGKILL)
         world.ranks[victim].wait()  # by then its connections are closed
         return time.time()
@@ -244,16 +244,14 @@ def harm(world: World, scenario: Scenario, victim: int, networks: Networks | Non
         if scenario.harm == "half-open":  # its last words are lost, and then its host answers that it is gone
             os.kill(world.pids[victim], signal.SIGKILL)
             world.ranks[victim].wait()
-            networks.restore(host, *others)
-            for other in others:
-                networks.restore(other, host)
+            reconnect(scenario, victim, networks)
         if time.time() - began > scenario.timeout_s / 4:
             raise SlowCutError
     return began
 
 
 # What the survivors must say of the victim, by kind of harm.
-WORDS = {"kill": "has died", "stop": "is lost", "stop two": "is lost", "out": "is lost",
+WORDS = {"kill": "has died", "kill idle": "has died", "stop": "is lost", "stop two": "is lost", "out": "is lost",
          "in": "receives nothing|has died, or lost its network", "both": "is lost", "partition": "is lost",
          "half-open": "has died|is lost"}
 
@@ -342,7 +340,17 @@ def do_harm_once(world: World, scenario: Scenario, dice: random.Random, networks
         findings.worlds += 1
         judge(findings, told, victims, WORDS[scenario.harm], began)
         return
-    # An idle rank has no part in the operation that the others are to name.
+    if scenario.harm == "kill idle":
+        # No operation needs it. Who waits in a communicator with it is told; others are not disturbed.
+        victim = dice.randrange(1, scenario.ranks, 2)
+        began = harm(world, scenario, victim, networks)
+        findings.worlds += 1
+        told = [world.end(rank, patience) for rank in range(1, scenario.ranks, 2) if rank != victim]
+        judge(findings, told, {victim}, WORDS[scenario.harm], began)
+        for rank in range(0, scenario.ranks, 2):
+            if world.ranks[rank].poll() is not None:
+                findings.wrong.append(f"rank {rank}, which has nothing to do with it, ended: {world.end(rank, 1)[-1200:]}")
+        return
     victim = dice.randrange(0, scenario.ranks, 2 if "--idle" in scenario.words else 1)
     victims = scenario.mates(victim) if networks else {victim}
     began = harm(world, scenario, victim, networks)
@@ -355,6 +363,22 @@ def do_harm_once(world: World, scenario: Scenario, dice: random.Random, networks
         text = world.end(victim, PATIENCE_S)
         if not any(f" rank {each} (pid " in text for each in victims):
             findings.wrong.append(f"it came back, and was not told: {text[-300:]}")
+    elif scenario.harm in {"out", "in", "both"} and networks:
+        reconnect(scenario, victim, networks)
+        for each in victims:
+            text = world.end(each, patience)
+            if not TOLD.search(text) or "wrong" in text:
+                findings.wrong.append(f"it was cut off, connected again, and not told: {text[-300:]}")
+
+
+def reconnect(scenario: Scenario, victim: int, networks: Networks) -> None:
+    host = scenario.host(victim)
+    others = [each for each in range(len(networks.hosts)) if each != host]
+    if scenario.harm != "in":
+        networks.restore(host, *others)
+    if scenario.harm != "out":
+        for other in others:
+            networks.restore(other, host)
 
 
 def let_be(program: str, scenario: Scenario, dice: random.Random) -> Findings:
@@ -408,6 +432,7 @@ def scenarios(is_long: bool) -> list[Scenario]:
                  many, 30),
         Scenario("kill -9, 8 ranks, half of them idle", 8, ["mixed", "--idle"], "kill", 2 * many,
                  30),
+        Scenario("kill -9 of an idle rank of 8", 8, ["mixed", "--idle"], "kill idle", many, 30),
         Scenario("kill -9, 4 ranks with forked children", 4, ["mixed", "--fork"], "kill", many, 30),
         Scenario("kill -9, 4 ranks, messages alone", 4, ["messages"], "kill", many, 30),
         Scenario("kill -9, 4 ranks of 1 GiB" if is_long else "kill -9, 4 ranks of 64 MiB", 4,
@@ -455,7 +480,7 @@ def row(scenario: Scenario, findings: Findings) -> str:
 
 def lateness(scenario: Scenario, findings: Findings, is_long: bool) -> list[str]:
     """Of what is promised: 99 of 100 are told in time, and all with some slack."""
-    is_kill = scenario.harm == "kill" or scenario.is_harmless()
+    is_kill = scenario.harm.startswith("kill") or scenario.is_harmless()
     limit = (0 if is_kill else scenario.timeout_s) + TOLD_MAX_S
     wrong = []
     if findings.quantile(1) > limit + SLACK_S:
