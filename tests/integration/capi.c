@@ -92,6 +92,13 @@ static void collectives(hocket_comm* world) {
   expect(hocket_all_gather(world, &rank, all, 1, HOCKET_I32) == HOCKET_OK, "all_gather");
   for (int32_t i = 0; i < size; ++i) expect(all[i] == i, "a gathered value");
 
+  int32_t ours[16] = {0};
+  int32_t sum = 0;
+  for (int32_t i = 0; i < size; ++i) ours[i] = i + rank;
+  expect(hocket_reduce_scatter(world, ours, &sum, 1, HOCKET_I32, HOCKET_OP_SUM) == HOCKET_OK,
+         "reduce_scatter");
+  expect(sum == size * rank + size * (size - 1) / 2, "this rank's part of the sum");
+
   int32_t chosen = rank == 1 ? 77 : 0;
   expect(hocket_broadcast(world, &chosen, 1, HOCKET_I32, 1) == HOCKET_OK, "broadcast");
   expect(chosen == 77, "its value");
@@ -162,10 +169,13 @@ static void collectives(hocket_comm* world) {
     expect(most[0] == size - 1, "what a prepared one gives");
     hocket_work_free(work);
   }
+  memset(most, 0, sizeof most);
+  expect(hocket_prepared_run(prepared) == HOCKET_OK, "run");
+  expect(most[0] == size - 1, "the same by run");
   hocket_prepared_free(prepared);
   const struct timespec a_moment = {.tv_nsec = 1000000};
-  for (int i = 0; i < 20000 && atomic_load(&ends) < 3; ++i) nanosleep(&a_moment, NULL);
-  expect(atomic_load(&ends) == 3, "a call at the end of each");
+  for (int i = 0; i < 20000 && atomic_load(&ends) < 4; ++i) nanosleep(&a_moment, NULL);
+  expect(atomic_load(&ends) == 4, "a call at the end of each");
 }
 
 static void set_flag(void* flag, hocket_status status) {
@@ -262,6 +272,12 @@ static void messages(hocket_comm* world) {
   expect(hocket_wait_any(&work, 1, &which) == HOCKET_OK && which == 0, "wait for any");
   expect(hocket_work_received(work, &got) == HOCKET_OK, "what was received");
   expect(got.count == 1 && got.tag == 5 && room[0] == 1000 + got.peer, "the message");
+  const int32_t size = hocket_comm_size(world);
+  const int32_t before = (rank + size - 1) % size;
+  if (rank == 0) expect(hocket_send(world, &sent, 1, HOCKET_I64, next, 7) == HOCKET_OK, "send on");
+  expect(hocket_recv(world, room, 2, HOCKET_I64, before, 7, &got) == HOCKET_OK, "recv");
+  expect(got.peer == before && got.count == 1 && room[0] == 1000 + before, "what was passed on");
+  if (rank > 0) expect(hocket_send(world, &sent, 1, HOCKET_I64, next, 7) == HOCKET_OK, "send on");
   hocket_work_free(work);
   hocket_message late = receive;
   late.timeout_ns = 20000000;
@@ -648,7 +664,64 @@ static hocket_status own_delete_key(void* context, const char* key, int64_t time
                                     int32_t* was_there) {
   return hocket_store_delete_key(context, key, timeout_ns, was_there);
 }
+static int extras = 0;
+static hocket_status own_append(void* context, const char* key, const void* more, size_t size,
+                                int64_t timeout_ns) {
+  ++extras;
+  return hocket_store_append(context, key, more, size, timeout_ns);
+}
+static hocket_status own_multi_get(void* context, const char* const* keys, size_t count,
+                                   int64_t timeout_ns, hocket_values* values) {
+  ++extras;
+  hocket_values* found = NULL;
+  const hocket_status status = hocket_store_multi_get(context, keys, count, timeout_ns, &found);
+  for (size_t i = 0; i < hocket_values_count(found); ++i)
+    hocket_values_add(values, hocket_values_data(found, i), hocket_values_size(found, i));
+  hocket_values_free(found);
+  return status;
+}
+static hocket_status own_keys(void* context, const char* prefix, int64_t timeout_ns,
+                              hocket_values* keys) {
+  ++extras;
+  hocket_values* found = NULL;
+  const hocket_status status = hocket_store_keys(context, prefix, timeout_ns, &found);
+  for (size_t i = 0; i < hocket_values_count(found); ++i)
+    hocket_values_add(keys, hocket_values_data(found, i), hocket_values_size(found, i));
+  hocket_values_free(found);
+  return status;
+}
 static void own_release(void* context) { hocket_store_free(context); }
+
+/* What works without these functions, but for the keys, uses them where they are given. */
+static void extra_functions(hocket_store_functions functions) {
+  for (int i = 0; i < 2; ++i) {
+    hocket_store* store = NULL;
+    hocket_values* values = NULL;
+    const char* const keys[] = {"e/1", "e/2"};
+    expect(hocket_store_make_local(&store) == HOCKET_OK, "a store to hand on to");
+    functions.context = store;
+    if (i == 1) {
+      functions.append = own_append;
+      functions.multi_get = own_multi_get;
+      functions.keys = own_keys;
+    }
+    expect(hocket_store_make_custom(&functions, &store) == HOCKET_OK, "a store of our own");
+    expect(hocket_store_append(store, "e/1", "a", 1, 0) == HOCKET_OK, "append");
+    expect(hocket_store_append(store, "e/1", "b", 1, 0) == HOCKET_OK, "append more");
+    expect(hocket_store_set(store, "e/2", "c", 1, 0) == HOCKET_OK, "set");
+    expect(hocket_store_multi_get(store, keys, 2, 0, &values) == HOCKET_OK, "multi_get");
+    expect(strcmp(hocket_values_data(values, 0), "ab") == 0, "both parts");
+    expect(strcmp(hocket_values_data(values, 1), "c") == 0, "the second value");
+    hocket_values_free(values);
+    values = NULL;
+    const hocket_status listed = hocket_store_keys(store, "e/", 0, &values);
+    expect(listed == (i == 1 ? HOCKET_OK : HOCKET_UNSUPPORTED), "keys");
+    expect(i == 0 || hocket_values_count(values) == 2, "two keys");
+    expect((extras == 4) == (i == 1), "the functions that were given");
+    hocket_values_free(values);
+    hocket_store_free(store);
+  }
+}
 
 /* Ranks that meet in a store of the program: here one that rank 0 serves, at a port that was free.
  */
@@ -676,6 +749,7 @@ static void own_store(hocket_comm* world) {
   expect(hocket_store_make_custom(&functions, &store) == HOCKET_INVALID_ARGUMENT,
          "a function is missing");
   functions.delete_key = own_delete_key;
+  extra_functions(functions);
   expect(hocket_store_make_custom(&functions, &store) == HOCKET_OK, "a store of our own");
   hocket_join_options join = {.struct_size = sizeof join,
                               .store = store,
