@@ -36,6 +36,7 @@ EMBEDDED = (
     ("examples/embed/callbacks.c", 3,
      [f"rank {i} of 3: gradients 18, counts 72" for i in range(3)]),
     ("tests/integration/capi.c", 3, []),
+    ("tests/integration/capi_stores.c", 3, []),
     ("tests/integration/methods.cpp", 3, []),
 )
 PROGRAMS = {"program.cpp": ("CXX", "c++20"), "program.c": ("CC", "c11")}
