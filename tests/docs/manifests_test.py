@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manifests of docs/guide/launching.md are what Kubernetes takes. Skips (77) where this Python does not
-have the package kubernetes-validate."""
+"""The manifests of docs/guide/launching.md are what Kubernetes takes. Skips (77) where no Python has the
+package kubernetes-validate."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ import sys
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from pythons import run_with  # noqa: E402
+
+run_with("kubernetes_validate")
 try:
     import kubernetes_validate
     import yaml
 except ImportError as missing:
-    print(f"# skipped: {missing}: pip install kubernetes-validate")
+    print(f"# skipped: {missing}: tools/setup --for frameworks installs kubernetes-validate")
     sys.exit(77)
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/guide/launching.md"

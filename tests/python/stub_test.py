@@ -7,7 +7,6 @@ usage: stub_test.py FOLDER    in FOLDER is the package `hocket`
 from __future__ import annotations
 
 import ast
-import importlib.util
 import os
 import subprocess
 import sys
@@ -15,6 +14,9 @@ import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from pythons import python_with  # noqa: E402
 
 FOLDER = sys.argv.pop(1)
 sys.path.insert(0, FOLDER)
@@ -85,13 +87,15 @@ class Stub(unittest.TestCase):
                 self.assertEqual([base.__name__ for base in kind.__bases__],
                                  [ast.unparse(base) for base in each.bases])
 
-    @unittest.skipIf(importlib.util.find_spec("mypy") is None, "this Python has no mypy")
     def test_a_type_checker_takes_it(self) -> None:
+        python = python_with("mypy")
+        if python is None:
+            self.skipTest("no Python has mypy, which tools/setup --for frameworks installs")
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "program.py").write_text(PROGRAM + WRONG)
             for version in ("3.11", "3.13"):
                 done = subprocess.run(
-                    [sys.executable, "-m", "mypy", "--strict", "--python-version", version, "program.py"],
+                    [python, "-m", "mypy", "--strict", "--python-version", version, "program.py"],
                     cwd=folder, env={**os.environ, "MYPYPATH": FOLDER}, capture_output=True, text=True,
                     check=False)
                 wrong = [line.partition(": ")[0] for line in done.stdout.splitlines() if ": error: " in line]

@@ -8,7 +8,12 @@ import asyncio
 import sys
 import threading
 import unittest
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from pythons import run_with  # noqa: E402
+
+run_with("numpy")
 sys.path.insert(0, sys.argv.pop(1))
 
 import hocket  # noqa: E402

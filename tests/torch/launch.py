@@ -19,17 +19,10 @@ import types
 import unittest
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+from pythons import NEWEST, python_with  # noqa: E402
+
 TIMEOUT_S = 120
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-NEWEST = str(CACHE / "hocket/frameworks/bin/python")
-
-
-def python_with(package: str) -> str | None:
-    for python in (sys.executable, "/usr/bin/python3", NEWEST):
-        find = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({package!r}) is None)"
-        if Path(python).exists() and subprocess.run([python, "-c", find], check=False).returncode == 0:
-            return python
-    return None
 
 
 def python_with_torch() -> str:

@@ -14,5 +14,5 @@ def at_end(function: Callable[[], object], priority: int) -> None:
 def _end(function: Callable[[], object]) -> None:
     # Threads that are no daemons may still use what ends here. Python has waited for them by now, except in
     # children of multiprocessing.
-    threading._shutdown()
+    threading._shutdown()  # type: ignore[attr-defined]
     function()
