@@ -91,16 +91,14 @@ Result<LocalRank> Runs::begin() {
 
 /// One behind the other, so that each is ended by the next.
 Result<std::string> Runs::publish(const std::string& run) {
-  Result<std::string> earlier = value_of(key_);
-  while (earlier.ok()) {
-    Status status = store_.set(entry_key(in(run), "before"), *earlier, left());
+  for (std::string earlier;;) {
+    Status status = store_.set(entry_key(in(run), "before"), earlier, left());
     if (!status.ok()) return status;
-    const Result<Swap> swap = store_.compare_set(key_, *earlier, run, left());
+    Result<Swap> swap = store_.compare_set(key_, earlier, run, left());
     if (!swap.ok()) return swap.status();
-    if (swap->is_set) break;
+    if (swap->is_set) return earlier;
     earlier = swap->value.value_or("");
   }
-  return earlier;
 }
 
 /// Calls away who waits there. Where the run before had no time to do that, in the one before it.

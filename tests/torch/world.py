@@ -428,13 +428,6 @@ class Training(Trains):
                 self.steps(model, 6)
                 self.check_same_on_all(model)
 
-    def test_hooks_of_torch_itself(self) -> None:
-        for kind in (dist.BuiltinCommHookType.ALLREDUCE, dist.BuiltinCommHookType.FP16_COMPRESS):
-            model = torch.nn.parallel.DistributedDataParallel(self.model())
-            model._register_builtin_comm_hook(kind)
-            self.steps(model, 6)
-            self.check_same_on_all(model)
-
     def test_a_hook_that_does_nothing(self) -> None:
         model = torch.nn.parallel.DistributedDataParallel(self.model())
         model.register_comm_hook(None, debugging_hooks.noop_hook)
@@ -489,6 +482,13 @@ class Training(Trains):
 
 class Compiled(Trains):
     """What takes a C++ compiler on all ranks."""
+
+    def test_hooks_of_torch_itself(self) -> None:
+        for kind in (dist.BuiltinCommHookType.ALLREDUCE, dist.BuiltinCommHookType.FP16_COMPRESS):
+            model = torch.nn.parallel.DistributedDataParallel(self.model())
+            model._register_builtin_comm_hook(kind)
+            self.steps(model, 6)
+            self.check_same_on_all(model)
 
     def test_with_checks_of_torch(self) -> None:
         level = dist.get_debug_level()

@@ -588,6 +588,7 @@ def create(store: dist.Store, rank: int, size: int, timeout: timedelta, ranks: l
             whole = dist.distributed_c10d._get_default_group()
             communicator = whole._communicator.group(ranks, "torch", seconds)
         else:
+            store.add("hocket/came", 1)  # makes the file of a FileStore, for which its other functions wait
             communicator = hocket.join(store=hocket.Store.own(_Meeting(store)), rank=rank, size=size,
                                        name="torch", timeout=seconds, operation_timeout=seconds)
     except hocket.Error as error:

@@ -660,6 +660,8 @@ void set_world(const Comm& comm) {
 }
 
 Comm join(StorePointer store, int rank, int size, std::int64_t timeout_ns) {
+  // Makes the file of a FileStore, for which its other functions wait.
+  store->add("hocket/came", 1);
   const HocketStore meeting = StoreFunctions::make(std::move(store));
   if (meeting == nullptr) raise(HOCKET_INVALID_ARGUMENT, hocket_last_error());
   hocket_join_options options = {};
