@@ -1,5 +1,6 @@
 // Operations that report to completion queues. Every rank runs it; `hocket run` starts them. With
-// "time": how long an operation takes that reports to a queue, and one that is waited for.
+// "time": how long an operation takes that reports to a queue, and one that is waited for. The
+// first may take 1 us longer.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -248,7 +249,7 @@ void of_worlds(Communicator& world) {
 }
 
 /// In turns, as the machine's pace changes.
-void measure(Communicator& world) {
+[[nodiscard]] bool measure(Communicator& world) {
   constexpr int times = 200;
   CompletionQueue queue;
   Values sum(2, 1);
@@ -267,9 +268,10 @@ void measure(Communicator& world) {
       (void)queue.next();
     }));
   }
-  if (world.rank() > 0) return;
+  if (world.rank() > 0) return true;
   std::printf("a sum of 8 bytes: started and waited for %.2f us, reported by a queue %.2f us\n",
               median(waited), median(reported));
+  return median(reported) < median(waited) + 1;
 }
 
 }  // namespace
@@ -278,8 +280,7 @@ int main(int argc, char** argv) {
   try {
     Communicator world = hocket::join({.operation_timeout = 60s});
     if (argc > 1 && std::string_view(argv[1]) == "time") {
-      measure(world);
-      return 0;
+      return measure(world) ? 0 : 1;
     }
     one_by_one(world);
     by_polling(world);
