@@ -250,4 +250,26 @@ std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts) {
   return is_block_a_host ? all : 1;
 }
 
+HostOrder order_by_host(std::span<const std::uint32_t> hosts) {
+  if (const std::uint32_t ranks = ranks_per_host(hosts); ranks > 1)
+    return {.ranks_per_host = ranks};
+  std::vector<std::vector<std::uint32_t>> of_hosts;  // ranks, by the host's first one
+  std::map<std::uint32_t, std::size_t> places;       // by host
+  for (std::uint32_t rank = 0; rank < hosts.size(); ++rank) {
+    const auto place = places.try_emplace(hosts[rank], of_hosts.size()).first->second;
+    if (place == of_hosts.size()) of_hosts.emplace_back();
+    of_hosts[place].push_back(rank);
+  }
+  const auto count = [](const std::vector<std::uint32_t>& ranks) { return ranks.size(); };
+  const std::size_t most = std::ranges::max(of_hosts, {}, count).size();
+  const auto has_fewer = [&](const auto& ranks) { return ranks.size() < most; };
+  if (most == 1 || std::ranges::count_if(of_hosts, has_fewer) > 1) return {};
+  std::ranges::stable_partition(of_hosts, [&](const auto& ranks) { return !has_fewer(ranks); });
+  HostOrder order = {.ranks_per_host = static_cast<std::uint32_t>(most)};
+  for (const auto& ranks : of_hosts) {
+    order.ranks.insert(order.ranks.end(), ranks.begin(), ranks.end());
+  }
+  return order;
+}
+
 }  // namespace hocket::comm

@@ -68,4 +68,13 @@ struct Card {
 /// order.
 [[nodiscard]] std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts);
 
+/// An order in which the ranks of each host are consecutive, and only the last host has fewer.
+struct HostOrder {
+  std::uint32_t ranks_per_host = 1;
+  std::vector<std::uint32_t> ranks = {};  // in that order
+};
+/// The order that the ranks have, if it is one, with `ranks` empty; else another, if there is one;
+/// else hosts of one rank. `hosts` as above.
+[[nodiscard]] HostOrder order_by_host(std::span<const std::uint32_t> hosts);
+
 }  // namespace hocket::comm

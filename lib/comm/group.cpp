@@ -145,9 +145,9 @@ Result<std::shared_ptr<Group>> Group::divide(int color, int key) {
   Wish ours{color, key, 0};
   Status no_id(StatusCode::system_error, "rank 0 got no number for it from the store");
   if (position().rank == 0) {
-    const auto id = context().world.store->add("communicators", 1);
+    const auto id = take_id(*context().world.store);
     no_id = id.status();
-    ours.id = id.ok() ? *id : -1;
+    ours.id = id.ok() ? static_cast<std::int64_t>(*id) : -1;
   }
   std::vector<Wish> wishes(position().size);
   std::vector<std::uint32_t> chosen;  // ranks of this communicator

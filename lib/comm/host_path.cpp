@@ -15,12 +15,11 @@
 namespace hocket::comm {
 namespace {
 
-/// How many ranks of the communicator each host has (card.hpp).
-std::uint32_t ranks_per_host(const Context& context, const Membership& members) {
+HostOrder order_by_host(const Context& context, const Membership& members) {
   std::vector<std::uint32_t> hosts;
   hosts.reserve(members.members().size());
   for (const std::uint32_t each : members.members()) hosts.push_back(context.hosts[each]);
-  return comm::ranks_per_host(hosts);
+  return comm::order_by_host(hosts);
 }
 
 /// Returns where the pieces begin, if each lies right behind the one before it; else null.
@@ -132,8 +131,8 @@ HostPath::HostPath(GroupCore& core)
     : CollectivePath(core.engine()),
       core_(core),
       planner_(
-          core.position(), ranks_per_host(*core.context(), core.members()),
-          core.context()->selector, core.overlap(),
+          core.position(), order_by_host(*core.context(), core.members()), core.context()->selector,
+          core.overlap(),
           [&core](const engine::Port& port, std::uint32_t bank) { return core.open(port, bank); }) {
 }
 

@@ -54,12 +54,15 @@ class Membership {
   }
 
   static constexpr unsigned lane_bits = 8;
+  /// Of ids of split and group: numbers have other bits above them.
+  static constexpr std::uint64_t id_max = (std::uint64_t{1} << 29) - 1;
 
  private:
   // Ids of split never have these bits.
   static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
   // Nor do numbers.
   static constexpr std::uint64_t device_calls_bit = std::uint64_t{1} << 61;
+  static_assert(id_max << 32 < device_calls_bit);
 
   Membership(std::uint64_t id, std::vector<std::uint32_t> members, std::uint32_t rank)
       : id_(id),

@@ -66,6 +66,18 @@ class MembersWatch {
 
 }  // namespace
 
+Result<std::uint64_t> take_id(store::Store& store, std::optional<Duration> timeout) {
+  const auto count = store.add("communicators", 1, timeout);
+  if (!count.ok()) return count.status();
+  if (*count > 0 && static_cast<std::uint64_t>(*count) <= Membership::id_max) {
+    return static_cast<std::uint64_t>(*count);
+  }
+  return Status(StatusCode::limit_exceeded,
+                fmt::format("{} is no id of a communicator: they are from 1 to {}", *count,
+                            Membership::id_max))
+      .with_hint("does something else write to the world's keys in the store? Or start anew");
+}
+
 std::uint64_t CallCounter::next(const std::string& call) {
   const std::lock_guard lock(mutex_);
   return ++counts_[call];
@@ -75,14 +87,7 @@ Result<std::uint64_t> number_new_group(const NewGroup& group) {
   Context& context = group.context;
   std::vector<std::uint32_t> members;  // of the world, sorted: the order may be disputed
   for (const std::uint32_t rank : group.ranks) members.push_back(group.parent.in_world(rank));
-  const auto take_number = [&](Duration patience) {
-    return context.world.store->add("communicators", 1, patience);
-  };
-  if (members.size() == 1) {
-    const auto number = take_number(group.timeout);
-    return number.ok() ? static_cast<std::uint64_t>(*number)
-                       : Result<std::uint64_t>(number.status());
-  }
+  if (members.size() == 1) return take_id(*context.world.store, group.timeout);
   const std::string order = digest_of(members);
   std::ranges::sort(members);
   const auto own = std::ranges::find(members, static_cast<std::uint32_t>(context.world.rank));
@@ -102,7 +107,7 @@ Result<std::uint64_t> number_new_group(const NewGroup& group) {
        .card = order,
        .disagreement = "have named the ranks of the new communicator in different orders",
        .grant = [&](Duration patience) -> Result<std::string> {
-         const auto number = take_number(patience);
+         const auto number = take_id(*context.world.store, patience);
          return number.ok() ? std::to_string(*number) : Result<std::string>(number.status());
        },
        .list =

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -13,10 +14,15 @@
 
 #include "base/clock.hpp"
 #include "comm/membership.hpp"
+#include "store/store.hpp"
 
 namespace hocket::comm {
 
 struct Context;
+
+/// The next id of a communicator, which no other one of the world has.
+[[nodiscard]] Result<std::uint64_t> take_id(store::Store& store,
+                                            std::optional<Duration> timeout = {});
 
 /// How often this process has called for each communicator: its nth call meets the nth call of the
 /// other members. Any thread may call it.

@@ -11,6 +11,7 @@
 
 #include "choose/selector.hpp"
 #include "comm/arguments.hpp"
+#include "comm/card.hpp"
 #include "engine/binding.hpp"
 #include "engine/program.hpp"
 #include "engine/tag.hpp"
@@ -38,7 +39,7 @@ using OpenChannel = std::function<Result<ChannelId>(const engine::Port& port, st
 class Planner {
  public:
   /// For so many operations under way together as `overlap` says.
-  Planner(const Position& position, std::uint32_t ranks_per_host, const choose::Selector& selector,
+  Planner(const Position& position, HostOrder order, const choose::Selector& selector,
           std::uint32_t overlap, OpenChannel open);
 
   /// The plan for a collective that passed check(): the one used last time if it fits, which takes
@@ -47,13 +48,19 @@ class Planner {
 
  private:
   [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> make();
+  [[nodiscard]] bool may_reorder() const noexcept;
+  [[nodiscard]] plan::Problem problem(bool is_by_host) const;
+  [[nodiscard]] choose::Choice choose(bool is_by_host) const;
+  [[nodiscard]] engine::Program program_of(const choose::Choice& choice, bool is_by_host) const;
   [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program,
                                                            std::uint32_t bank) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
   Position position_;
-  std::uint32_t ranks_per_host_;
-  choose::Selector selector_;
+  HostOrder order_;
+  std::vector<std::uint32_t> places_;  // in that order, by rank
+  choose::Selector selector_;          // for the ranks in their own order
+  choose::Selector selector_by_host_;  // in that order
   std::uint32_t overlap_;
   OpenChannel open_;
   Signature wanted_;                                   // of the operation at hand

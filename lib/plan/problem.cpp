@@ -74,6 +74,11 @@ bool is_prefix(Operation operation) noexcept {
   return operation == Operation::scan || operation == Operation::exscan;
 }
 
+bool is_of_whole_vectors(Operation operation) noexcept {
+  return operation == Operation::all_reduce || operation == Operation::broadcast ||
+         operation == Operation::reduce || operation == Operation::barrier;
+}
+
 bool can_be_in_place(const Problem& problem) noexcept {
   return problem.operation != Operation::all_to_all && problem.operation != Operation::barrier &&
          problem.contributions == 0;

@@ -122,9 +122,7 @@ Status Porch::leave_will() {
 }
 
 Status Porch::claim_rank() {
-  const std::string opinion =
-      fmt::format("{} for rank {} ({})", who_.size, who_.rank, who_.process);
-  Result<Swap> size = store_.compare_set(key("size"), "", opinion);
+  Result<Swap> size = store_.compare_set(key("size"), "", opinion_of(who_));
   if (!size.ok()) return size.status();
   const std::string first = size->value.value_or("");
   if (!is_size(first, who_.size)) return blame(size_fault(who_, first));
@@ -337,6 +335,10 @@ Entry describe_process() {
 }
 
 bool is_go(std::string_view verdict) { return verdict == go; }
+
+std::string opinion_of(const Entry& who) {
+  return fmt::format("{} for rank {} ({})", who.size, who.rank, who.process);
+}
 
 bool is_size(std::string_view opinion, int size) {
   return opinion.starts_with(fmt::format("{} ", size));

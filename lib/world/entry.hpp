@@ -44,6 +44,7 @@ struct Entry {
 /// there are.
 [[nodiscard]] bool is_go(std::string_view verdict);
 [[nodiscard]] bool is_size(std::string_view opinion, int size);
+[[nodiscard]] std::string opinion_of(const Entry& who);
 /// `who` says something else than that.
 [[nodiscard]] Status size_fault(const Entry& who, std::string_view first);
 

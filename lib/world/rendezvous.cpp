@@ -45,14 +45,17 @@ Result<Launch> ask_launcher(const Environment& environment) {
   return std::move(detection->launch);
 }
 
+int configured_attempt(const Config& config) {
+  return static_cast<int>(std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX));
+}
+
 /// The place of a rank that the program or the URL gives, without a launcher.
 Launch launch_of(std::string_view who, int rank, int size, const Config& config) {
-  const auto attempt = std::clamp<std::int64_t>(config.get(variables::attempt), 0, INT32_MAX);
   return {.launcher = who,
           .rank = rank,
           .size = size,
           .job = config.get(variables::job),
-          .attempt = static_cast<int>(attempt)};
+          .attempt = configured_attempt(config)};
 }
 
 Result<Launch> read_launch(const RendezvousOptions& options,
@@ -341,8 +344,10 @@ Status Meeting::open_file() {
   return std::move(status).caused_by(store.status());
 }
 
-/// Uses the program's store, under a prefix because it may hold other keys.
+/// Uses the program's store, under a prefix because it may hold other keys. What launchers count as
+/// attempts may differ between hosts (decision 0046).
 Status Meeting::use_store() {
+  launch_.attempt = configured_attempt(config_);
   store_ = std::make_unique<store::PrefixStore>(std::move(terms_.store), "hocket");
   store_->set_timeout(terms_.timeout);
   is_programs_store_ = true;

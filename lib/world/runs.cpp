@@ -10,6 +10,7 @@
 
 #include "base/limits.hpp"
 #include "base/rng.hpp"
+#include "base/text.hpp"
 #include "wire/fault.hpp"
 #include "world/number.hpp"
 
@@ -30,7 +31,11 @@ constexpr int restart_part = 4;
 class Runs {
  public:
   Runs(store::Store& store, Entry& who, Deadline deadline)
-      : store_(store), who_(who), deadline_(deadline), key_(entry_key(who.world, "run")) {}
+      : store_(store),
+        who_(who),
+        deadline_(deadline),
+        time_(left()),
+        key_(entry_key(who.world, "run")) {}
 
   /// As rank 0.
   Result<LocalRank> begin();
@@ -63,6 +68,7 @@ class Runs {
   store::Store& store_;
   Entry& who_;
   Deadline deadline_;
+  Duration time_;    // all that there was at first
   std::string key_;  // of the newest run
 };
 
@@ -82,7 +88,7 @@ Result<LocalRank> Runs::begin() {
   if (local.ok() || earlier->empty() || local.status().code() != StatusCode::timeout) return local;
   // Perhaps that one is the right one.
   const Result<std::string> before = value_of(rank_key(in(*earlier), 0));
-  if (!before.ok() || before->empty()) return local;
+  if (!before.ok() || before->empty() || *before == who_.process) return local;
   return Status(local.status())
       .caused_by(Status(
           StatusCode::already_exists,
@@ -91,17 +97,30 @@ Result<LocalRank> Runs::begin() {
 
 /// One behind the other, so that each is ended by the next.
 Result<std::string> Runs::publish(const std::string& run) {
-  for (std::string earlier;;) {
-    Status status = store_.set(entry_key(in(run), "before"), earlier, left());
-    if (!status.ok()) return status;
+  Status status = store_.set(entry_key(in(run), "size"), opinion_of(who_), left());
+  std::string earlier;
+  while (status.ok() && left() > Duration::zero()) {
+    status = store_.set(entry_key(in(run), "before"), earlier, left());
+    if (!status.ok()) break;
     Result<Swap> swap = store_.compare_set(key_, earlier, run, left());
     if (!swap.ok()) return swap.status();
     if (swap->is_set) return earlier;
-    earlier = swap->value.value_or("");
+    std::string now = swap->value.value_or("");
+    if (now == earlier) {
+      return Status(StatusCode::protocol_error,
+                    fmt::format("the store does not set {}, although it holds what was expected",
+                                quote(key_)))
+          .with_hint(
+              "see how it compares: a key that is missing is to be set if nothing is expected");
+    }
+    earlier = std::move(now);
   }
+  if (!status.ok()) return status;
+  return Status(StatusCode::timeout, "another process begins the world again and again, as rank 0");
 }
 
-/// Calls away who waits there. Where the run before had no time to do that, in the one before it.
+/// Calls away who waits there; and in the run before it, if its rank 0 had no time to do that: it
+/// comes to its own run afterwards.
 Status Runs::end_runs_from(std::string run) {
   const Status fault =
       Status(StatusCode::already_exists,
@@ -112,7 +131,9 @@ Status Runs::end_runs_from(std::string run) {
     const Result<Swap> swap =
         store_.compare_set(entry_key(in(run), "verdict"), "", wire::encode_fault(fault), left());
     if (!swap.ok()) return swap.status();
-    if (!swap->is_set) break;
+    const Result<std::string> rank_0 = value_of(rank_key(in(run), 0));
+    if (!rank_0.ok()) return rank_0.status();
+    if (!rank_0->empty()) break;
     Result<std::string> before = value_of(entry_key(in(run), "before"));
     if (!before.ok()) return before.status();
     run = *std::move(before);
@@ -122,23 +143,32 @@ Status Runs::end_runs_from(std::string run) {
 
 Result<LocalRank> Runs::follow() {
   Status why = no_rank_0();
+  bool has_failed = false;  // in a run: that is what there is to tell, also if the store goes now
+  const auto broken = [&](Status status) {
+    return has_failed ? Status(why).caused_by(std::move(status)) : status;
+  };
   std::string run;
   Deadline until = deadline_;
   for (;;) {
     Result<std::string> next = run_after(run, until);
-    if (!next.ok()) return next.status();
+    if (!next.ok()) return broken(next.status());
     if (next->empty()) return why;
     run = *std::move(next);
     who_.world.run = run;
     Result<Found> found = look_into(run);
-    if (!found.ok()) return found.status();
-    why = found->why;
+    if (!found.ok()) return broken(found.status());
     until = found->until;
-    if (!why.ok()) continue;
+    if (!found->why.ok()) {
+      why = found->why;
+      continue;
+    }
     Result<LocalRank> local = enter(store_, who_, deadline_);
     if (local.ok()) return local;
-    // Rank 0 may have called this one away, or be about to.
     why = local.status();
+    has_failed = true;
+    // Rank 0 may have called this one away, or be about to. Who has little time left would end the
+    // next run for all.
+    if (left() < time_ / 2) return why;
     until = Deadline::after(monotonic_clock(), limits::entry_farewell).or_sooner(deadline_);
   }
 }
@@ -156,6 +186,7 @@ Result<Runs::Found> Runs::look_into(const std::string& run) {
   const bool is_complete = is_go(*verdict);
   const bool is_failed = !verdict->empty() && !is_complete;
   if (is_failed) return Found{.why = wire::decode_fault(*verdict), .until = soon};
+  if (*same == who_.process) return Found{.why = no_rank_0(), .until = deadline_};
   if (!same->empty() || is_complete) {
     const std::string what =
         same->empty()
@@ -181,11 +212,11 @@ Result<Runs::Found> Runs::look_into(const std::string& run) {
 Result<std::string> Runs::run_after(const std::string& known, Deadline until) {
   for (Duration pause = run_look;; pause = std::min(2 * pause, run_look_max)) {
     const Duration to_wait = until.remaining(monotonic_clock().now());
-    Result<std::string> run = store_.get(key_, std::max(to_wait, run_look));
+    if (to_wait <= Duration::zero()) return std::string();
+    Result<std::string> run = store_.get(key_, to_wait);
     const bool is_missing = !run.ok() && run.status().code() == StatusCode::timeout;
     if (is_missing) return std::string();
     if (!run.ok() || *run != known) return run;
-    if (to_wait <= Duration::zero()) return std::string();
     std::this_thread::sleep_for(std::min(pause, to_wait));
   }
 }
@@ -195,7 +226,9 @@ Status Runs::no_rank_0() const {
                 fmt::format("rank 0{} is missing; rank {} ({}) waits no longer",
                             describe(who_.world), who_.rank, who_.process))
       .with_peer(0)
-      .with_hint("look at the output of rank 0: was it started, and with the same store?");
+      .with_hint(
+          "look at the output of rank 0: was it started, with the same store, and does it join as "
+          "many worlds?");
 }
 
 }  // namespace

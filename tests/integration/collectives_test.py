@@ -195,23 +195,24 @@ class Hosts(Jobs):
 
     def test_hosts_of_several_ranks(self) -> None:
         netlab.skip_where_there_can_be_none()
-        for ranks in [(3, 3), (3, 1, 2), (1, 4), (3, 2, 1, 2)][:2 if BRIEF else None]:
-            with self.subTest(ranks):
-                self.hosts(ranks)
+        hosts = [(1, 1, 1, 2, 2, 2), (1, 2, 1, 2, 2, 1), (1, 1, 1, 2, 3, 3), (1, 2, 2, 2, 2), (1, 1, 1, 2, 2, 3, 4, 4),
+                 (1, 2, 3, 1, 2)]
+        for of_ranks in hosts[:3 if BRIEF else None]:
+            with self.subTest(of_ranks):
+                self.hosts(of_ranks)
 
-    def hosts(self, ranks: tuple[int, ...]) -> None:
-        """Runs ranks[i] ranks on host i + 1."""
-        of_ranks = [host for host, count in enumerate(ranks, 1) for _ in range(count)]
+    def hosts(self, of_ranks: tuple[int, ...]) -> None:
+        """Runs a rank on each of these hosts."""
         variables = " ".join(f"{name}={text}" for name, text in TRANSPORT.items())
         starts = [f'"$NETLAB_RSH" h{host} env RANK={rank} WORLD_SIZE={len(of_ranks)} MASTER_ADDR=10.77.0.1 '
                   f"MASTER_PORT=29500 HOCKET_SECRET=hush {variables} {Path(PROGRAM).absolute()} {'all' if ALL else 'some'} & pids=\"$pids $!\""
                   for rank, host in enumerate(of_ranks)]
         ends = "failed=0; for pid in $pids; do wait $pid || failed=1; done; exit $failed"
-        command = [netlab.NETLAB, "run", "--hosts", str(len(ranks)), "--rate", "none", "--", "sh", "-c",
+        command = [netlab.NETLAB, "run", "--hosts", str(max(of_ranks)), "--rate", "none", "--", "sh", "-c",
                    "\n".join(["exec 2>&1", *starts, ends])]
         with subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               text=True) as job:
-            self.ended_well(job, f"{ranks} ranks of the hosts")
+            self.ended_well(job, f"ranks of the hosts {of_ranks}")
 
 
 class Troubles(unittest.TestCase):

@@ -63,6 +63,28 @@ TEST_CASE("groups have the hosts of their members") {
   CHECK(of({0, 1, 3, 4, 2}) == 1);  // of two hosts, one begins again
 }
 
+TEST_CASE("ranks have an order by their hosts where all but one have as many") {
+  const auto ranks = [](const std::vector<std::uint32_t>& hosts) {
+    return order_by_host(hosts).ranks;
+  };
+  const auto per_host = [](const std::vector<std::uint32_t>& hosts) {
+    return order_by_host(hosts).ranks_per_host;
+  };
+  using Ranks = std::vector<std::uint32_t>;
+  CHECK(ranks({0, 0, 1, 1, 2}).empty());  // their own
+  CHECK(per_host({0, 0, 1, 1, 2}) == 2);
+  CHECK(ranks({0, 1, 0, 1}) == Ranks{0, 2, 1, 3});
+  CHECK(per_host({0, 1, 0, 1}) == 2);
+  CHECK(ranks({7, 3, 3, 7, 3, 7}) == Ranks{0, 3, 5, 1, 2, 4});
+  CHECK(ranks({0, 1, 1, 2, 2}) == Ranks{1, 2, 3, 4, 0});  // who has fewer comes last
+  CHECK(ranks({0, 0, 1, 2, 2}) == Ranks{0, 1, 3, 4, 2});
+  CHECK(per_host({0, 0, 1, 2, 2}) == 2);
+  for (const Ranks& none : {Ranks{0, 0, 0, 1, 1, 2, 3, 3}, Ranks{0, 1, 2}, Ranks{0}}) {
+    CHECK(ranks(none).empty());
+    CHECK(per_host(none) == 1);
+  }
+}
+
 TEST_CASE("hosts are told by the launcher where ranks are consecutive, else by their names") {
   auto cards = cards_of({2, 2}, 2);
   for (Card& each : cards) each.host = "one";  // as with several hosts that a test plays on one

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/clock.hpp"
+#include "store/hash_store.hpp"
 #include "support/catch.hpp"
 #include "support/temporary_folder.hpp"
 #include "world/entry.hpp"
@@ -202,4 +203,25 @@ TEST_CASE("the caller's job and secret hold above the environment's") {
   REQUIRE(world.ok());
   REQUIRE(world->job == "c");
   REQUIRE(world->credentials.secret == "d");
+}
+
+TEST_CASE("over a program's store, hosts may count the starts of their ranks differently") {
+  hocket::store::HashStore store;
+  std::vector<Result<World>> worlds;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    worlds.emplace_back(Status(StatusCode::internal, "not run"));
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&world = worlds[static_cast<std::size_t>(rank)], rank,
+                          own = store.clone().value()]() mutable {
+      world = meet(
+          {fmt::format("RANK={}", rank), "WORLD_SIZE=2", "MASTER_ADDR=127.0.0.1", "MASTER_PORT=1",
+           "TORCHELASTIC_RUN_ID=job", fmt::format("TORCHELASTIC_RESTART_COUNT={}", rank)},
+          {.store = std::move(own)});
+    });
+  }
+  for (std::thread& each : threads) each.join();
+  require_ok(worlds);
+  REQUIRE(worlds[0]->credentials.secret == worlds[1]->credentials.secret);
 }
