@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -264,7 +265,7 @@ HostOrder order_by_host(std::span<const std::uint32_t> hosts) {
   const std::size_t most = std::ranges::max(of_hosts, {}, count).size();
   const auto has_fewer = [&](const auto& ranks) { return ranks.size() < most; };
   if (most == 1 || std::ranges::count_if(of_hosts, has_fewer) > 1) return {};
-  std::ranges::stable_partition(of_hosts, [&](const auto& ranks) { return !has_fewer(ranks); });
+  std::ranges::stable_sort(of_hosts, std::ranges::greater(), count);
   HostOrder order = {.ranks_per_host = static_cast<std::uint32_t>(most)};
   for (const auto& ranks : of_hosts) {
     order.ranks.insert(order.ranks.end(), ranks.begin(), ranks.end());

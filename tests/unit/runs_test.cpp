@@ -47,7 +47,7 @@ WorldId newest(Store& store) {
 
 bool has_key(Store& store, const std::string& key) { return store.check({key}).value(); }
 
-Moment has_come(int rank, std::string process) {
+Moment has_come(int rank, const std::string& process) {
   return [rank, process](Store& store) {
     const std::string key = rank_key(newest(store), rank);
     return has_key(store, key) && store.get(key).value() == process;
@@ -127,7 +127,7 @@ std::vector<Comer> attempt(int number, const std::vector<Moment>& after = {}, in
 
 /// What ranks 0 and 1 of 3 leave that are killed while they wait for rank 2.
 WorldId leave_killed(Store& store) {
-  const WorldId killed = {.name = "job", .run = "1"};
+  WorldId killed = {.name = "job", .run = "1"};
   REQUIRE(store.set(entry_key(job, "run"), "1").ok());
   REQUIRE(store.set(entry_key(killed, "before"), "").ok());
   REQUIRE(store.set(entry_key(killed, "size"), "3 for rank 0 (pid 10)").ok());
