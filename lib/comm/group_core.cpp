@@ -155,11 +155,15 @@ void GroupCore::ask(const health::Question& question) noexcept {
   context_->monitor->ask(question);
 }
 
-/// Texts of the engine name ranks of the group, those of a transport name ranks of the world.
+/// Under the engine's lock.
 Status GroupCore::in_world(const engine::Failure& failure) const {
   Status why = group_.in_world(failure.why);
-  const bool is_of_engine = !failure.is_second_hand && (why.code() == StatusCode::mismatch ||
-                                                        why.code() == StatusCode::timeout);
+  return failure.is_second_hand ? why : with_size(std::move(why));
+}
+
+/// Texts of the engine name ranks of the group, those of a transport name ranks of the world.
+Status GroupCore::with_size(Status why) const {
+  const bool is_of_engine = why.code() == StatusCode::mismatch || why.code() == StatusCode::timeout;
   if (!is_of_engine || members_.is_of_world()) return why;
   return Status(why.code(),
                 fmt::format("{} (ranks of a communicator of {})", why.what(), position().size))
@@ -210,7 +214,7 @@ Status GroupCore::compare(std::optional<std::uint64_t> ours, const health::Quest
   if (!ours || *ours == question.tag || !peer) return {};
   const Status why = engine::disagreement(*ours, question.tag, position().rank, *peer);
   engine().abort(group_, why);
-  return in_world({.why = why});
+  return with_size(Status(why).with_peer(static_cast<int>(question.from)));
 }
 
 Status GroupCore::cause_of(const Status& why, bool expects_failure) const noexcept {

@@ -111,6 +111,7 @@ class GroupCore final : private engine::GroupObserver {
   void on_stall(const engine::Stall& stall) noexcept override;
   void warn_that_others_wait(const health::Question& question);
   [[nodiscard]] Status in_world(const engine::Failure& failure) const;
+  [[nodiscard]] Status with_size(Status why) const;
   [[nodiscard]] Status fail_by_exception(std::string_view operation) noexcept;
   [[nodiscard]] Status fail_by_exception(CollectiveKind kind) noexcept {
     return fail_by_exception(name(kind));
