@@ -9,13 +9,7 @@
 
 #include "hocket/hocket.h"
 
-static int failures = 0;
-
-static void expect(int is_right, const char* what) {
-  if (is_right) return;
-  ++failures;
-  printf("WRONG: %s (last error: %s)\n", what, hocket_last_error());
-}
+#include "expect.h"
 
 /* Of one number on each rank, in place. */
 static hocket_collective sum_of(int32_t* value) {

@@ -6,13 +6,7 @@
 
 #include "hocket/hocket.h"
 
-static int failures = 0;
-
-static void expect(int is_right, const char* what) {
-  if (is_right) return;
-  ++failures;
-  printf("WRONG: %s (last error: %s)\n", what, hocket_last_error());
-}
+#include "expect.h"
 
 static void local_store(void) {
   hocket_store* store = NULL;
@@ -87,6 +81,13 @@ static void served_store(void) {
   expect(hocket_store_open(&options, &store) == HOCKET_INVALID_ARGUMENT, "a URL without a port");
 }
 
+/* Moves all values, and frees the list that they were in. */
+static void hand_on(hocket_values* from, hocket_values* to) {
+  for (size_t i = 0; i < hocket_values_count(from); ++i)
+    hocket_values_add(to, hocket_values_data(from, i), hocket_values_size(from, i));
+  hocket_values_free(from);
+}
+
 /* A store of our own, which hands all on to another one: the context. */
 static hocket_status own_set(void* context, const char* key, const void* value, size_t size,
                              int64_t timeout_ns) {
@@ -96,9 +97,7 @@ static hocket_status own_get(void* context, const char* key, int64_t timeout_ns,
                              hocket_values* value) {
   hocket_values* found = NULL;
   const hocket_status status = hocket_store_get(context, key, timeout_ns, &found);
-  if (status == HOCKET_OK)
-    hocket_values_add(value, hocket_values_data(found, 0), hocket_values_size(found, 0));
-  hocket_values_free(found);
+  hand_on(found, value);
   return status;
 }
 static hocket_status own_wait(void* context, const char* const* keys, size_t count,
@@ -121,9 +120,7 @@ static hocket_status own_compare_set(void* context, const char* key, const void*
   ++compare_sets;
   const hocket_status status = hocket_store_compare_set(
       context, key, expected, expected_size, desired, desired_size, timeout_ns, is_set, &found);
-  if (hocket_values_count(found) == 1)
-    hocket_values_add(value, hocket_values_data(found, 0), hocket_values_size(found, 0));
-  hocket_values_free(found);
+  hand_on(found, value);
   return status;
 }
 static hocket_status own_delete_key(void* context, const char* key, int64_t timeout_ns,
@@ -141,9 +138,7 @@ static hocket_status own_multi_get(void* context, const char* const* keys, size_
   ++extras;
   hocket_values* found = NULL;
   const hocket_status status = hocket_store_multi_get(context, keys, count, timeout_ns, &found);
-  for (size_t i = 0; i < hocket_values_count(found); ++i)
-    hocket_values_add(values, hocket_values_data(found, i), hocket_values_size(found, i));
-  hocket_values_free(found);
+  hand_on(found, values);
   return status;
 }
 static hocket_status own_keys(void* context, const char* prefix, int64_t timeout_ns,
@@ -151,9 +146,7 @@ static hocket_status own_keys(void* context, const char* prefix, int64_t timeout
   ++extras;
   hocket_values* found = NULL;
   const hocket_status status = hocket_store_keys(context, prefix, timeout_ns, &found);
-  for (size_t i = 0; i < hocket_values_count(found); ++i)
-    hocket_values_add(keys, hocket_values_data(found, i), hocket_values_size(found, i));
-  hocket_values_free(found);
+  hand_on(found, keys);
   return status;
 }
 static void own_release(void* context) { hocket_store_free(context); }

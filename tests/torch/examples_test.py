@@ -7,7 +7,6 @@ usage: examples_test.py FOLDER HOCKET [TEST...]    in FOLDER is the package `hoc
 from __future__ import annotations
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from launch import mpirun, run_with_torch
+from launch import compile_beforehand, environment_of, mpirun, run_with_torch
 
 run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
@@ -25,7 +24,7 @@ import torch  # noqa: E402
 
 TORCH = tuple(int(each) for each in torch.__version__.split(".")[:2])
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples/torch"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": FOLDER, "XDG_CACHE_HOME": f"{FOLDER}/cache"}
+ENVIRONMENT = environment_of(FOLDER)
 
 
 class Examples(unittest.TestCase):
@@ -87,6 +86,5 @@ class Examples(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
-    # Beforehand, as it may take longer than ranks wait.
-    subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
+    compile_beforehand(ENVIRONMENT)
     unittest.main(verbosity=2)

@@ -19,8 +19,9 @@ import types
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1] / each) for each in ("support", "integration")]
 from pythons import NEWEST, python_with  # noqa: E402
+from surroundings import free_port  # noqa: E402, F401
 
 TIMEOUT_S = 120
 
@@ -45,6 +46,16 @@ def run_with_torch() -> None:
     python = python_with_torch()
     if python != sys.executable:
         os.execv(python, [python, *sys.argv])
+
+
+def environment_of(folder: str, **more: str) -> dict[str, str]:
+    """For programs that import the package in this folder."""
+    return {**os.environ, "PYTHONPATH": folder, "XDG_CACHE_HOME": f"{folder}/cache", **more}
+
+
+def compile_beforehand(environment: dict[str, str], python: str = sys.executable) -> None:
+    """What connects torch and Hocket, as it may take longer than ranks wait."""
+    subprocess.run([python, "-m", "hocket.torch"], env=environment, check=True)
 
 
 def mpirun(kind: str, *options: str) -> list[str] | None:
@@ -76,12 +87,11 @@ def main() -> int:
     if sys.argv[1].startswith("--plain="):
         plain = [int(each) for each in sys.argv.pop(1).partition("=")[2].split(",")]
     folder, size, cases = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HOCKET_SECRET": "of this test",
-                   "PYTHONPATH": folder, "XDG_CACHE_HOME": f"{folder}/cache"}
+    environment = environment_of(folder, OMP_NUM_THREADS="1", HOCKET_SECRET="of this test")
     without_compiler = {**environment, "CXX": "", "PATH": "", "XDG_CACHE_HOME": f"{folder}/no-cache"}
     if plain:
         cases = cases or ["Collectives", "Works", "Messages", "Groups", "Training", "Trouble"]
-    subprocess.run([python, "-m", "hocket.torch"], env=environment, check=True)
+    compile_beforehand(environment, python)
     world = Path(__file__).with_name("world.py")
     with tempfile.TemporaryDirectory() as meeting:
         ranks = [subprocess.Popen([python, world, folder, f"{meeting}/store", str(rank), str(size),

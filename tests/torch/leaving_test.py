@@ -6,7 +6,6 @@ usage: leaving_test.py FOLDER [TEST...]    in FOLDER is the package `hocket`
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,12 +14,11 @@ import time
 import unittest
 from dataclasses import dataclass
 
-from launch import run_with_torch
+from launch import compile_beforehand, environment_of, run_with_torch
 
 run_with_torch()
 FOLDER = sys.argv.pop(1)
-ENVIRONMENT = {**os.environ, "PYTHONPATH": FOLDER, "XDG_CACHE_HOME": f"{FOLDER}/cache",
-               "HOCKET_SECRET": "of this test", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = environment_of(FOLDER, HOCKET_SECRET="of this test", OMP_NUM_THREADS="1")
 PLAIN = {"CXX": "", "PATH": "", "XDG_CACHE_HOME": f"{FOLDER}/no-cache"}
 
 BEGIN = """
@@ -166,6 +164,5 @@ class Leaving(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    # Beforehand, as it may take longer than ranks wait.
-    subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
+    compile_beforehand(ENVIRONMENT)
     unittest.main(verbosity=2)

@@ -7,21 +7,19 @@ usage: pytorch_suite_test.py FOLDER RANKS...    in FOLDER is the package `hocket
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import unittest
 from pathlib import Path
 
-from launch import run_with_torch
+from launch import compile_beforehand, environment_of, run_with_torch
 
 run_with_torch()
 import torch  # noqa: E402
 
 FOLDER = sys.argv.pop(1)
 RANKS = sys.argv[1:]
-ENVIRONMENT = {**os.environ, "PYTHONPATH": FOLDER, "XDG_CACHE_HOME": f"{FOLDER}/cache",
-               "HOCKET_SECRET": "of this test"}
+ENVIRONMENT = environment_of(FOLDER, HOCKET_SECRET="of this test")
 TIMEOUT_S = 1800
 
 # Tests that do not pass over Hocket, and why.
@@ -72,6 +70,5 @@ class PyTorchSuite(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
-    # Beforehand, as it may take longer than ranks wait.
-    subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
+    compile_beforehand(ENVIRONMENT)
     unittest.main(argv=sys.argv[:1], verbosity=2)

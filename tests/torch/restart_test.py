@@ -7,16 +7,14 @@ usage: restart_test.py FOLDER HOCKET [TEST...]    in FOLDER is the package `hock
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-from launch import run_with_torch
+from launch import compile_beforehand, environment_of, free_port, run_with_torch
 
 run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
@@ -26,16 +24,10 @@ import torch  # noqa: E402
 
 TORCH = tuple(int(each) for each in torch.__version__.split(".")[:2])
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples/torch/restart.py"
-ENVIRONMENT = {**os.environ, "PYTHONPATH": FOLDER, "XDG_CACHE_HOME": f"{FOLDER}/cache", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = environment_of(FOLDER, OMP_NUM_THREADS="1")
 HOCKET_RUN = [HOCKET, "run", "--no-tag-output", "-n", "2", "--max-restarts", "1", "--", sys.executable]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--max-restarts=1"]
 TIMEOUT_S = 100
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Restarts(unittest.TestCase):
@@ -86,6 +78,5 @@ class Restarts(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
-    # Beforehand, as it may take longer than ranks wait.
-    subprocess.run([sys.executable, "-m", "hocket.torch"], env=ENVIRONMENT, check=True)
+    compile_beforehand(ENVIRONMENT)
     unittest.main(verbosity=2)

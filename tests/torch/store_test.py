@@ -6,7 +6,6 @@ usage: store_test.py FOLDER HOCKET [TEST...]    in FOLDER is the package `hocket
 
 import datetime
 import os
-import socket
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ import threading
 import unittest
 from pathlib import Path
 
-from launch import mpirun, run_with_torch
+from launch import compile_beforehand, environment_of, free_port, mpirun, run_with_torch
 
 run_with_torch()
 FOLDER, HOCKET = sys.argv[1:3]
@@ -44,11 +43,6 @@ group = dist.new_group(list(range(size)))
 dist.barrier(group)
 dist.destroy_process_group()
 """
-
-
-def free_port() -> int:
-    with socket.create_server((HOST, 0)) as server:
-        return server.getsockname()[1]
 
 
 class Operations:
@@ -360,7 +354,5 @@ class Groups(unittest.TestCase):
 
 if __name__ == "__main__":
     print(f"torch {torch.__version__}", flush=True)
-    # Beforehand, as it may take longer than ranks wait.
-    subprocess.run([sys.executable, "-m", "hocket.torch"], env={**os.environ, "PYTHONPATH": FOLDER},
-                   check=True)
+    compile_beforehand(environment_of(FOLDER))
     unittest.main(verbosity=2)
