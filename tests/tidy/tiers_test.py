@@ -22,8 +22,7 @@ import log  # noqa: E402
 import report  # noqa: E402
 import touched  # noqa: E402
 import tree  # noqa: E402
-from check import FOLDERS, Plan, Spent, plan_of, run_added  # noqa: E402
-from check import test as run_tests  # noqa: E402
+from check import FOLDERS, Plan, Spent, plan_of, run_added, run_tests  # noqa: E402
 from folder import Folder  # noqa: E402
 from table import TIERS, VARIANTS, TableError, Test, fits, read_table  # noqa: E402
 
@@ -325,7 +324,7 @@ class Nightly(unittest.TestCase):
 
         def run(tests: list[Test], _fuzz_s: int) -> None:
             ran.extend(test.name for test in tests)
-            self.write(folder, 10 + len(ran), **{test.name: came[test.name] for test in tests})
+            self.write(folder, 10 + len(ran), **{test.name: came[test.name] for test in tests if test.name in came})
             folder.logs = folder._nightly_logs()
 
         folder.test = run
@@ -344,6 +343,11 @@ class Nightly(unittest.TestCase):
         ran, record = self.run_suites({"links": "OK"}, record)
         self.assertEqual((ran, record.begun), (["links"], {}))
         self.assertEqual(record.parts["gcc"]["passed"], 2)
+
+    def test_a_suite_whose_tests_have_not_run_is_not_noted(self) -> None:
+        (self.root / "tests").mkdir()
+        _, record = self.run_suites({}, touched.Record())
+        self.assertEqual((record.parts, record.begun), ({}, {}))
 
 
 class Changes(unittest.TestCase):

@@ -57,6 +57,10 @@ class Plan:
         """In this run or, as a part of its suite, written down by another."""
         return test.name in folder.done or test.suite in self.record.begun.get(folder.variant, {})
 
+    def may_record(self) -> bool:
+        """Of a nightly run, as long as the files are those of its commit."""
+        return bool(self.commit) and self.commit == touched.clean_commit(ROOT)
+
     def suites_of(self, folder: Folder) -> list[str]:
         """Those of the nightly run, in the order of the table."""
         has = {test.suite for test in folder.tests() if self.table.runs("nightly", folder.variant, test)}
@@ -156,7 +160,7 @@ def run(plan: Plan, spent: Spent) -> list[str]:
                 broken.append(f"{folder.name} could not be built")
                 continue
             with spent.on("tests"):
-                test(plan, folder)
+                run_tests(plan, folder)
             if folder.is_broken:
                 broken.append(f"the tests in {folder.name} were cut off")
     finally:
@@ -165,14 +169,14 @@ def run(plan: Plan, spent: Spent) -> list[str]:
     return broken
 
 
-def test(plan: Plan, folder: Folder) -> None:
+def run_tests(plan: Plan, folder: Folder) -> None:
     """Runs what is chosen; of a commit's nightly run a suite at a time, to write down at once that it has
     passed: the rest may be cut off."""
     chosen = plan.chosen(folder)
     if not plan.commit:
         folder.test(chosen, FUZZ_S[plan.tier])
         return
-    is_whole = True
+    is_whole = bool(plan.suites_of(folder))
     for suite in plan.suites_of(folder):
         if tests := [each for each in chosen if each.suite == suite]:
             folder.test(tests, FUZZ_S[plan.tier])
@@ -182,7 +186,8 @@ def test(plan: Plan, folder: Folder) -> None:
             continue
         names = {each.name for each in folder.tests() if each.suite == suite}
         counts = report.tally(folder, names)
-        if counts["failed"] or plan.commit != touched.clean_commit(ROOT):
+        have_ended = counts["passed"] + counts["skipped"] == len(names)
+        if not have_ended or not plan.may_record():
             is_whole = False
         else:
             seconds = sum(log.seconds(each, names) for each in folder.logs)
@@ -323,7 +328,7 @@ def main() -> int:
         with spent.on("demo"):
             if subprocess.run(["tools/demo"], cwd=ROOT, stdin=subprocess.DEVNULL, check=False).returncode:
                 broken.append("tools/demo")
-        if plan.commit and "tools/demo" not in broken and plan.commit == touched.clean_commit(ROOT):
+        if "tools/demo" not in broken and plan.may_record():
             touched.note_part(ROOT, plan.commit, "demo", spent.parts["demo"])
     print()
     counts = report.print_outcomes(plan.folders, broken)

@@ -95,7 +95,8 @@ def note_suite(root: Path, commit: str, variant: str, suite: str, seconds: float
 
 
 def note_part(root: Path, commit: str, part: str, seconds: float = 0.0) -> None:
-    """Writes down that a part has passed, with the sums of its suites. The seconds are those of other work."""
+    """Writes down that a part has passed, with the sums of its suites. `seconds`: time besides the suites,
+    such as compiling."""
     record = record_of(root, commit)
     sums: Counter[str] = Counter()
     for counts in record.begun.pop(part, {}).values():
