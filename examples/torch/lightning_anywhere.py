@@ -4,7 +4,7 @@
     srun -n 2 python3 examples/torch/lightning_anywhere.py
 
 Lightning starts processes itself where it does not know the launcher. Here the program connects its
-ranks, and tells Lightning what came of it.
+ranks, and passes the result to Lightning.
 """
 
 import socket
@@ -50,10 +50,10 @@ class Connected(ClusterEnvironment):
         return self.node
 
     def set_world_size(self, size: int) -> None:
-        """It is what it is."""
+        """The process group has it."""
 
     def set_global_rank(self, rank: int) -> None:
-        """It is what it is."""
+        """The process group has it."""
 
 
 def main() -> None:

@@ -237,23 +237,7 @@ bool share_memory(std::span<const Card> cards, std::span<const std::uint32_t> ho
   return is_any_shared;
 }
 
-std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts) {
-  const auto size = static_cast<std::uint32_t>(hosts.size());
-  std::uint32_t all = 1;
-  while (all < size && hosts[all] == hosts[0]) ++all;
-  for (std::uint32_t rank = all; rank < size; ++rank) {
-    if (rank % all != 0 && hosts[rank] != hosts[rank - 1]) return 1;
-  }
-  std::vector<std::uint32_t> distinct(hosts.begin(), hosts.end());
-  std::ranges::sort(distinct);
-  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
-  const bool is_block_a_host = distinct.size() == (size - 1) / all + 1;
-  return is_block_a_host ? all : 1;
-}
-
 HostOrder order_by_host(std::span<const std::uint32_t> hosts) {
-  if (const std::uint32_t ranks = ranks_per_host(hosts); ranks > 1)
-    return {.ranks_per_host = ranks};
   std::vector<std::vector<std::uint32_t>> of_hosts;  // ranks, by the host's first one
   std::map<std::uint32_t, std::size_t> places;       // by host
   for (std::uint32_t rank = 0; rank < hosts.size(); ++rank) {
@@ -270,6 +254,7 @@ HostOrder order_by_host(std::span<const std::uint32_t> hosts) {
   for (const auto& ranks : of_hosts) {
     order.ranks.insert(order.ranks.end(), ranks.begin(), ranks.end());
   }
+  if (std::ranges::is_sorted(order.ranks)) order.ranks.clear();
   return order;
 }
 

@@ -63,18 +63,13 @@ struct Card {
 /// `hosts` as hosts_of() has them.
 [[nodiscard]] bool share_memory(std::span<const Card> cards, std::span<const std::uint32_t> hosts);
 
-/// Returns how many ranks each host has, if the ranks of each host are consecutive and only the
-/// last host has fewer; else 1. `hosts` has one number for each rank of a communicator, in their
-/// order.
-[[nodiscard]] std::uint32_t ranks_per_host(std::span<const std::uint32_t> hosts);
-
 /// An order in which the ranks of each host are consecutive, and only the last host has fewer.
 struct HostOrder {
   std::uint32_t ranks_per_host = 1;
-  std::vector<std::uint32_t> ranks = {};  // in that order
+  std::vector<std::uint32_t> ranks = {};  // in that order; empty if it is their own
 };
-/// The order that the ranks have, if it is one, with `ranks` empty; else another, if there is one;
-/// else hosts of one rank. `hosts` as above.
+/// Hosts of one rank each, in the ranks' own order, if there is no such order. `hosts` has one
+/// number for each rank of a communicator.
 [[nodiscard]] HostOrder order_by_host(std::span<const std::uint32_t> hosts);
 
 }  // namespace hocket::comm

@@ -101,7 +101,7 @@ DevicePath::DevicePath(GroupCore& core)
       devices_(*core.context()->runtime, *this,
                options_of(core.position(), core.context()->config)) {
   if (core.context()->monitor == nullptr) return;
-  watched_ = {.id = core.members().device_calls_number(),
+  watched_ = {.id = core.members().device_calls_unique_id(),
               .members = core.members().members(),
               .fail = [](const Status&) {},  // the communicator is told itself
               .compare =
@@ -147,7 +147,7 @@ std::uint64_t DevicePath::begin_record(const device::Operation& operation, Insta
   if (recorder == nullptr) return 0;
   const Position& position = core_.position();
   if (record_id_ == 0) {
-    record_id_ = core_.members().number() | record::offload_bit;
+    record_id_ = core_.members().unique_id() | record::offload_bit;
     recorder->add_group(record_id_, position.rank, position.size);
   }
   const Collective& collective = operation.collective;

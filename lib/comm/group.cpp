@@ -119,16 +119,17 @@ Status Group::monitored_barrier(std::optional<Duration> timeout) {
 }
 
 Status Group::meet(std::uint64_t number, Duration timeout) {
-  return world::call_roll({.store = *context().world.store,
-                           .keys = fmt::format("roll/{:x}/{}/", core_.members().number(), number),
-                           .rank = position().rank,
-                           .size = position().size,
-                           .timeout = timeout,
-                           .list =
-                               [&](std::span<const int> ranks) {
-                                 return list_ranks(context(), core_.members(), ranks);
-                               },
-                           .loss = [&] { return engine().failure_of(core_.group()); }})
+  return world::call_roll(
+             {.store = *context().world.store,
+              .keys = fmt::format("roll/{:x}/{}/", core_.members().unique_id(), number),
+              .rank = position().rank,
+              .size = position().size,
+              .timeout = timeout,
+              .list =
+                  [&](std::span<const int> ranks) {
+                    return list_ranks(context(), core_.members(), ranks);
+                  },
+              .loss = [&] { return engine().failure_of(core_.group()); }})
       .status();
 }
 

@@ -26,14 +26,14 @@ GroupCore::GroupCore(std::shared_ptr<Context> context, Membership members, Durat
     : context_(std::move(context)), members_(std::move(members)), timeout_(timeout) {
   group_.lanes = Membership::lanes_of(members_.id());
   group_.overlap = group_.room = overlap;
-  group_.record_id = members_.number();
+  group_.record_id = members_.unique_id();
   group_.members = members_.members();
   if (context_->recorder != nullptr)
     context_->recorder->add_group(group_.record_id, position().rank, position().size);
   if (context_->monitor == nullptr) return;
   group_.observer = this;
   watched_ = std::make_unique<health::WatchedGroup>();
-  watched_->id = members_.number();
+  watched_->id = members_.unique_id();
   watched_->members = members_.members();
   watched_->fail = [this](const Status& why) { engine().abort(group_, members_.in_group(why)); };
   watched_->compare = [this](const health::Question& question) {
@@ -130,7 +130,7 @@ void GroupCore::on_failure(const engine::Failure& failure) noexcept {
   // First, so that the answer is there when all choose what to say.
   if (failure.meets_later_call && failure.why.peer() >= 0) {
     ask({.to = members_.in_world(static_cast<std::uint32_t>(failure.why.peer())),
-         .communicator = members_.number(),
+         .communicator = members_.unique_id(),
          .index = failure.index,
          .tag = failure.tag});
   }
@@ -175,7 +175,7 @@ Status GroupCore::with_size(Status why) const {
 /// Under the engine's lock.
 void GroupCore::on_stall(const engine::Stall& stall) noexcept {
   ask({.to = members_.in_world(stall.awaited),
-       .communicator = members_.number(),
+       .communicator = members_.unique_id(),
        .index = stall.index,
        .tag = stall.tag,
        .number = stall.number,

@@ -24,7 +24,7 @@ Membership Membership::part(std::uint64_t id, std::span<const std::uint32_t> ran
 
 Membership Membership::twin() const { return {id_ | twin_bit, members_, position_.rank}; }
 
-std::uint64_t Membership::number() const noexcept {
+std::uint64_t Membership::unique_id() const noexcept {
   const std::uint64_t number = (id_ & ~twin_bit) << 32 | members_.front();
   return (id_ & twin_bit) == 0 ? number : number | record::device_bit;
 }

@@ -26,12 +26,12 @@ class Membership {
   /// The same on all members. The world's is 0.
   [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
   [[nodiscard]] bool is_of_world() const noexcept { return id_ == 0; }
-  /// For records, and what ranks tell each other of failures: parts of one split have the same id,
-  /// but not this number.
-  [[nodiscard]] std::uint64_t number() const noexcept;
+  /// For records, and what ranks tell each other of failures: unlike id(), it differs between the
+  /// parts of one split.
+  [[nodiscard]] std::uint64_t unique_id() const noexcept;
   /// For questions about calls on device memory.
-  [[nodiscard]] std::uint64_t device_calls_number() const noexcept {
-    return number() | device_calls_bit;
+  [[nodiscard]] std::uint64_t device_calls_unique_id() const noexcept {
+    return unique_id() | device_calls_bit;
   }
   [[nodiscard]] const Position& position() const noexcept { return position_; }
 
@@ -54,13 +54,13 @@ class Membership {
   }
 
   static constexpr unsigned lane_bits = 8;
-  /// Of ids of split and group: numbers have other bits above them.
+  /// The largest id of split and group: unique_id() has other bits above it.
   static constexpr std::uint64_t id_max = (std::uint64_t{1} << 29) - 1;
 
  private:
   // Ids of split never have these bits.
   static constexpr std::uint64_t twin_bit = std::uint64_t{1} << 55;
-  // Nor do numbers.
+  // Of unique ids, as are those of records (record/layout.hpp).
   static constexpr std::uint64_t device_calls_bit = std::uint64_t{1} << 61;
   static_assert(id_max << 32 < device_calls_bit);
 

@@ -72,9 +72,9 @@ Result<std::uint64_t> take_id(store::Store& store, std::optional<Duration> timeo
   if (*count > 0 && static_cast<std::uint64_t>(*count) <= Membership::id_max) {
     return static_cast<std::uint64_t>(*count);
   }
-  return Status(StatusCode::limit_exceeded,
-                fmt::format("{} is no id of a communicator: they are from 1 to {}", *count,
-                            Membership::id_max))
+  return Status(
+             StatusCode::limit_exceeded,
+             fmt::format("{} is not an id of a communicator (1 to {})", *count, Membership::id_max))
       .with_hint("does something else write to the world's keys in the store? Or start anew");
 }
 

@@ -45,14 +45,19 @@ engine::Tag tag_of(const Collective& collective, Signature& signature) {
 Planner::Planner(const Position& position, HostOrder order, const choose::Selector& selector,
                  std::uint32_t overlap, OpenChannel open)
     : position_(position),
-      order_(std::move(order)),
-      places_(order_.ranks.size()),
-      selector_(selector.with_ranks_per_host(order_.ranks.empty() ? order_.ranks_per_host : 1)),
-      selector_by_host_(selector.with_ranks_per_host(order_.ranks_per_host)),
+      own_{.ranks_per_host = order.ranks.empty() ? order.ranks_per_host : 1, .selector = selector},
+      by_host_{.ranks_per_host = order.ranks_per_host,
+               .selector = selector,
+               .ranks = std::move(order.ranks)},
       overlap_(overlap),
       open_(std::move(open)) {
-  for (std::uint32_t place = 0; place < places_.size(); ++place)
-    places_[order_.ranks[place]] = place;
+  for (Numbering* const each : {&own_, &by_host_}) {
+    each->selector = selector.with_ranks_per_host(each->ranks_per_host);
+    each->places.resize(each->ranks.size());
+    for (std::uint32_t place = 0; place < each->ranks.size(); ++place) {
+      each->places[each->ranks[place]] = place;
+    }
+  }
 }
 
 Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collective) {
@@ -70,55 +75,54 @@ Result<std::shared_ptr<const BoundPlan>> Planner::find(const Collective& collect
   return made;
 }
 
-/// Whether ranks may be numbered by their hosts for the operation at hand.
-bool Planner::may_reorder() const noexcept {
-  return !order_.ranks.empty() && plan::is_of_whole_vectors(wanted_.operation) &&
-         !wanted_.keeps_order;
+/// By host, if the operation at hand does not depend on the order of the ranks.
+const Planner::Numbering& Planner::numbering() const noexcept {
+  return plan::is_of_whole_vectors(wanted_.operation) && !wanted_.keeps_order ? by_host_ : own_;
 }
 
-plan::Problem Planner::problem(bool is_by_host) const {
-  const bool is_in_rows = is_by_host || order_.ranks.empty();
-  return {.operation = wanted_.operation,
-          .size = position_.size,
-          .root = is_by_host ? places_[wanted_.root] : wanted_.root,
-          .ranks_per_host = is_in_rows ? order_.ranks_per_host : 1};
+choose::Choice Planner::choose(const Numbering& numbers) const {
+  const plan::Problem problem{.operation = wanted_.operation,
+                              .size = position_.size,
+                              .root = wanted_.root,
+                              .ranks_per_host = numbers.ranks_per_host};
+  return numbers.selector.choose(problem, vector_bytes(wanted_, position_.size),
+                                 {.is_uneven = !wanted_.counts.empty(),
+                                  .only_moves = wanted_.is_of_device,
+                                  .keeps_order = wanted_.keeps_order});
 }
 
-choose::Choice Planner::choose(bool is_by_host) const {
-  const choose::Selector& selector = is_by_host ? selector_by_host_ : selector_;
-  return selector.choose(problem(is_by_host), vector_bytes(wanted_, position_.size),
-                         {.is_uneven = !wanted_.counts.empty(),
-                          .only_moves = wanted_.is_of_device,
-                          .keeps_order = wanted_.keeps_order});
-}
-
-engine::Program Planner::program_of(const choose::Choice& choice, bool is_by_host) const {
-  plan::Problem wanted = problem(is_by_host);
-  wanted.pieces = choice.pieces;
-  if (!is_by_host) {
-    return engine::Program(plan::build(*choice.algorithm, wanted, position_.rank));
-  }
-  plan::Plan plan = plan::build(*choice.algorithm, wanted, places_[position_.rank]);
-  plan::renumber(plan, order_.ranks);
+engine::Program Planner::program_of(const choose::Choice& choice, const Numbering& numbers) const {
+  const auto place_of = [&](std::uint32_t rank) {
+    return numbers.places.empty() ? rank : numbers.places[rank];
+  };
+  const plan::Problem problem{.operation = wanted_.operation,
+                              .size = position_.size,
+                              .root = place_of(wanted_.root),
+                              .pieces = choice.pieces,
+                              .ranks_per_host = numbers.ranks_per_host};
+  plan::Plan plan = plan::build(*choice.algorithm, problem, place_of(position_.rank));
+  if (!numbers.ranks.empty()) plan::renumber(plan, numbers.ranks);
   return engine::Program(std::move(plan));
 }
 
 Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   auto result = std::make_shared<BoundPlan>();
   result->signature = wanted_;
-  bool is_by_host = may_reorder();
-  result->choice = choose(is_by_host);
+  const Numbering* numbers = &numbering();
+  result->choice = choose(*numbers);
   // The bits of a canonical one are those of the ranks' own order.
-  if (is_by_host && result->choice.algorithm != nullptr && result->choice.algorithm->is_canonical) {
-    is_by_host = false;
-    result->choice = choose(is_by_host);
+  if (result->choice.algorithm != nullptr && result->choice.algorithm->is_canonical) {
+    numbers = &own_;
+    result->choice = choose(*numbers);
   }
   if (result->choice.algorithm == nullptr) {
     return Status(StatusCode::unsupported, "no algorithm can do it with this memory and this op");
   }
-  plan::Problem solved = problem(is_by_host);
-  solved.pieces = result->choice.pieces;
-  solved.root = wanted_.root;
+  const plan::Problem solved{.operation = wanted_.operation,
+                             .size = position_.size,
+                             .root = wanted_.root,
+                             .pieces = result->choice.pieces,
+                             .ranks_per_host = numbers->ranks_per_host};
   const auto same = std::ranges::find_if(plans_, [&](const auto& each) {
     return each->choice.algorithm == result->choice.algorithm &&
            each->program->plan().problem == solved;
@@ -126,7 +130,7 @@ Result<std::shared_ptr<const BoundPlan>> Planner::make() {
   result->program =
       same != plans_.end()
           ? (*same)->program
-          : std::make_shared<const engine::Program>(program_of(result->choice, is_by_host));
+          : std::make_shared<const engine::Program>(program_of(result->choice, *numbers));
   for (std::uint32_t bank = 0; bank < overlap_; ++bank) {
     auto channels = channels_of(*result->program, bank);
     if (!channels.ok()) return channels.status();

@@ -48,19 +48,24 @@ class Planner {
 
  private:
   [[nodiscard]] Result<std::shared_ptr<const BoundPlan>> make();
-  [[nodiscard]] bool may_reorder() const noexcept;
-  [[nodiscard]] plan::Problem problem(bool is_by_host) const;
-  [[nodiscard]] choose::Choice choose(bool is_by_host) const;
-  [[nodiscard]] engine::Program program_of(const choose::Choice& choice, bool is_by_host) const;
+  /// How ranks are numbered in plans.
+  struct Numbering {
+    std::uint32_t ranks_per_host = 1;
+    choose::Selector selector;
+    std::vector<std::uint32_t> ranks = {};   // by place; empty if each has its own number
+    std::vector<std::uint32_t> places = {};  // by rank, likewise
+  };
+  [[nodiscard]] const Numbering& numbering() const noexcept;
+  [[nodiscard]] choose::Choice choose(const Numbering& numbers) const;
+  [[nodiscard]] engine::Program program_of(const choose::Choice& choice,
+                                           const Numbering& numbers) const;
   [[nodiscard]] Result<std::vector<ChannelId>> channels_of(const engine::Program& program,
                                                            std::uint32_t bank) const;
   [[nodiscard]] std::vector<std::uint64_t> chunk_sizes() const;
 
   Position position_;
-  HostOrder order_;
-  std::vector<std::uint32_t> places_;  // in that order, by rank
-  choose::Selector selector_;          // for the ranks in their own order
-  choose::Selector selector_by_host_;  // in that order
+  Numbering own_;
+  Numbering by_host_;
   std::uint32_t overlap_;
   OpenChannel open_;
   Signature wanted_;                                   // of the operation at hand

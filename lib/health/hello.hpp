@@ -16,7 +16,7 @@
 
 namespace hocket::health {
 
-inline constexpr std::uint32_t line_version = 4;  // 3 called parts of one split alike
+inline constexpr std::uint32_t line_version = 4;  // 3 gave parts of a split one id
 inline constexpr std::size_t instance_bytes = 16;
 inline constexpr link::Words line_words = {
     .purpose = wire::Purpose::control, .hello_bytes = 40, .answer_bytes = 1};

@@ -31,8 +31,7 @@ enum class Operation : std::uint8_t {
 [[nodiscard]] bool reduces(Operation operation) noexcept;
 /// Whether a rank gets those of the ranks up to it, or below it, alone.
 [[nodiscard]] bool is_prefix(Operation operation) noexcept;
-/// Whether all that a rank has or gets is the same vector, if anything: its number, unless it is
-/// the root, means nothing.
+/// Whether all ranks but the root are interchangeable: no block belongs to a particular rank.
 [[nodiscard]] bool is_of_whole_vectors(Operation operation) noexcept;
 
 struct Problem {

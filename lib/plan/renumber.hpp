@@ -9,8 +9,8 @@
 namespace hocket::plan {
 
 /// Makes the plan of rank i that of rank `ranks[i]`, and so of all whom it talks to, and of the
-/// root. All ranks must do that. Of an operation on whole vectors (is_of_whole_vectors), because
-/// the blocks keep their numbers.
+/// root. All ranks must do that. Only for operations that are is_of_whole_vectors(), because the
+/// blocks keep their numbers.
 void renumber(Plan& plan, std::span<const std::uint32_t> ranks) noexcept;
 
 }  // namespace hocket::plan

@@ -45,7 +45,7 @@ struct Entry {
 [[nodiscard]] bool is_go(std::string_view verdict);
 [[nodiscard]] bool is_size(std::string_view opinion, int size);
 [[nodiscard]] std::string opinion_of(const Entry& who);
-/// `who` says something else than that.
+/// The error where `who` names another size.
 [[nodiscard]] Status size_fault(const Entry& who, std::string_view first);
 
 /// Where a rank stands among those of its host, in the order of their ranks.

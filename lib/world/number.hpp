@@ -18,7 +18,7 @@ struct WorldId {
   int attempt = 0;
   std::string name = {};
   int number = 0;  // among those of that name, from 0
-  /// Where the ranks may be started again with the same store: which time it is (runs.hpp).
+  /// Where the ranks may be started again with the same store: the run's name (runs.hpp).
   std::string run = {};
 };
 
@@ -32,7 +32,7 @@ struct WorldId {
 /// For messages: " of world 2", " of world "loader"", or nothing for the first without a name.
 [[nodiscard]] std::string describe(const WorldId& id);
 
-/// What the ranks use until all have come: how many there are, who has come, what comes of it.
+/// What the ranks use until all have come: how many there are, who has come, the outcome.
 [[nodiscard]] std::string entry_key(const WorldId& id, std::string_view name);
 /// By which a rank shows that it came.
 [[nodiscard]] std::string rank_key(const WorldId& id, int rank);

@@ -22,9 +22,9 @@ using namespace std::chrono_literals;
 /// Between looks for a new run, at first and later.
 constexpr Duration run_look = 20ms;
 constexpr Duration run_look_max = 320ms;
-/// For rank 0 to be started again, where something went wrong before this rank came: at least this,
-/// or a part of the time that is left. Perhaps it goes wrong right now, and no rank will be started
-/// again.
+/// For rank 0 to be started again, where something went wrong before this rank came: the longer of
+/// this and a part of the time that is left. Perhaps it goes wrong right now, and no rank will be
+/// started again.
 constexpr Duration restart_patience = 30s;
 constexpr int restart_part = 4;
 
@@ -110,13 +110,12 @@ Result<std::string> Runs::publish(const std::string& run) {
       return Status(StatusCode::protocol_error,
                     fmt::format("the store does not set {}, although it holds what was expected",
                                 quote(key_)))
-          .with_hint(
-              "see how it compares: a key that is missing is to be set if nothing is expected");
+          .with_hint("its compare_set must set a missing key when the expected value is empty");
     }
     earlier = std::move(now);
   }
   if (!status.ok()) return status;
-  return Status(StatusCode::timeout, "another process begins the world again and again, as rank 0");
+  return Status(StatusCode::timeout, "other processes keep starting this world as rank 0");
 }
 
 /// Calls away who waits there; and in the run before it, if its rank 0 had no time to do that: it

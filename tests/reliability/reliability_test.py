@@ -531,7 +531,7 @@ These figures are of {time.strftime("%Y-%m-%d")}, commit {self.commit}, on a mac
 
 
 DEATHS = """Each world works until harm is done to one rank at a random moment. *Name the rank* counts the survivors that name it;
-*one story* the worlds in which all of them, also those in no operation, are told the same in the same words. The time is
+*one story* the worlds in which all that share a communicator with it, also those in no operation, are told the same. The time is
 from the moment when the connections of a killed process are closed, or from that at which a rank is stopped or cut off,
 to the error in the program. *Limit* is `HOCKET_FAILURE_TIMEOUT`. All results of successful operations were right, and no
 buffer was written to after its operation had failed. A rank that is stopped goes on later, and is told that it counts as lost.

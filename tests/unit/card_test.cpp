@@ -30,6 +30,12 @@ std::vector<Card> cards_of(const std::vector<std::uint32_t>& hosts, std::uint32_
   return cards;
 }
 
+/// Of ranks whose order is by host; else 1.
+std::uint32_t ranks_per_host(const std::vector<std::uint32_t>& hosts) {
+  const HostOrder order = order_by_host(hosts);
+  return order.ranks.empty() ? order.ranks_per_host : 1;
+}
+
 }  // namespace
 
 TEST_CASE("hosts have as many ranks each as all but the last have") {

@@ -204,7 +204,7 @@ TEST_CASE("ranks that are started again meet again in the same store") {
   }
 }
 
-TEST_CASE("who would complete a run whose other ranks were killed follows rank 0 to the next") {
+TEST_CASE("a late rank leaves a run of killed ranks and joins the next") {
   HashStore store;
   const WorldId killed = leave_killed(store);
   require_together(gather(store, attempt(2, {is_written(killed, "all")})));
@@ -344,7 +344,7 @@ TEST_CASE("the first of two processes of rank 0 is told at once") {
   for (std::size_t i = 1; i < outcomes.size(); ++i) REQUIRE(outcomes[i].status.ok());
 }
 
-TEST_CASE("who comes where something goes wrong is told, though later") {
+TEST_CASE("a rank that joins a failed run gets its error, though later") {
   HashStore store;
   const Moment is_wrong = [](Store& each) {
     return has_key(each, entry_key(newest(each), "verdict"));
