@@ -106,7 +106,8 @@ DevicePath::DevicePath(GroupCore& core)
               .fail = [](const Status&) {},  // the communicator is told itself
               .compare =
                   [this](const health::Question& question) {
-                    static_cast<void>(core_.compare(calls_.at(question.index), question));
+                    const Status why = core_.compare(calls_.at(question.index), question);
+                    if (!why.ok()) engine().abort(core_.group(), core_.members().in_group(why));
                     return Status();  // the communicator says it
                   }};
   core.context()->monitor->add(watched_);

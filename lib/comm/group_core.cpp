@@ -113,7 +113,7 @@ Status GroupCore::open_watch() {
 }
 
 /// Under the engine's lock.
-void GroupCore::on_failure(const engine::Failure& failure) noexcept {
+bool GroupCore::on_failure(const engine::Failure& failure) noexcept {
   std::string operation;
   Status why = failure.why;
   static_cast<void>(described([&] {
@@ -134,11 +134,15 @@ void GroupCore::on_failure(const engine::Failure& failure) noexcept {
          .index = failure.index,
          .tag = failure.tag});
   }
+  // Who has seen two calls that differ may stand still now, and nobody else could name them.
+  const bool ends_when_told = why.code() == StatusCode::mismatch && !failure.is_second_hand;
   context_->monitor->report(*watched_,
                             {.why = why,
                              .operation = std::move(operation),
                              .awaited = awaited,
-                             .is_second_hand = failure.is_second_hand || failure.meets_later_call});
+                             .is_second_hand = failure.is_second_hand || failure.meets_later_call,
+                             .ends_when_told = ends_when_told});
+  return ends_when_told;
 }
 
 /// Also about the calls before it, the oldest first: that is the one that differs, and what is
@@ -165,8 +169,10 @@ Status GroupCore::in_world(const engine::Failure& failure) const {
 Status GroupCore::with_size(Status why) const {
   const bool is_of_engine = why.code() == StatusCode::mismatch || why.code() == StatusCode::timeout;
   if (!is_of_engine || members_.is_of_world()) return why;
-  return Status(why.code(),
-                fmt::format("{} (ranks of a communicator of {})", why.what(), position().size))
+  const std::string sized =
+      fmt::format("{} (ranks of a communicator of {})", why.what(), position().size);
+  if (why.what().ends_with(sized.substr(why.what().size()))) return why;  // it says so already
+  return Status(why.code(), sized)
       .with_peer(why.peer())
       .with_step(why.step())
       .with_hint(std::string(why.hint()));
@@ -209,11 +215,11 @@ void GroupCore::warn_that_others_wait(const health::Question& question) {
 
 /// Called on the monitor's thread. Two ranks that called different operations may wait for each
 /// other without exchanging a message: this is how they find out.
-Status GroupCore::compare(std::optional<std::uint64_t> ours, const health::Question& question) {
+Status GroupCore::compare(std::optional<std::uint64_t> ours,
+                          const health::Question& question) const {
   const auto peer = members_.rank_of(question.from);
   if (!ours || *ours == question.tag || !peer) return {};
   const Status why = engine::disagreement(*ours, question.tag, position().rank, *peer);
-  engine().abort(group_, why);
   return with_size(Status(why).with_peer(static_cast<int>(question.from)));
 }
 

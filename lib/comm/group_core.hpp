@@ -97,16 +97,17 @@ class GroupCore final : private engine::GroupObserver {
   /// The same for an operation that could not begin, because the communicator had failed.
   [[nodiscard]] Status failure_before(std::string_view operation, const Status& why) const noexcept;
 
-  /// Fails if it is known what this rank called, and the other rank called something else. Returns
-  /// that failure, with ranks of the world. Waits for nothing.
-  Status compare(std::optional<std::uint64_t> ours, const health::Question& question);
+  /// The failure, with ranks of the world, if it is known what this rank called, and the other rank
+  /// called something else.
+  [[nodiscard]] Status compare(std::optional<std::uint64_t> ours,
+                               const health::Question& question) const;
 
   void abort(std::string_view reason) noexcept;
 
  private:
   [[nodiscard]] Status failure(const Status& why, std::string_view what,
                                std::string_view operation) const;
-  void on_failure(const engine::Failure& failure) noexcept override;
+  bool on_failure(const engine::Failure& failure) noexcept override;
   void ask(const health::Question& question) noexcept;
   void on_stall(const engine::Stall& stall) noexcept override;
   void warn_that_others_wait(const health::Question& question);

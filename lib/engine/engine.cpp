@@ -203,7 +203,7 @@ void Engine::serve_aborts() noexcept {
   while (next != nullptr) {
     Group& group = *next;
     next = group.next_aborted;
-    executor_.fail(group, group.abort);
+    executor_.end(group, group.abort);
   }
   wake_sleepers();
   answer_others();
@@ -278,7 +278,7 @@ Status Engine::register_device_memory(const RegisteredMemory& memory, int dma_bu
 void Engine::close(Group& group) noexcept {
   const Entry entry(*this);  // which serves an abort of it
   group.observer = nullptr;  // that it ends is no failure
-  executor_.close(group, communicator_left_);
+  executor_.close(group, group.stays_open ? group.failure : communicator_left_);
   executor_.detach(group, communicator_left_);
   wake_sleepers();
   answer_others();

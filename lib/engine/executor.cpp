@@ -300,8 +300,8 @@ void Executor::fail(Group& group, const Status& why) noexcept {
   if (!group.failure.ok()) return;
   group.failure = why;
   note_last_step(group);
-  tell_observer(group);
-  close(group, why);
+  group.stays_open = tell_observer(group);
+  if (!group.stays_open) close(group, why);
   for (const auto& run : runs_) {
     if (run->task.group != &group) continue;
     run->failure = why;
@@ -313,6 +313,11 @@ void Executor::fail(Group& group, const Status& why) noexcept {
     group.queue[group.queue_head].work->finish(why);
   }
   if (group.mailbox != nullptr) group.mailbox->fail(why);
+}
+
+void Executor::end(Group& group, const Status& why) noexcept {
+  fail(group, why);
+  if (std::exchange(group.stays_open, false)) close(group, group.failure);
 }
 
 /// Of the operations of the group that are under way, if any: the one because of which it failed,
@@ -337,9 +342,9 @@ void Executor::note_last_step(const Group& group) noexcept {
   note_wait(**run, failed >= 0 ? failed : awaited_step(**run));
 }
 
-/// Before anything of it has ended: so it can still be seen what it was doing.
-void Executor::tell_observer(const Group& group) const noexcept {
-  if (group.observer == nullptr) return;
+/// Before anything of it has ended: so it can still be seen what it was doing. Gives what it says.
+bool Executor::tell_observer(const Group& group) const noexcept {
+  if (group.observer == nullptr) return false;
   const auto run = run_of(group);
   const bool is_second_hand = is_told_by_peer(group.failure);
   if (run == runs_.end()) {
@@ -352,7 +357,7 @@ void Executor::tell_observer(const Group& group) const noexcept {
   const bool knows_step = group.failure.step() >= 0;
   const Status why = knows_step ? group.failure : Status(group.failure).with_step(awaited);
   const auto& steps = (*run)->plan().steps;
-  group.observer->on_failure(
+  return group.observer->on_failure(
       {.why = why,
        .tag = (*run)->tag,
        .number = (*run)->task.number,

@@ -60,6 +60,8 @@ class Executor {
 
   /// Every operation of the group fails for this reason, now and later.
   void fail(Group& group, const Status& why) noexcept;
+  /// As fail(), and its channels are closed then, whatever its observer has said.
+  void end(Group& group, const Status& why) noexcept;
   /// Ends the channels of the group, and its lanes, for this reason.
   void close(const Group& group, const Status& why) noexcept;
   /// Whether a group has ever ended, so that other ranks may still dial it: they wait until this
@@ -114,7 +116,7 @@ class Executor {
   [[nodiscard]] std::vector<std::unique_ptr<Run>>::const_iterator run_of(
       const Group& group) const noexcept;
   void note_last_step(const Group& group) noexcept;
-  void tell_observer(const Group& group) const noexcept;
+  [[nodiscard]] bool tell_observer(const Group& group) const noexcept;
 
   // These may throw; their run's group must be failed then.
 

@@ -203,12 +203,15 @@ void Monitor::remove(WatchedGroup& group) noexcept {
 void Monitor::report(WatchedGroup& group, const Report& report) noexcept {
   const bool is_alarmed = groups_.note_failure(group);
   // Without memory for it the others are not told by this rank, nor is this rank.
-  static_cast<void>(described([&] {
+  const Status told = described([&] {
     Notice notice = notice_of(report, group.id, options_.rank, universal_time());
     notice.is_second_hand = notice.is_second_hand || is_alarmed;
-    reactor_->post([watch = watch_, notice = std::move(notice)] { watch->note(notice); });
+    reactor_->post([watch = watch_, notice = std::move(notice), ends = report.ends_when_told] {
+      ends ? watch->note_and_end(notice) : watch->note(notice);
+    });
     return Status();
-  }));
+  });
+  if (report.ends_when_told && !told.ok()) group.fail(report.why);
 }
 
 void Monitor::ask(Question question) noexcept {

@@ -473,6 +473,15 @@ void Watch::note(Notice notice) {
   take_notice(notice, {});
 }
 
+/// In this order: if this process is stopped meanwhile, the others know what this rank has seen.
+void Watch::note_and_end(const Notice& notice) {
+  static_cast<void>(described([&] {  // without memory for it, the others are told by the channels
+    note(notice);
+    return Status();
+  }));
+  groups_.end(notice.communicator, notice.status());
+}
+
 void Watch::mention(std::uint32_t rank, const std::string& operation) {
   if (is_closed_) return;
   story_.mention(rank, operation, monotonic_clock().now(), universal_time());
@@ -514,7 +523,7 @@ void Watch::ask(const Question& question) {
   if (question.to == options_.rank) {
     const Status why = groups_.ask(question);
     if (why.ok()) return;
-    return note(
+    return note_and_end(
         health::notice_of({.why = why}, question.communicator, options_.rank, universal_time()));
   }
   const std::uint32_t distance = (question.to + options_.size - options_.rank) % options_.size;

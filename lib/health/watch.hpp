@@ -48,6 +48,8 @@ class Watch final : public link::LineHost, private StoryHost {
   void connect(std::vector<Peer> peers);
   /// This rank has found it out.
   void note(Notice notice);
+  /// The same of a communicator, which is ended behind that.
+  void note_and_end(const Notice& notice);
   /// Sends it on its way, or lets this rank compare.
   void ask(const Question& question);
   /// If that rank turns out to have died: this is an operation in which it was noticed.

@@ -76,6 +76,15 @@ Status WatchedGroups::ask(const Question& question) {
   return {};
 }
 
+void WatchedGroups::end(std::uint64_t id, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  for (WatchedGroup* const group : groups_) {
+    if (group->id != id) continue;
+    group->is_failing = true;
+    group->fail(why);
+  }
+}
+
 void WatchedGroups::conclude(WatchedGroup& group, const Status& why) noexcept {
   const std::lock_guard lock(mutex_);
   if (std::exchange(group.is_failing, true)) return;  // an earlier cause is being found out

@@ -23,8 +23,8 @@ struct WatchedGroup {
   std::span<const std::uint32_t> members = {};
   /// Ends what is under way, for this reason. Waits for nothing.
   std::function<void(const Status&)> fail = {};
-  /// Fails if this rank has called something else than the one that asks. Returns that failure,
-  /// with ranks of the world. Waits for nothing.
+  /// The failure, with ranks of the world, if this rank has called something else than the one that
+  /// asks. Waits for nothing.
   std::function<Status(const Question&)> compare = {};
 
   // Of WatchedGroups.
@@ -47,9 +47,10 @@ class WatchedGroups {
   void alarm(const Notice& notice);
   /// What was found out, the first cause first.
   void settle(std::span<const Notice> causes);
-  /// Lets it compare, and returns what differs. The caller must tell the others: a communicator
-  /// that has just failed for another reason does not.
+  /// Lets it compare, and returns what differs.
   [[nodiscard]] Status ask(const Question& question);
+  /// Ends what is under way. The others have been told why.
+  void end(std::uint64_t id, const Status& why);
   /// What ended it is known here beyond doubt.
   void conclude(WatchedGroup& group, const Status& why) noexcept;
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that disagree while some of them stand still for longer than the others look for the cause:
-who goes on tells the same story as all. Argument: mismatches."""
+who goes on tells the same story as all. It names both calls, unless the only rank that knows one of
+them stood still just then. Argument: mismatches."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ class Stops(unittest.TestCase):
         port = free_port()
         self.outputs = [tempfile.TemporaryFile("w+") for _ in range(RANKS)]
         self.ranks = [
-            subprocess.Popen([MISMATCHES], stdout=self.outputs[rank], stderr=subprocess.STDOUT,
+            subprocess.Popen([MISMATCHES, "stops"], stdout=self.outputs[rank], stderr=subprocess.STDOUT,
                              env=environment(RANK=rank, WORLD_SIZE=RANKS, MASTER_ADDR="127.0.0.1",
                                              MASTER_PORT=port, HOCKET_SECRET="hush"))
             for rank in range(RANKS)]
@@ -61,7 +62,8 @@ class Stops(unittest.TestCase):
         self.assertEqual(statuses, [0] * RANKS, f"{stops} stops:\n" + "".join(map(self.output, range(RANKS))))
         told = re.search(r"(\d+) pairs of calls: every rank names both in (\d+),", self.output(0))
         self.assertIsNotNone(told, self.output(0))
-        self.assertEqual(*told.groups())
+        pairs, named = map(int, told.groups())
+        self.assertGreater(named, 0.97 * pairs)
         self.assertGreater(stops, 20)
         print(f"{stops} stops; {told.group()}")
 

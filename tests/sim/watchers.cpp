@@ -100,7 +100,7 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
   void part_from(std::uint32_t rank) override { is_gone_[rank] = true; }
   [[nodiscard]] bool is_here(std::uint32_t rank) const override { return !is_gone_[rank]; }
 
-  void on_failure(const engine::Failure& failure) noexcept override {
+  bool on_failure(const engine::Failure& failure) noexcept override {
     const bool is_alarmed = groups_.note_failure(watched_);
     const Status why = group_.in_world(failure.why);
     knows_step_ = !is_alarmed && why.step() >= 0;
@@ -115,6 +115,7 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
         watched_.id, rank_, time_of_day(all_.now()));
     all_.at(all_.now() + all_.between(0us, post_max), rank_,
             [this, notice = std::move(notice)] { take(notice, {}); });
+    return false;
   }
   void on_stall(const engine::Stall&) noexcept override {}
 

@@ -32,8 +32,9 @@ struct Network {
   Fd news = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));  // readable: there are some
   std::atomic<bool> has_come = false;
   std::atomic<int> sleeps = 0;
-  std::atomic<int> posts = 0;  // calls
-  std::atomic<int> sent = 0;   // messages
+  std::atomic<int> posts = 0;   // calls
+  std::atomic<int> sent = 0;    // messages
+  std::atomic<int> closed = 0;  // channels
   std::atomic<bool> is_asked = false;
   Duration first_poll = {};  // takes so long
 };
@@ -76,7 +77,9 @@ class SlowTransport final : public Transport {
     ++network_.sleeps;
     return true;
   }
-  void close(ChannelId /*channel*/, const Status& /*reason*/) noexcept override {}
+  void close(ChannelId /*channel*/, const Status& /*reason*/) noexcept override {
+    ++network_.closed;
+  }
   void close_lanes(std::uint64_t /*first*/, std::uint64_t /*last*/,
                    const Status& /*reason*/) noexcept override {}
 
@@ -222,6 +225,27 @@ TEST_CASE("who is about to sleep moves what another thread has begun since the l
   CHECK(engine->wait(work, Deadline::after(monotonic_clock(), soon / 2)));
   sleeper.join();
   never.finish({});
+}
+
+TEST_CASE("channels stay open behind a failure if other ranks are to be told first") {
+  struct Observer final : engine::GroupObserver {
+    bool ends_later = false;
+    bool on_failure(const engine::Failure& /*failure*/) noexcept override { return ends_later; }
+    void on_stall(const engine::Stall& /*stall*/) noexcept override {}
+  };
+  const Status why(StatusCode::mismatch, "two calls differ");
+  for (const bool ends_later : {false, true}) {
+    Observer observer;
+    observer.ends_later = ends_later;
+    Rank rank;
+    rank.group.channels = {0};
+    rank.group.observer = &observer;
+    rank.engine->fail(rank.group, why);
+    CHECK(rank.network.closed == (ends_later ? 0 : 1));
+    rank.engine->abort(rank.group, why);
+    CHECK_FALSE(rank.engine->failure_of(rank.group).ok());  // which looks for aborts first
+    CHECK(rank.network.closed == 1);
+  }
 }
 
 TEST_CASE("an engine ends although its thread sleeps since the last work") {

@@ -164,6 +164,14 @@ TEST_CASE("who is asked tells all what differs, though its communicator has fail
   }
 }
 
+TEST_CASE("who has seen two calls that differ ends its own once it has told the others") {
+  Watchers world(2);
+  Rank& rank = *world.ranks[0];
+  rank.monitor->report(rank.group, {.why = Status(StatusCode::mismatch, "two calls differ"),
+                                    .ends_when_told = true});
+  REQUIRE(comes_true([&] { return rank.failures == 1; }));
+}
+
 TEST_CASE("who is alone in knowing the cause does not wait for others") {
   Watchers world(2);
   Rank& rank = *world.ranks[0];
