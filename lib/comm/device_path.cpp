@@ -108,7 +108,7 @@ DevicePath::DevicePath(GroupCore& core)
                   [this](const health::Question& question) {
                     const Status why = core_.compare(calls_.at(question.index), question);
                     if (!why.ok()) engine().abort(core_.group(), core_.members().in_group(why));
-                    return Status();  // the communicator says it
+                    return Status();  // the communicator tells the others
                   }};
   core.context()->monitor->add(watched_);
 }

@@ -134,7 +134,8 @@ bool GroupCore::on_failure(const engine::Failure& failure) noexcept {
          .index = failure.index,
          .tag = failure.tag});
   }
-  // Who has seen two calls that differ may stand still now, and nobody else could name them.
+  // If this process were stopped with its channels closed and the others not told, none of them
+  // could name the two calls.
   const bool ends_when_told = why.code() == StatusCode::mismatch && !failure.is_second_hand;
   context_->monitor->report(*watched_,
                             {.why = why,

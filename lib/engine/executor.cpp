@@ -342,7 +342,8 @@ void Executor::note_last_step(const Group& group) noexcept {
   note_wait(**run, failed >= 0 ? failed : awaited_step(**run));
 }
 
-/// Before anything of it has ended: so it can still be seen what it was doing. Gives what it says.
+/// Before anything of it has ended: so it can still be seen what it was doing. Returns what
+/// on_failure() does.
 bool Executor::tell_observer(const Group& group) const noexcept {
   if (group.observer == nullptr) return false;
   const auto run = run_of(group);

@@ -60,7 +60,7 @@ class Executor {
 
   /// Every operation of the group fails for this reason, now and later.
   void fail(Group& group, const Status& why) noexcept;
-  /// As fail(), and its channels are closed then, whatever its observer has said.
+  /// As fail(), and closes the channels in any case, also those that its observer has kept open.
   void end(Group& group, const Status& why) noexcept;
   /// Ends the channels of the group, and its lanes, for this reason.
   void close(const Group& group, const Status& why) noexcept;

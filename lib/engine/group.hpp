@@ -48,8 +48,8 @@ struct Stall {
 class GroupObserver {
  public:
   virtual ~GroupObserver() = default;
-  /// Once. True if it will call Engine::abort(): until then the channels stay open, so that no
-  /// other rank learns by them that something is wrong before it can learn what.
+  /// Called once. True: the channels stay open until the observer calls Engine::abort(), which it
+  /// does when the other ranks have been told why. Closed channels would tell them less.
   virtual bool on_failure(const Failure& failure) noexcept = 0;
   /// Again and again, as long as it lasts.
   virtual void on_stall(const Stall& stall) noexcept = 0;
@@ -123,7 +123,7 @@ struct Group {
   Calls calls = {};
   Mailbox* mailbox = nullptr;  // if its ranks send each other messages
   Status failure = {};
-  bool stays_open = false;  // though it has failed, until its observer aborts it
+  bool stays_open = false;  // its channels, until its observer aborts it, though it has failed
   GroupObserver* observer = nullptr;
   int accused = -1;  // this rank's own number, once another rank has failed because of it
 

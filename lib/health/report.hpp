@@ -16,7 +16,7 @@ struct Report {
   std::string operation = {};   // the operation that failed; empty if there was none
   int awaited = -1;             // the rank that it was waiting for
   bool is_second_hand = false;  // this rank learned of it from another rank
-  bool ends_when_told = false;  // what is under way is ended once this has been sent to others
+  bool ends_when_told = false;  // its operations are to be ended when the others have been told
 };
 
 /// The notice that tells other ranks of it. `time` is the time of day in ns since 1970.

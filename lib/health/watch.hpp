@@ -48,7 +48,7 @@ class Watch final : public link::LineHost, private StoryHost {
   void connect(std::vector<Peer> peers);
   /// This rank has found it out.
   void note(Notice notice);
-  /// The same of a communicator, which is ended behind that.
+  /// The same, of a communicator whose operations are ended when the others have been told.
   void note_and_end(const Notice& notice);
   /// Sends it on its way, or lets this rank compare.
   void ask(const Question& question);

@@ -49,7 +49,7 @@ class WatchedGroups {
   void settle(std::span<const Notice> causes);
   /// Lets it compare, and returns what differs.
   [[nodiscard]] Status ask(const Question& question);
-  /// Ends what is under way. The others have been told why.
+  /// Ends what the communicator has under way, because the others have been told why.
   void end(std::uint64_t id, const Status& why);
   /// What ended it is known here beyond doubt.
   void conclude(WatchedGroup& group, const Status& why) noexcept;

@@ -3,8 +3,9 @@
 // too. For each call, there is also a run in which one rank leaves the communicator instead of
 // making it. A success must be for the data that the rank's own call asked for, and soon all fail,
 // for one reason, which names both calls. All ranks of a world run it; it prints what is wrong, and
-// fails then. Arguments: "all" to try each pair both ways, and large counts too; "stops" if ranks
-// are stopped meanwhile: then the only one that knows a call may not be able to say so in time.
+// fails then. With "all" as its argument it tries each pair both ways, and large counts too.
+// "stops" says that ranks are stopped meanwhile: the only one that knows a call may then be unable
+// to name it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -160,6 +161,7 @@ std::string_view reason_in(std::string_view text) {
   return text.substr(begin, text.find('\n', begin) - begin);
 }
 
+/// Somebody stops ranks meanwhile.
 bool may_stand_still = false;
 
 /// What happens on this rank. `right`: what its call gives where all make it.
@@ -227,7 +229,7 @@ void check_pair(Communicator& world, int odd, const Call& first, const Call& sec
   const bool is_one_story =
       std::ranges::all_of(all, [&](const Outcome& each) { return each.reason == outcome.reason; });
   const bool names_both = std::ranges::all_of(all, &Outcome::names_both);
-  // Who stood still may have decided by itself; but then it knows both calls.
+  // A rank that was stopped may have decided by itself; but only if it knows both calls.
   report.expect(is_one_story || (may_stand_still && names_both),
                 what + ": the ranks tell different reasons");
   ++tally.pairs;

@@ -115,7 +115,7 @@ class Watchers::Rank final : private health::StoryHost, private engine::GroupObs
         watched_.id, rank_, time_of_day(all_.now()));
     all_.at(all_.now() + all_.between(0us, post_max), rank_,
             [this, notice = std::move(notice)] { take(notice, {}); });
-    return false;
+    return false;  // the channels are closed at once
   }
   void on_stall(const engine::Stall&) noexcept override {}
 
