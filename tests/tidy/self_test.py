@@ -109,7 +109,7 @@ class Tidy(unittest.TestCase):
         script = str(ROOT / "tools" / "tidy" / f"{check}.py")
         command = [sys.executable, "-B", script, "--root", str(self.root), *arguments]
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
-        found = re.findall(r"^(\S+:\d+: [\w-]+): ", ran.stdout, re.MULTILINE)
+        found = re.findall(r"^(\S+:\d+: [\w.-]+): ", ran.stdout, re.MULTILINE)
         self.assertEqual(ran.returncode, 1 if found else 0, ran.stdout + ran.stderr)
         return found, ran.stdout
 
@@ -218,6 +218,15 @@ class Tidy(unittest.TestCase):
         self.assertEqual(lint(), ([], "1 of them"))
         self.lay({source: good[source] + "Missing broken();\n"})
         self.assertEqual(lint(), ([f"{source}:3: clang-diagnostic-error"], "1 of them"))
+
+        divides = "inline int part(int of) { return 9 / of; }\n"
+        call = "int count() { return part(0); }\n"
+        self.lay({"lib/base/part.hpp": HEADER + divides, source: '#include "base/part.hpp"\n' + call})
+        self.assertEqual(lint()[0], ["lib/base/part.hpp:2: clang-analyzer-core.DivideZero"])
+        with tempfile.TemporaryDirectory() as library:
+            (Path(library) / "part.hpp").write_text(HEADER + divides)
+            self.lay({source: f'#include "{library}/part.hpp"\n' + call})
+            self.assertEqual(lint()[0], [], "what the analyzer finds in libraries is not ours")
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from units import Unit, normal, parse, read_units
 NOT_CHECKED = "tests/* transports/*/conformance.cpp"
 
 SHOWN_LINES = 8  # of what clang-tidy says below a finding
+# The analyzer follows our calls into the headers of libraries.
+IN_LIBRARY = re.compile(r"^\.\./.*: clang-analyzer-")
 FOUND = re.compile(r"^(\S.*?):(\d+):\d+: (?:error|warning): (.*?)(?: \[([^\],]+).*\])?$")
 
 
@@ -44,7 +46,10 @@ def lint(program: str, database: Path, root: Path, unit: Unit) -> dict[str, list
         found.setdefault(head, [])
         if not match:
             found[head].append(line)
-    return found or {head: []}
+    ours = {head: below for head, below in found.items() if not IN_LIBRARY.match(head)}
+    if found and not ours:
+        unit.passed.touch()
+    return ours if found else {head: []}
 
 
 def show(found: dict[str, list[str]]) -> None:
