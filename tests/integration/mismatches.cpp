@@ -4,8 +4,8 @@
 // making it. A success must be for the data that the rank's own call asked for, and soon all fail,
 // for one reason, which names both calls. All ranks of a world run it; it prints what is wrong, and
 // fails then. With "all" as its argument it tries each pair both ways, and large counts too.
-// "stops" says that ranks are stopped meanwhile: the only one that knows a call may then be unable
-// to name it.
+// With "stops", ranks may be stopped from outside during the run: then the only rank that knows a
+// call may be unable to name it.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

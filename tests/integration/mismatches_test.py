@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Ranks that disagree while some of them stand still for longer than the others look for the cause:
-who goes on tells the same reason as all. It names both calls, unless the only rank that knows one of
-them was stopped before it could tell. Argument: mismatches."""
+"""Ranks make different calls while some ranks are stopped for longer than the others look for the cause.
+All ranks must tell the same reason. It names both calls, unless the only rank that knows one of them was
+stopped before it could tell. Argument: mismatches."""
 
 from __future__ import annotations
 
