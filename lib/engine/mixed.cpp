@@ -151,6 +151,10 @@ std::size_t MixedTransport::poll(std::span<TransportCompletion> completions) noe
   return count;
 }
 
+bool MixedTransport::has_moved() const noexcept {
+  return std::ranges::any_of(parts_, [](const Part& each) { return each.transport->has_moved(); });
+}
+
 void MixedTransport::give_back(const std::byte* lent) noexcept {
   const auto loan = std::ranges::find(loans_, lent, [](const auto& each) { return each.first; });
   if (loan == loans_.end()) return;

@@ -49,6 +49,7 @@ class MixedTransport final : public Transport {
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
+  [[nodiscard]] bool has_moved() const noexcept override;
   void give_back(const std::byte* lent) noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;

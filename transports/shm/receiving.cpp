@@ -159,6 +159,7 @@ void ShmTransport::deliver(Channel& channel) {
                                                     channel.received + bytes);
     }
     channel.received += bytes;
+    has_moved_ = true;
     if (is_last) {
       done_.push({.token = op.token,
                   .bytes = channel.received,

@@ -108,6 +108,7 @@ void ShmTransport::send(Channel& channel) {
     if (!is_inline) note->offset = channel.filling.offset + channel.filled;
     static_cast<void>(peer.publish(*note));
     mark(peer);
+    has_moved_ = true;
     channel.filled += beside;
     const bool is_full = !is_inline && channel.filled == channel.to_fill;
     channel.on_the_way.push({.slot = is_full ? std::exchange(channel.filling, {}) : Board::Slot(),

@@ -300,6 +300,7 @@ void ShmTransport::give_back(const std::byte* lent) noexcept {
 }
 
 std::size_t ShmTransport::poll(std::span<TransportCompletion> completions) noexcept {
+  has_moved_ = false;
   const bool looks = has_slept_ || ++polls_ % polls_between_looks == 0;
   if (has_slept_) {
     has_slept_ = false;

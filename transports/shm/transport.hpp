@@ -42,6 +42,7 @@ class ShmTransport final : public Transport {
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
+  [[nodiscard]] bool has_moved() const noexcept override { return has_moved_; }
   void give_back(const std::byte* lent) noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
@@ -147,6 +148,7 @@ class ShmTransport final : public Transport {
   std::uint64_t outstanding_ = 0;
   unsigned polls_ = 0;
   bool has_slept_ = false;
+  bool has_moved_ = false;
 };
 
 }  // namespace hocket::shm
