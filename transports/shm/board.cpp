@@ -17,6 +17,11 @@ namespace {
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t smallest_slot = line_bytes;
 
+/// What its reader has just read is slow to write to. So slots of so many bytes take turns, and those
+/// of one size together have so many.
+constexpr std::size_t cycled_from = 8 << 10;
+constexpr std::size_t cycle_bytes = 256 << 10;
+
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
 }
@@ -125,16 +130,14 @@ std::uint8_t Board::class_of(std::size_t bytes) noexcept {
 
 Board::Slot Board::take(std::size_t bytes) {
   const std::uint8_t size_class = class_of(bytes);
-  std::vector<Slot>& list = free_.at(size_class);
-  if (list.empty()) return carve(size_class);
-  const Slot slot = list.back();
-  list.pop_back();
-  return slot;
+  common::Ring<Slot>& list = free_.at(size_class);
+  const std::size_t each = smallest_slot << size_class;
+  const bool is_cycle_short = each >= cycled_from && carved_.at(size_class) * each < cycle_bytes;
+  return list.empty() || is_cycle_short ? carve(size_class) : list.pop();
 }
 
 /// With room in its list for it to come back.
 Board::Slot Board::carve(std::uint8_t size_class) {
-  std::vector<Slot>& list = free_.at(size_class);
   const std::size_t bytes = smallest_slot << size_class;
   next_ = rounded_up(next_, std::min(bytes, page_bytes));
   if (next_ + bytes > end_) {
@@ -149,14 +152,13 @@ Board::Slot Board::carve(std::uint8_t size_class) {
   }
   std::byte* const data = view_.at(file(), next_, bytes);
   if (data == nullptr) throw std::bad_alloc();
-  const std::size_t all = ++carved_.at(size_class);
-  if (list.capacity() < all) list.reserve(2 * all);
+  free_.at(size_class).reserve(++carved_.at(size_class));
   const Slot slot = {.data = data, .offset = next_, .size_class = size_class};
   next_ += bytes;
   return slot;
 }
 
-void Board::give_back(const Slot& slot) noexcept { free_.at(slot.size_class).push_back(slot); }
+void Board::give_back(const Slot& slot) noexcept { free_.at(slot.size_class).push(slot); }
 
 void Board::note_closed(const ClosedLanes& lanes) noexcept {
   const std::uint32_t count = header().closed_count.load(std::memory_order_relaxed);

@@ -17,6 +17,7 @@
 #include "hocket/status.hpp"
 
 #include "base/fd.hpp"
+#include "transports/common/ring.hpp"
 
 namespace hocket::shm {
 
@@ -26,7 +27,9 @@ inline constexpr std::size_t inline_bytes_max = 40;
 /// Messages are cut into parts of at most so many bytes.
 inline constexpr std::size_t slot_bytes_max = 256 << 10;
 /// The reader takes one part while the writer copies the next one into the slot.
-inline constexpr std::size_t part_bytes_max = 32 << 10;
+[[nodiscard]] constexpr std::size_t part_bytes_max(std::size_t in_slot) noexcept {
+  return in_slot <= (64 << 10) ? 16 << 10 : 32 << 10;
+}
 inline constexpr std::size_t chunk_bytes = 1 << 20;
 /// The last ranges of lanes that the rank has closed.
 inline constexpr std::uint32_t closed_kept = 1024;
@@ -226,7 +229,7 @@ class Board {
   BoardView view_;
   std::uint64_t end_ = 0;   // of the file
   std::uint64_t next_ = 0;  // the place of what is carved next, from the last chunk
-  std::array<std::vector<Slot>, classes> free_;
+  std::array<common::Ring<Slot>, classes> free_;  // first that which was given back first
   std::array<std::size_t, classes> carved_ = {};  // of each class, ever
 };
 
