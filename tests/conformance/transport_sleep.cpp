@@ -83,6 +83,21 @@ TRANSPORT_TEST("sleepers lose no wake-up") {
   REQUIRE(failures[1].empty());
 }
 
+TRANSPORT_TEST("what moves is over at some time") {
+  TransportWorld world(subject, 2);
+  Parcel sent(10'000'000);
+  Parcel received(10'000'000);
+  world.send(0, 1, 0, sent);
+  world.receive(1, 0, 0, received);
+  world.finish();
+  world.pump_rounds(10);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    TransportCompletion none;
+    static_cast<void>(world.at(rank).poll({&none, 1}));
+    REQUIRE_FALSE(world.at(rank).has_moved());
+  }
+}
+
 TRANSPORT_TEST("who sleeps on a peer that can't be reached wakes to hear of it") {
   if (subject.unreachable_address.empty()) return;
   TransportWorld world(subject, 2, {.connect_timeout = 400ms}, false);

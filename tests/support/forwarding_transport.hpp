@@ -34,6 +34,7 @@ class ForwardingTransport : public Transport {
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override {
     return inner_->poll(completions);
   }
+  [[nodiscard]] bool has_moved() const noexcept override { return inner_->has_moved(); }
   void give_back(const std::byte* lent) noexcept override { inner_->give_back(lent); }
   [[nodiscard]] int descriptor() const noexcept override { return inner_->descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override { return inner_->prepare_to_sleep(); }

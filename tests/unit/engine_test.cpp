@@ -31,6 +31,7 @@ using namespace std::chrono_literals;
 struct Network {
   Fd news = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));  // readable: there are some
   std::atomic<bool> has_come = false;
+  std::atomic<bool> is_moving = false;  // parts of messages move
   std::atomic<int> sleeps = 0;
   std::atomic<int> posts = 0;   // calls
   std::atomic<int> sent = 0;    // messages
@@ -70,6 +71,7 @@ class SlowTransport final : public Transport {
     ops_.clear();
     return count;
   }
+  [[nodiscard]] bool has_moved() const noexcept override { return network_.is_moving; }
   void give_back(const std::byte* /*lent*/) noexcept override {}
   [[nodiscard]] int descriptor() const noexcept override { return network_.news.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override {
@@ -101,9 +103,13 @@ struct Rank {
     binding = std::make_unique<engine::Binding>(program, plan::even_sizes(problem, 1), 1, channels);
   }
 
-  void start() {
-    engine->start_in_background(
-        {.binding = binding.get(), .in = in, .out = out, .group = &group, .work = &work});
+  void start(Deadline deadline = {}) {
+    engine->start_in_background({.binding = binding.get(),
+                                 .in = in,
+                                 .out = out,
+                                 .group = &group,
+                                 .work = &work,
+                                 .deadline = deadline});
   }
   /// Until the thread in the background has found nothing to do, and sleeps or is about to.
   void await_sleep() {
@@ -192,6 +198,28 @@ TEST_CASE("who looks whether a work is over takes nothing from those who sleep f
   rank.network.has_come = true;  // and is noticed by this thread, before the other one can
   CHECK_FALSE(rank.engine->test(rank.work));
   rank.await_end();
+}
+
+TEST_CASE("nobody sleeps while parts of a message move") {
+  Rank rank;
+  rank.network.is_moving = true;
+  rank.start();
+  std::this_thread::sleep_for(50ms);  // many times as long as one looks before one sleeps
+  CHECK(rank.network.sleeps == 0);
+  rank.network.is_moving = false;
+  rank.await_sleep();
+  CHECK(rank.network.sleeps > 0);
+  rank.network.has_come = true;
+  CHECK(rank.engine->wait(rank.work));
+}
+
+TEST_CASE("a deadline ends what moves for too long") {
+  Rank rank;
+  rank.network.is_moving = true;
+  rank.start(Deadline::after(monotonic_clock(), 50ms));
+  while (!rank.work.is_over() && rank.watch.elapsed() < soon) std::this_thread::sleep_for(1ms);
+  REQUIRE(rank.work.is_over());
+  CHECK(rank.work.status().code() == StatusCode::timeout);
 }
 
 TEST_CASE("a work is moved on although who should do it sleeps since the one before") {

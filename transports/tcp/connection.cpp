@@ -30,6 +30,7 @@ Status Connection::note_read(ssize_t count, std::size_t asked) {
     is_readable_ = false;
     return errno == EAGAIN ? Status() : lost("its connection broke", errno);
   }
+  has_moved_ = true;
   if (static_cast<std::size_t>(count) < asked && !has_ended_) is_readable_ = false;
   return {};
 }

@@ -50,6 +50,8 @@ class Connection : public common::Pollee {
   [[nodiscard]] bool is_unanswered(Instant now, Duration limit) noexcept {
     return silence_.lasts(socket(), now, limit);
   }
+  /// Whether bytes have come or gone since it was last asked.
+  [[nodiscard]] bool has_moved() noexcept { return std::exchange(has_moved_, false); }
 
  protected:
   explicit Connection(Role of) : Pollee(of) {}
@@ -68,6 +70,7 @@ class Connection : public common::Pollee {
   link::Link link_ = {};
   bool is_readable_ = false;  // as far as we know
   bool is_writable_ = false;
+  bool has_moved_ = false;
   bool has_ended_ = false;      // the other end sends no more, beyond what there is to read
   int send_error_ = 0;          // met while sending: reading on then meets an end and no reason
   std::string encrypted_ = {};  // with TLS: on its way out

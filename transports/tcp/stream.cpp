@@ -286,6 +286,7 @@ Status Stream::send() {
     return {};
   }
   const auto bytes = static_cast<std::uint64_t>(count);
+  has_moved_ = true;
   if (bytes < std::min(pieces.bytes, call_bytes_max)) is_writable_ = false;
   note_sent(bytes);
   return {};

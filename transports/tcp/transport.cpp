@@ -243,6 +243,7 @@ void TcpTransport::send(Stream& stream) {
 }
 
 std::size_t TcpTransport::poll(std::span<TransportCompletion> completions) noexcept {
+  has_moved_ = false;
   if (should_look()) {
     look();
   } else {
@@ -395,6 +396,7 @@ void TcpTransport::take_turns() noexcept {
 
 void TcpTransport::take_turn(Stream& stream) {
   Status status = move(stream);
+  has_moved_ |= stream.has_moved();
   finish(stream.channel);
   if (!status.ok() && status.code() != StatusCode::peer_lost && !stream.peer_closed()) {
     return fail(stream.channel, std::move(status), true);

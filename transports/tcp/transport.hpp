@@ -45,6 +45,7 @@ class TcpTransport final : public Transport {
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
+  [[nodiscard]] bool has_moved() const noexcept override { return has_moved_; }
   void give_back(const std::byte*) noexcept override {}  // nothing is ever lent
   [[nodiscard]] int descriptor() const noexcept override { return poller_.descriptor(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
@@ -145,6 +146,7 @@ class TcpTransport final : public Transport {
 
   // Of channels over several connections.
   bool has_bundles_ = false;
+  bool has_moved_ = false;  // in this poll
   std::vector<Bundle*> due_ = {};  // those with something to do
   std::vector<Bundle*> due_now_ = {};
   Deadline tick_at_ = Deadline::never();
