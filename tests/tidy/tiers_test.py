@@ -313,13 +313,17 @@ class Nightly(unittest.TestCase):
         record = touched.Record("abc", begun={"thread": {"unit": {"passed": 2}}, "gcc": {"conformance": {}}})
         plan = Plan(read_table(PAGE), "nightly", [folder], [], record=record)
         self.assertEqual([test.name for test in plan.chosen(folder)], ["store Tcp"])
-        self.assertEqual(plan.suites_of(folder), ["unit", "conformance"])
+        self.assertEqual(plan.suites_of(folder), {"unit": {"bytes"}, "conformance": {"store Tcp"}})
 
-    def run_suites(self, came: dict[str, str], record: touched.Record) -> tuple[list[str], touched.Record]:
-        """A run of the two suites of a new build: the names of the tests that ran, and what is noted then."""
-        folder = Folder(self.root, "gcc", commit="abc")
+    def run_suites(self, came: dict[str, str], record: touched.Record,
+                   variant: str = "gcc") -> tuple[list[str], touched.Record]:
+        """A run of the suites of a new build: the names of the tests that ran, and what is noted then."""
+        folder = Folder(self.root, variant, commit="abc")
         folder.intro["tests"] = [{"suite": ["hocket:unit"], "name": "bytes"},
                                  {"suite": ["hocket:docs"], "name": "links"}]
+        if variant == "clang":
+            folder.intro["tests"] += [{"suite": ["hocket:integration"], "name": name}
+                                      for name in ("groups", "netlab rates")]
         ran: list[str] = []
 
         def run(tests: list[Test], _fuzz_s: int) -> None:
@@ -343,6 +347,13 @@ class Nightly(unittest.TestCase):
         ran, record = self.run_suites({"links": "OK"}, record)
         self.assertEqual((ran, record.begun), (["links"], {}))
         self.assertEqual(record.parts["gcc"]["passed"], 2)
+
+    def test_a_build_is_whole_without_what_it_never_runs(self) -> None:
+        (self.root / "tests").mkdir()
+        came = {"bytes": "OK", "links": "OK", "groups": "OK"}
+        ran, record = self.run_suites(came, touched.Record(), "clang")  # not of netlab's rates
+        self.assertEqual(sorted(ran), sorted(came))
+        self.assertEqual((record.parts["clang"]["passed"], record.begun), (3, {}))
 
     def test_a_suite_whose_tests_have_not_run_is_not_noted(self) -> None:
         (self.root / "tests").mkdir()

@@ -61,10 +61,13 @@ class Plan:
         """Of a nightly run, as long as the files are those of its commit."""
         return bool(self.commit) and self.commit == touched.clean_commit(ROOT)
 
-    def suites_of(self, folder: Folder) -> list[str]:
-        """Those of the nightly run, in the order of the table."""
-        has = {test.suite for test in folder.tests() if self.table.runs("nightly", folder.variant, test)}
-        return sorted(has, key=self.table.place_of)
+    def suites_of(self, folder: Folder) -> dict[str, set[str]]:
+        """The names of the nightly run's tests, by suite, in the order of the table."""
+        names: dict[str, set[str]] = {}
+        for test in folder.tests():
+            if self.table.runs("nightly", folder.variant, test):
+                names.setdefault(test.suite, set()).add(test.name)
+        return {suite: names[suite] for suite in sorted(names, key=self.table.place_of)}
 
     def not_yet_run(self, folder: Folder, name: str) -> list[Test]:
         """What is named so, a suite or a test, and has not run."""
@@ -176,15 +179,15 @@ def run_tests(plan: Plan, folder: Folder) -> None:
     if not plan.commit:
         folder.test(chosen, FUZZ_S[plan.tier])
         return
-    is_whole = bool(plan.suites_of(folder))
-    for suite in plan.suites_of(folder):
+    suites = plan.suites_of(folder)
+    is_whole = bool(suites)
+    for suite, names in suites.items():
         if tests := [each for each in chosen if each.suite == suite]:
             folder.test(tests, FUZZ_S[plan.tier])
         if folder.is_broken:
             return
         if suite in plan.record.begun.get(folder.variant, {}):
             continue
-        names = {each.name for each in folder.tests() if each.suite == suite}
         counts = report.tally(folder, names)
         have_ended = counts["passed"] + counts["skipped"] == len(names)
         if not have_ended or not plan.may_record():
