@@ -316,12 +316,7 @@ bool Engine::lead(std::unique_lock<std::mutex>& lock, Leader as, Deadline deadli
     if (executor_.expire(now) && followers_ > 0) changed_.notify_all();
     executor_.look_for_stalls(now);
     if (is_over() || deadline.passed(now)) break;
-    if (transport_->has_moved()) {
-      if (as == Leader::waiter && wait.looks > 0) note(wait);
-      wait = {};
-      continue;
-    }
-    if (wait.looks == 0) wait.begin = now;
+    if (wait.looks == 0 || transport_->has_moved()) wait.begin = now;
     if (!wait.slept) {
       wait.last_look = now;
       ++wait.looks;

@@ -131,6 +131,7 @@ std::size_t MixedTransport::post(std::span<const TransportOp> ops) noexcept {
 }
 
 std::size_t MixedTransport::poll(std::span<TransportCompletion> completions) noexcept {
+  has_moved_ = false;
   try {
     loans_.reserve(loans_.size() + completions.size());
   } catch (const std::bad_alloc&) {
@@ -142,6 +143,7 @@ std::size_t MixedTransport::poll(std::span<TransportCompletion> completions) noe
     const std::size_t part = (next_ + i) % parts_.size();
     if (!is_used_[part] && !looks_at_all) continue;
     const std::size_t more = parts_[part].transport->poll(completions.subspan(count));
+    has_moved_ |= parts_[part].transport->has_moved();
     for (std::size_t k = count; k < count + more; ++k) {
       if (completions[k].lent != nullptr) loans_.emplace_back(completions[k].lent, part);
     }
@@ -149,10 +151,6 @@ std::size_t MixedTransport::poll(std::span<TransportCompletion> completions) noe
   }
   next_ = (next_ + 1) % parts_.size();
   return count;
-}
-
-bool MixedTransport::has_moved() const noexcept {
-  return std::ranges::any_of(parts_, [](const Part& each) { return each.transport->has_moved(); });
 }
 
 void MixedTransport::give_back(const std::byte* lent) noexcept {

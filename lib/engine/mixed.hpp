@@ -49,7 +49,7 @@ class MixedTransport final : public Transport {
   [[nodiscard]] Result<ChannelId> open(std::uint32_t peer, std::uint64_t lane) override;
   [[nodiscard]] std::size_t post(std::span<const TransportOp> ops) noexcept override;
   [[nodiscard]] std::size_t poll(std::span<TransportCompletion> completions) noexcept override;
-  [[nodiscard]] bool has_moved() const noexcept override;
+  [[nodiscard]] bool has_moved() const noexcept override { return has_moved_; }
   void give_back(const std::byte* lent) noexcept override;
   [[nodiscard]] int descriptor() const noexcept override { return epoll_.get(); }
   [[nodiscard]] bool prepare_to_sleep() noexcept override;
@@ -85,6 +85,7 @@ class MixedTransport final : public Transport {
   std::array<TransportOp, 64> translated_ = {};
   std::size_t next_ = 0;  // to be polled first
   unsigned polls_ = 0;
+  bool has_moved_ = false;
   Fd epoll_ = {};
 };
 

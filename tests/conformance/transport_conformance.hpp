@@ -38,6 +38,8 @@ struct TransportSubject {
   bool sends_ahead = true;
   /// Why a channel is closed is told even when the closer has sent half a message.
   bool tells_reason_in_mid_message = true;
+  /// has_moved() tells of parts of messages.
+  bool tells_of_parts = false;
   /// A rank that can't be reached may have this address; empty when there is no such thing.
   std::string unreachable_address = {};
 };

@@ -33,6 +33,7 @@ std::span<const TransportSubject> transport_subjects() {
   static const TransportSubject list[] = {
       {.name = "mixed",
        .make_net = []() -> std::unique_ptr<TransportNet> { return std::make_unique<MixedNet>(); },
+       .tells_of_parts = true,
        .unreachable_address =
            engine::list_item("first", "192.0.2.1:9 0123456789abcdef0123456789abcdef")}};
   return list;

@@ -11,16 +11,28 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "transports/common/channel_table.hpp"
+
 namespace hocket::shm {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
 constexpr std::size_t smallest_slot = line_bytes;
 
-/// What its reader has just read is slow to write to. So slots of so many bytes take turns, and those
-/// of one size together have so many.
-constexpr std::size_t cycled_from = 8 << 10;
-constexpr std::size_t cycle_bytes = 256 << 10;
+/// To write to a slot takes longer when its reader has just read it. So slots of this size and more
+/// take turns, with so many bytes of each size.
+constexpr std::size_t turns_from = 8 << 10;
+constexpr std::size_t turns_bytes = 256 << 10;
+
+constexpr std::size_t slot_bytes(std::uint8_t size_class) noexcept {
+  return smallest_slot << size_class;
+}
+
+/// How many slots of a size take turns.
+constexpr std::size_t turns_of(std::uint8_t size_class) noexcept {
+  const std::size_t bytes = slot_bytes(size_class);
+  return bytes < turns_from ? 1 : std::max<std::size_t>(turns_bytes / bytes, 2);
+}
 
 constexpr std::size_t rounded_up(std::size_t bytes, std::size_t to) noexcept {
   return (bytes + to - 1) / to * to;
@@ -130,15 +142,26 @@ std::uint8_t Board::class_of(std::size_t bytes) noexcept {
 
 Board::Slot Board::take(std::size_t bytes) {
   const std::uint8_t size_class = class_of(bytes);
-  common::Ring<Slot>& list = free_.at(size_class);
-  const std::size_t each = smallest_slot << size_class;
-  const bool is_cycle_short = each >= cycled_from && carved_.at(size_class) * each < cycle_bytes;
-  return list.empty() || is_cycle_short ? carve(size_class) : list.pop();
+  Class& all = free_.at(size_class);
+  const std::size_t turns = turns_of(size_class);
+  if (all.turns.size() < turns && !all.spare.empty()) {
+    const Slot slot = all.spare.back();
+    all.spare.pop_back();
+    return slot;
+  }
+  const bool is_to_grow = all.carved < turns;
+  if (!all.turns.empty() && !is_to_grow) return all.turns.pop();
+  try {
+    return carve(size_class);
+  } catch (const std::bad_alloc&) {
+    if (all.turns.empty()) throw;
+    return all.turns.pop();
+  }
 }
 
 /// With room in its list for it to come back.
 Board::Slot Board::carve(std::uint8_t size_class) {
-  const std::size_t bytes = smallest_slot << size_class;
+  const std::size_t bytes = slot_bytes(size_class);
   next_ = rounded_up(next_, std::min(bytes, page_bytes));
   if (next_ + bytes > end_) {
     // Reserved, so that a full machine is an error here and no signal later.
@@ -152,13 +175,20 @@ Board::Slot Board::carve(std::uint8_t size_class) {
   }
   std::byte* const data = view_.at(file(), next_, bytes);
   if (data == nullptr) throw std::bad_alloc();
-  free_.at(size_class).reserve(++carved_.at(size_class));
+  Class& all = free_.at(size_class);
+  all.turns.reserve(turns_of(size_class));
+  common::make_room_in(all.spare, all.carved + 1);
+  ++all.carved;
   const Slot slot = {.data = data, .offset = next_, .size_class = size_class};
   next_ += bytes;
   return slot;
 }
 
-void Board::give_back(const Slot& slot) noexcept { free_.at(slot.size_class).push(slot); }
+void Board::give_back(const Slot& slot) noexcept {
+  Class& all = free_.at(slot.size_class);
+  if (all.turns.size() == turns_of(slot.size_class)) all.spare.push_back(all.turns.pop());
+  all.turns.push(slot);
+}
 
 void Board::note_closed(const ClosedLanes& lanes) noexcept {
   const std::uint32_t count = header().closed_count.load(std::memory_order_relaxed);

@@ -27,8 +27,8 @@ inline constexpr std::size_t inline_bytes_max = 40;
 /// Messages are cut into parts of at most so many bytes.
 inline constexpr std::size_t slot_bytes_max = 256 << 10;
 /// The reader takes one part while the writer copies the next one into the slot.
-[[nodiscard]] constexpr std::size_t part_bytes_max(std::size_t in_slot) noexcept {
-  return in_slot <= (64 << 10) ? 16 << 10 : 32 << 10;
+[[nodiscard]] constexpr std::size_t part_bytes_max(std::uint64_t of_message) noexcept {
+  return of_message <= (64 << 10) ? 16 << 10 : 32 << 10;
 }
 inline constexpr std::size_t chunk_bytes = 1 << 20;
 /// The last ranges of lanes that the rank has closed.
@@ -222,6 +222,13 @@ class Board {
 
  private:
   static constexpr std::size_t classes = 13;  // 64 bytes, twice as much, …, slot_bytes_max
+  /// Slots of one size.
+  struct Class {
+    /// Those that were given back last, as many as take turns; the oldest first.
+    common::Ring<Slot> turns = {};
+    std::vector<Slot> spare = {};
+    std::size_t carved = 0;  // ever
+  };
   [[nodiscard]] static std::uint8_t class_of(std::size_t bytes) noexcept;
   [[nodiscard]] Slot carve(std::uint8_t size_class);
 
@@ -229,8 +236,7 @@ class Board {
   BoardView view_;
   std::uint64_t end_ = 0;   // of the file
   std::uint64_t next_ = 0;  // the place of what is carved next, from the last chunk
-  std::array<common::Ring<Slot>, classes> free_;  // first that which was given back first
-  std::array<std::size_t, classes> carved_ = {};  // of each class, ever
+  std::array<Class, classes> free_;
 };
 
 }  // namespace hocket::shm

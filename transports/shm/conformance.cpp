@@ -27,6 +27,7 @@ std::span<const TransportSubject> transport_subjects() {
   static const TransportSubject list[] = {
       {.name = "shm",
        .make_net = []() -> std::unique_ptr<TransportNet> { return std::make_unique<ShmNet>(); },
+       .tells_of_parts = true,
        .unreachable_address = nowhere()}};
   return list;
 }

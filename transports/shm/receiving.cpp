@@ -78,6 +78,7 @@ void ShmTransport::take(Peer& peer, const Heard& note) {
     if (part.data == nullptr) throw std::bad_alloc();
   }
   channel.arrived.push(part);
+  has_moved_ = true;
   guarded(channel, [&] { deliver(channel); });
 }
 
@@ -159,7 +160,6 @@ void ShmTransport::deliver(Channel& channel) {
                                                     channel.received + bytes);
     }
     channel.received += bytes;
-    has_moved_ = true;
     if (is_last) {
       done_.push({.token = op.token,
                   .bytes = channel.received,

@@ -83,7 +83,7 @@ void ShmTransport::send(Channel& channel) {
     const bool has_slot = channel.filling.data != nullptr;
     const std::size_t in_slot = static_cast<std::size_t>(std::min<std::uint64_t>(
         has_slot ? channel.to_fill - channel.filled : bytes - channel.sent, slot_bytes_max));
-    const std::size_t part = std::min(in_slot, part_bytes_max(in_slot));
+    const std::size_t part = std::min(in_slot, part_bytes_max(bytes));
     const std::size_t beside = is_inline ? 0 : part;
     if (!has_room(channel, beside) || !announce(peer, channel)) return block(channel);
     Note* const note = peer.room();

@@ -324,6 +324,7 @@ std::size_t ShmTransport::poll(std::span<TransportCompletion> completions) noexc
 }
 
 bool ShmTransport::prepare_to_sleep() noexcept {
+  has_moved_ = false;
   look_for_ends();
   has_slept_ = true;
   board_.header().is_asleep.store(1, std::memory_order_relaxed);
@@ -335,7 +336,7 @@ bool ShmTransport::prepare_to_sleep() noexcept {
     return peer->front() != nullptr || header.has_left.load(std::memory_order_relaxed) != 0 ||
            header.closed_count.load(std::memory_order_relaxed) != peer->closed_seen;
   });
-  return done_.empty() && !has_news;
+  return done_.empty() && !has_news && !has_moved_;
 }
 
 }  // namespace hocket::shm

@@ -62,6 +62,7 @@ bool Bundle::is_ready() const noexcept {
 
 Status Bundle::move(Scratch& scratch) {
   is_due = false;
+  for (const auto& rail : rails_) rail->begin_turn();
   std::vector<std::pair<std::size_t, Status>> lost;  // behind last words that came on others
   for (std::size_t i = 0; i < rails_.size(); ++i) {
     if (!rails_[i]->is_readable()) continue;
@@ -77,6 +78,10 @@ Status Bundle::move(Scratch& scratch) {
   send();
   if (last_ <= arrived_.begin() && end_.ok()) end();
   return is_over() ? end_ : Status();
+}
+
+bool Bundle::has_moved() const noexcept {
+  return std::ranges::any_of(rails_, [](const auto& rail) { return rail->has_moved(); });
 }
 
 /// What came before the end is received before the end is known.

@@ -46,6 +46,8 @@ class Bundle {
   /// Moves what can be moved. A failure is the channel's.
   [[nodiscard]] Status move(Scratch& scratch);
   void send();
+  /// Whether move() moved anything the last time.
+  [[nodiscard]] bool has_moved() const noexcept;
   /// move() has something to do.
   [[nodiscard]] bool is_ready() const noexcept;
   /// To be called every tick_time while is_owed().

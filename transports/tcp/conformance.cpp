@@ -30,6 +30,7 @@ TransportSubject subject(const char* name, std::unique_ptr<TransportNet> (*make_
                          const char* nowhere = "192.0.2.1:9") {
   return {.name = name,
           .make_net = make_net,
+          .tells_of_parts = true,
           .unreachable_address = fmt::format("{} 0123456789abcdef0123456789abcdef", nowhere)};
 }
 

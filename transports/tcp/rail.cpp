@@ -212,6 +212,7 @@ void Rail::send() noexcept {
     count = ::send(socket(), encrypted_.data(), encrypted_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count > 0) encrypted_.erase(0, static_cast<std::size_t>(count));
   }
+  if (count > 0) has_moved_ = true;
   if (count >= 0 || errno == EINTR) return;
   is_writable_ = false;
   if (errno == EAGAIN) return;

@@ -326,6 +326,7 @@ Status Stream::send_encrypted() {
     is_writable_ = false;
     return {};
   }
+  has_moved_ = true;
   encrypted_.erase(0, static_cast<std::size_t>(count));
   if (!encrypted_.empty()) return {};
   for (; sealed_ < sending_; sealed_ += queues_.streams) queues_.sends[sealed_].is_done = true;

@@ -395,6 +395,7 @@ void TcpTransport::take_turns() noexcept {
 }
 
 void TcpTransport::take_turn(Stream& stream) {
+  stream.begin_turn();
   Status status = move(stream);
   has_moved_ |= stream.has_moved();
   finish(stream.channel);
@@ -464,6 +465,7 @@ void TcpTransport::take_turns_of_bundles() noexcept {
 
 void TcpTransport::take_turn(Bundle& bundle) {
   Status status = bundle.move(scratch_);
+  has_moved_ |= bundle.has_moved();
   finish(bundle.channel);
   if (!status.ok()) {
     const bool is_lost = status.code() == StatusCode::peer_lost && !bundle.peer_closed();

@@ -146,7 +146,7 @@ class TcpTransport final : public Transport {
 
   // Of channels over several connections.
   bool has_bundles_ = false;
-  bool has_moved_ = false;  // in this poll
+  bool has_moved_ = false;         // in this poll
   std::vector<Bundle*> due_ = {};  // those with something to do
   std::vector<Bundle*> due_now_ = {};
   Deadline tick_at_ = Deadline::never();
