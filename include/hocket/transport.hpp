@@ -139,8 +139,8 @@ class HOCKET_API Transport {
   /// Moves what can be moved, and says which ops are over. Those of one kind on one channel come in
   /// the order in which they were posted.
   [[nodiscard]] virtual std::size_t poll(std::span<TransportCompletion> completions) noexcept = 0;
-  /// Whether the last poll() moved a part of a message. Then more may follow soon, so whoever waits
-  /// polls again instead of going to sleep, even if no op is over.
+  /// Whether bytes have moved since the last poll() began. Then more may follow soon, so whoever
+  /// waits polls again instead of going to sleep, even if no op is over.
   [[nodiscard]] virtual bool has_moved() const noexcept { return false; }
 
   /// Ends a loan.

@@ -44,7 +44,7 @@ def disagreement(build: Path) -> Section:
     lines = [
         "Two calls that differ in operation, count, type, op or root: one rank makes one, and all others make the other. Every",
         "rank that is told success must have what its own call asked for, and every rank must soon fail, with both calls in its",
-        "error. In each case one rank also leaves instead of making the call. The time is from the call to the last rank's error.",
+        "error. The pairs also include a rank that leaves instead of calling. The time is from the call to the last rank's error.",
         "", "| ranks | pairs of calls | false successes | both calls named on all ranks | p50 / p99, ms | max, ms |",
         "|---|---|---|---|---|---|",
     ]
@@ -91,7 +91,7 @@ def records(build: Path) -> Section:
     return [
         f"- {faults[0]}, of ranks that were killed, stopped, late, left or called something else: the first sentence of",
         "  `hocket trace` named rank and operation, and the step where any rank waited in one.",
-        f"- To record an operation takes {each:.1f} ns in a loop, beside reading the clock, which it may share with others.",
+        f"- To record an operation takes {each:.1f} ns in a loop, without the time to read the clock.",
         "- Time of an all_reduce of two ranks over TCP with records, divided by the time without (medians of"
         f" {RECORD_PAIRS} pairs): {ratios['8']:.3f} at 8 B, {ratios['1K']:.3f} at 1 KiB.",
     ], wrong

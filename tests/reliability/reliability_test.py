@@ -521,10 +521,10 @@ class Measured:
         begin = f"""# Reliability
 
 What ranks are told when others die, stop, are cut off or call something else, and what it costs to find that out.
-`tools/check --suite reliability` measures all of it in hours, a part after the other, and
+`tools/check --suite reliability` measures all of it, one part after another, which takes hours, and
 `python3 tests/reliability/reliability_test.py build --write docs/reliability.md` then writes this page.
 These figures are of {time.strftime("%Y-%m-%d")}, commit {self.commit}, on a machine with {os.cpu_count()} processors
-({platform.system()} {platform.release().split("-")[0]}), with all ranks on it, over TCP.
+({platform.system()} {platform.release().split("-")[0]}), with all ranks on it, over TCP unless stated. A part is written only if nothing was wrong in it.
 [Decision 0025](decisions/0025-one-story.md) says how it works.
 """
         return "\n".join([begin, *(f"## {heading}\n\n{text}\n" for heading, text in sections.items())])
@@ -540,7 +540,7 @@ buffer was written to after its operation had failed. A rank that is stopped goe
 
 
 SHARED_HEADING = "Deaths over shared memory"
-SHARED = """Among the tests of each change, the same is done a few times each over shared memory. Here a rank was killed in each of
+SHARED = """The tests of each change also do all this a few times over shared memory. Here a rank was killed in each of
 """
 
 

@@ -29,7 +29,7 @@ constexpr std::size_t slot_bytes(std::uint8_t size_class) noexcept {
 }
 
 /// How many slots of a size take turns.
-constexpr std::size_t turns_of(std::uint8_t size_class) noexcept {
+constexpr std::size_t slots_in_turn(std::uint8_t size_class) noexcept {
   const std::size_t bytes = slot_bytes(size_class);
   return bytes < turns_from ? 1 : std::max<std::size_t>(turns_bytes / bytes, 2);
 }
@@ -142,20 +142,20 @@ std::uint8_t Board::class_of(std::size_t bytes) noexcept {
 
 Board::Slot Board::take(std::size_t bytes) {
   const std::uint8_t size_class = class_of(bytes);
-  Class& all = free_.at(size_class);
-  const std::size_t turns = turns_of(size_class);
-  if (all.turns.size() < turns && !all.spare.empty()) {
-    const Slot slot = all.spare.back();
-    all.spare.pop_back();
+  SizeClass& slots = free_.at(size_class);
+  const std::size_t turns = slots_in_turn(size_class);
+  if (slots.in_turn.size() < turns && !slots.spare.empty()) {
+    const Slot slot = slots.spare.back();
+    slots.spare.pop_back();
     return slot;
   }
-  const bool is_to_grow = all.carved < turns;
-  if (!all.turns.empty() && !is_to_grow) return all.turns.pop();
+  const bool must_grow = slots.carved < turns;
+  if (!slots.in_turn.empty() && !must_grow) return slots.in_turn.pop();
   try {
     return carve(size_class);
   } catch (const std::bad_alloc&) {
-    if (all.turns.empty()) throw;
-    return all.turns.pop();
+    if (slots.in_turn.empty()) throw;
+    return slots.in_turn.pop();
   }
 }
 
@@ -175,19 +175,20 @@ Board::Slot Board::carve(std::uint8_t size_class) {
   }
   std::byte* const data = view_.at(file(), next_, bytes);
   if (data == nullptr) throw std::bad_alloc();
-  Class& all = free_.at(size_class);
-  all.turns.reserve(turns_of(size_class));
-  common::make_room_in(all.spare, all.carved + 1);
-  ++all.carved;
+  SizeClass& slots = free_.at(size_class);
+  slots.in_turn.reserve(slots_in_turn(size_class));
+  common::make_room_in(slots.spare, slots.carved + 1);
+  ++slots.carved;
   const Slot slot = {.data = data, .offset = next_, .size_class = size_class};
   next_ += bytes;
   return slot;
 }
 
 void Board::give_back(const Slot& slot) noexcept {
-  Class& all = free_.at(slot.size_class);
-  if (all.turns.size() == turns_of(slot.size_class)) all.spare.push_back(all.turns.pop());
-  all.turns.push(slot);
+  SizeClass& slots = free_.at(slot.size_class);
+  if (slots.in_turn.size() == slots_in_turn(slot.size_class))
+    slots.spare.push_back(slots.in_turn.pop());
+  slots.in_turn.push(slot);
 }
 
 void Board::note_closed(const ClosedLanes& lanes) noexcept {

@@ -24,7 +24,7 @@ namespace hocket::shm {
 inline constexpr std::size_t line_bytes = 64;
 inline constexpr std::uint32_t notes_kept = 256;  // in a ring: a power of two
 inline constexpr std::size_t inline_bytes_max = 40;
-/// Messages are cut into parts of at most so many bytes.
+/// Of a message in one slot.
 inline constexpr std::size_t slot_bytes_max = 256 << 10;
 /// The reader takes one part while the writer copies the next one into the slot.
 [[nodiscard]] constexpr std::size_t part_bytes_max(std::uint64_t of_message) noexcept {
@@ -222,10 +222,10 @@ class Board {
 
  private:
   static constexpr std::size_t classes = 13;  // 64 bytes, twice as much, …, slot_bytes_max
-  /// Slots of one size.
-  struct Class {
+  /// Slots of one size that are free.
+  struct SizeClass {
     /// Those that were given back last, as many as take turns; the oldest first.
-    common::Ring<Slot> turns = {};
+    common::Ring<Slot> in_turn = {};
     std::vector<Slot> spare = {};
     std::size_t carved = 0;  // ever
   };
@@ -236,7 +236,7 @@ class Board {
   BoardView view_;
   std::uint64_t end_ = 0;   // of the file
   std::uint64_t next_ = 0;  // the place of what is carved next, from the last chunk
-  std::array<Class, classes> free_;
+  std::array<SizeClass, classes> free_;
 };
 
 }  // namespace hocket::shm

@@ -50,8 +50,8 @@ class Connection : public common::Pollee {
   [[nodiscard]] bool is_unanswered(Instant now, Duration limit) noexcept {
     return silence_.lasts(socket(), now, limit);
   }
-  /// Whether bytes have come or gone since then.
   void begin_turn() noexcept { has_moved_ = false; }
+  /// Whether bytes have come or gone since begin_turn().
   [[nodiscard]] bool has_moved() const noexcept { return has_moved_; }
 
  protected:
