@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/errors.md lists every message of the library and no others; the scanner finds messages."""
+"""docs/errors.md lists all messages of the library and `hocket run`, no others; the scanner works."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from messages import Page, Source, Text
 
 PAGE = ROOT / "docs/errors.md"
 HEADING = "## All messages"
-FOLDERS = ("lib", "transports", "devices")
+FOLDERS = ("lib", "transports", "devices", "tools/run")
 
 # Only tests and the simulator use these.
 UNSEEN = ("transports/sim/", "/conformance.cpp")
@@ -36,6 +36,14 @@ NAMES = {
     "(it was in no operation)": "the rest of a sentence",
     "… of …, driver for CUDA ….…, runtime ….…": "a device, for `hocket info`",
     "0 (no limit)": "a bandwidth, for `hocket sim`",
+    "ssh -o BatchMode=yes -o ConnectTimeout=10": "the remote shell of `hocket run`",
+    "exec … run --agent": "a command for the remote shell",
+    "(made up)": "a job's name, for `hocket run --dry-run`",
+    "(not shown)": "a secret, for `hocket run --dry-run`",
+    "hocket run: …": "the name of the program, before what went wrong",
+    "ranks … and …": "several ranks, before what they did",
+    "failed first": "what a rank did, in the middle of a sentence",
+    "it was closed on this side": "how the launcher wakes its own threads, which tell nobody",
 }
 
 CODE = r"""
@@ -50,6 +58,8 @@ Status f(int rank) {
   log::line(log::Level::info, "all is well");
   log::line(log::Level::warning, "all is lost");
   const std::string what = "can't open " + file + " of the job";
+  complain(fmt::format("hocket run: {} is gone\n  so is {}", rank, b));
+  const char* const label = "hocket log of something";
   return Status(StatusCode::not_found, "nothing is here").with_hint(b ? "look there" : "or here");
 }
 """
@@ -57,7 +67,9 @@ MESSAGES = [
     Text(8, 'rank … has "…" twice'),
     Text(11, "all is lost"),
     Text(12, "can't open …"),
-    Text(13, "nothing is here"),
+    Text(13, "hocket run: … is gone"),
+    Text(13, "so is …"),
+    Text(15, "nothing is here"),
 ]
 
 

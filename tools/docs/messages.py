@@ -1,14 +1,16 @@
 """The texts of messages in C++ sources, and those on a page of Markdown.
 
-A text is a string literal of at least two words; adjacent literals are one. What is put into it, by
-{} or %s or by adding it at the end, is written as "…". These are no messages:
+A text is a string literal of at least two words; adjacent literals are one. If it has several lines,
+each is a text. What is put into it, by {} or %s or by adding it at the end, is written as "…". These
+are no messages:
 
 - hints: what with_hint takes; what is assigned to a name that ends in "hint", or is an argument for
   a parameter or a member of that name; and what a function returns that with_hint calls
 - help texts and summaries, which `hocket info` shows
 - lines of the log below a warning
 - texts that begin with a space, comma, semicolon or colon, because they continue a sentence
-- what begins with "hocket ": labels of keys, of files and of lines of the log
+- what begins with "hocket ": labels of keys, of files and of lines of the log. But "hocket run: "
+  begins a message of the launcher
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ TOKEN = re.compile(
 )
 FIELD = re.compile(r"\{[^{}]*\}|%\.?\d*[a-z]")
 WORD = re.compile(r"[A-Za-z]{2,}|'t\b")  # "can't" is two
-CONTINUATION = re.compile(r"[ ,;:]|hocket[ -]")
+CONTINUATION = re.compile(r"[ ,;:]|hocket-|hocket (?!run: )")
 SPAN = re.compile(r"``(.+?)``|`([^`\n]+)`")
 BEFORE_A_BODY = ("const", "noexcept", "override")
 
@@ -97,14 +99,16 @@ class Source:
                 yield self.brackets[i].name, self.brackets[i].place_of(i)
 
     def literals(self) -> Iterator[tuple[int, str]]:
-        """All of them, with the token that each begins at."""
+        """The lines of all of them, with the token that each literal begins at."""
         i = 0
         while i < len(self.tokens):
             begin = i
             while i < len(self.tokens) and self.tokens[i].startswith('"'):
                 i += 1
             if i > begin:
-                yield begin, self._joined(begin, i)
+                first, *others = self._joined(begin, i).split("\n")
+                yield begin, first
+                yield from ((begin, each.strip()) for each in others)
             i += 1
 
     def messages(self) -> Iterator[Text]:
