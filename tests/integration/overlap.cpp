@@ -190,10 +190,9 @@ void aborted(Communicator& world) {
   for (Values& each : values) {
     if (group.rank() > 0) works.push_back(group.start(Collective::all_reduce(each)));
   }
-  if (group.rank() == 0) {
-    group.barrier();
-    group.abort("enough");
-  }
+  if (group.rank() == 0) group.barrier();
+  world.barrier();  // until all have left that one, which the abort would else overtake
+  if (group.rank() == 0) group.abort("enough");
   for (Work& each : works) expect(!failure_of(each).ok(), "an operation of what was aborted");
   world.barrier();
 }
